@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and runs the main job: unmodified MPI programs with and without libcoll.
+# shellcheck source-path=SCRIPTDIR source=common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+"$root/config/install_packages.sh" || exit 1
+step 'Configuring' configure release || fail 'configuring failed; see above.'
+step 'Building' cmake --build "$build" || fail 'the build failed; see above.'
+"$root/benchmarks/main_job.sh" "$build" || exit 1
+printf '\nFrom nothing to here: %d s.\n' "$SECONDS"

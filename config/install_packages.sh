@@ -1,0 +1,77 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that building, the demo and the tests need and this machine lacks. Quiet otherwise.
+# shellcheck source-path=SCRIPTDIR source=common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+packages=(
+  g++ gcc gfortran cmake ninja-build pkg-config ccache
+  libopenmpi-dev openmpi-bin libucx-dev libglpk-dev libhwloc-dev libpugixml-dev libtomlplusplus-dev
+  libcli11-dev nlohmann-json3-dev libbenchmark-dev libgtest-dev
+  libfftw3-dev libfftw3-mpi-dev hpcc jq clang-format clang-tidy
+)
+
+installed() { dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -x installed >/dev/null; }
+known() { apt-cache policy "$1" 2>/dev/null | grep '^  Candidate: [^(]' >/dev/null; }
+
+# All of the second argument on, that do not satisfy the first.
+without() {
+  local test=$1 name
+  shift
+  for name in "$@"; do "$test" "$name" || printf '%s ' "$name"; done
+}
+
+require_debian() {
+  local ID='' ID_LIKE=''
+  if [ -r /etc/os-release ]; then source /etc/os-release; fi
+  case " $ID $ID_LIKE " in *' debian '*) ;; *) fail "this is not a Debian system (${ID:-unknown}); install what README.md lists by hand." ;; esac
+  command -v apt-get dpkg-query apt-cache >/dev/null || fail 'there is no apt here; install what README.md lists by hand.'
+}
+
+require_supported_mpi() {
+  local version
+  command -v mpirun >/dev/null || return "$1"
+  version=$(mpirun --version 2>/dev/null | head -n 1)
+  case $version in
+    'mpirun (Open MPI) 4.1.'*) ;;
+    *) fail "unsupported MPI: mpirun is \"${version:-unknown}\", and libcoll needs Open MPI 4.1 (Debian's openmpi-bin)." ;;
+  esac
+}
+
+as_root() {
+  if [ "$(id -u)" -eq 0 ]; then
+    "$@"
+  else
+    sudo env DEBIAN_FRONTEND=noninteractive "$@"
+  fi
+}
+
+install_packages() {
+  local missing=("$@") unknown status=0
+  if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null; then
+    fail "you are not root and there is no sudo; as root, run: apt-get install ${missing[*]}"
+  fi
+  export DEBIAN_FRONTEND=noninteractive
+  printf 'Installing %d packages: %s\n' ${#missing[@]} "${missing[*]}"
+  log=$(mktemp)
+  trap 'rm -f "$log"' EXIT
+  as_root apt-get -q -o DPkg::Lock::Timeout=120 update >"$log" 2>&1 || status=$?
+  unknown=$(without known "${missing[@]}")
+  if [ -n "$unknown" ]; then
+    if [ "$status" -ne 0 ] || grep -q '^\(Err\|W: Failed\)' "$log"; then
+      fail "the package archives cannot be reached (no network?); still missing: ${missing[*]}"
+    fi
+    fail "this system's package archives do not have: ${unknown% }"
+  fi
+  as_root apt-get -q -y -o DPkg::Lock::Timeout=120 install --no-install-recommends "${missing[@]}" >"$log" 2>&1 && return
+  tail -n 5 "$log" >&2
+  if grep -q '^\(Err\|E: Failed to fetch\)' "$log"; then
+    fail "packages could not be downloaded (no network?); still missing: ${missing[*]}"
+  fi
+  fail "apt-get could not install: ${missing[*]}"
+}
+
+require_debian
+require_supported_mpi 0
+read -ra missing <<<"$(without installed "${packages[@]}")"
+if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}"; fi
+require_supported_mpi 1 || fail 'there is no mpirun although openmpi-bin is installed; is it in PATH?'

@@ -1,0 +1,51 @@
+// What the subcommands of `libcoll` share: exit codes, errors, JSON, and how each is registered.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "planner/result.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll::command {
+
+/// Exit codes of every subcommand but `run`, which passes its command's code through.
+enum ExitCode : int {
+  good = 0,
+  bad = 1,    ///< the thing that was checked is bad
+  usage = 2,  ///< wrong usage, unreadable input, or an output that cannot be written
+};
+
+/// Fields in the order they were put in.
+using Json = nlohmann::ordered_json;
+
+/// One JSON document on stdout; bytes that are not UTF-8 (file names) are replaced, never refused.
+void print_json(const Json& document);
+
+/// "libcoll: MESSAGE" on stderr and, with `json`, {"error": MESSAGE} on stdout. Returns ExitCode::usage.
+int fail(const std::string& message, bool json = false);
+
+/// "libcoll: warning: MESSAGE" on stderr.
+void warn(const std::string& message);
+
+/// "a, b, c" or what else stands between.
+std::string join(const std::vector<std::string>& parts, const std::string& between);
+
+/// Rows as aligned columns, each line indented by two; the last column is not padded.
+std::string columns(const std::vector<std::vector<std::string>>& rows);
+
+/// The tables behind --help and `libcoll info`.
+std::string topologies_text();
+std::string algorithms_text();
+
+/// Each adds one subcommand; when it was chosen and parsed, its exit code is put into `exit_code`.
+void add_topo(CLI::App& app, int& exit_code);
+void add_plan(CLI::App& app, int& exit_code);
+void add_verify(CLI::App& app, int& exit_code);
+void add_info(CLI::App& app, int& exit_code);
+/// `command` is what stood behind the first `--` of the command line.
+void add_run(CLI::App& app, const std::vector<std::string>& command, int& exit_code);
+
+}  // namespace libcoll::command

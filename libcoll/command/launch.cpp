@@ -1,0 +1,165 @@
+#include "libcoll/command/launch.h"
+
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <string_view>
+#include <system_error>
+
+#include "libcoll/command/command.h"
+
+namespace libcoll::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view library_name = "libcoll_pmpi.so";
+constexpr std::string_view preload = "LD_PRELOAD";
+constexpr int cannot_start = 127;
+
+std::string variable_name(const std::string& entry) { return entry.substr(0, entry.find('=')); }
+
+/// Sets or replaces a variable.
+void set_variable(std::vector<std::string>& environment, const std::string& name, const std::string& value) {
+  const auto is_old = [&](const std::string& entry) { return variable_name(entry) == name; };
+  environment.erase(std::remove_if(environment.begin(), environment.end(), is_old), environment.end());
+  environment.push_back(name + "=" + value);
+}
+
+/// LD_PRELOAD with our library first, because the first definition of a symbol wins.
+std::string preload_value(const std::vector<std::string>& environment, const std::string& library) {
+  for (const std::string& entry : environment) {
+    if (variable_name(entry) != preload) continue;
+    const std::string value = entry.substr(std::min(entry.size(), preload.size() + 1));
+    return value.empty() ? library : join({library, value}, ":");
+  }
+  return library;
+}
+
+/// mpirun, mpiexec or orterun; Debian calls them mpirun.openmpi and so on, too.
+bool is_open_mpi_launcher(const std::string& program) {
+  std::string name = fs::path(program).filename();
+  constexpr std::string_view suffix = ".openmpi";
+  if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
+  return name == "mpirun" || name == "mpiexec" || name == "orterun";
+}
+
+/// Options that make the launcher hand LD_PRELOAD and every LIBCOLL_ variable to the ranks.
+std::vector<std::string> export_options(const std::vector<std::string>& environment, const std::string& preloaded) {
+  std::vector<std::string> options = {"-x", std::string(preload) + "=" + preloaded};
+  for (const std::string& entry : environment) {
+    if (entry.starts_with("LIBCOLL_")) options.insert(options.end(), {"-x", variable_name(entry)});
+  }
+  return options;
+}
+
+/// mpirun's -x speaks of one program of `mpirun … a : … b` only, so each gets its own.
+std::vector<std::string> with_options(const std::vector<std::string>& arguments,
+                                      const std::vector<std::string>& options) {
+  std::vector<std::string> result;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    result.push_back(arguments[i]);
+    if (i == 0 || arguments[i] == ":") result.insert(result.end(), options.begin(), options.end());
+  }
+  return result;
+}
+
+std::vector<char*> pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> result;
+  result.reserve(texts.size() + 1);
+  for (const std::string& text : texts)
+    result.push_back(const_cast<char*>(text.c_str()));  // exec promises not to write
+  result.push_back(nullptr);
+  return result;
+}
+
+/// Starts the command with the signal mask this process had before.
+int spawn(const Launch& launch, const sigset_t& mask, pid_t& child) {
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setsigmask(&attributes, &mask);
+  const std::vector<char*> arguments = pointers(launch.arguments);
+  const std::vector<char*> environment = pointers(launch.environment);
+  const int error = posix_spawnp(&child, arguments.front(), nullptr, &attributes, arguments.data(), environment.data());
+  posix_spawnattr_destroy(&attributes);
+  return error;
+}
+
+/// Waits for the child; signals that another process sent to us are passed on. Those of the terminal (si_code
+/// SI_KERNEL) went to the whole foreground group already.
+int wait_forwarding(pid_t child, const sigset_t& watched) {
+  for (;;) {
+    int status = 0;
+    const pid_t ended = waitpid(child, &status, WNOHANG);
+    if (ended == child && WIFEXITED(status)) return WEXITSTATUS(status);
+    if (ended == child && WIFSIGNALED(status)) return 128 + WTERMSIG(status);
+    siginfo_t info{};
+    const int signal = sigwaitinfo(&watched, &info);
+    if (signal > 0 && signal != SIGCHLD && info.si_code <= 0) kill(child, signal);
+  }
+}
+
+}  // namespace
+
+Result<std::string> own_path() {
+  std::error_code error;
+  const fs::path path = fs::read_symlink("/proc/self/exe", error);
+  if (error) return Error{"/proc/self/exe: " + error.message()};
+  return path.string();
+}
+
+Result<std::string> find_preload_library(const std::string& command) {
+  const fs::path prefix = fs::path(command).parent_path().parent_path();
+  std::error_code error;
+  for (const char* folder : {"lib", "lib64"}) {
+    const fs::path library = prefix / folder / library_name;
+    if (fs::is_regular_file(library, error)) return library.string();
+    for (const fs::directory_entry& entry : fs::directory_iterator(prefix / folder, error)) {
+      if (fs::is_regular_file(entry.path() / library_name, error)) return (entry.path() / library_name).string();
+    }
+  }
+  return Error{"found no " + std::string(library_name) + " in " + (prefix / "lib").string() +
+               "; --library FILE says where it is"};
+}
+
+Launch prepare_launch(std::vector<std::string> arguments, std::vector<std::string> environment,
+                      const std::string& library, const std::vector<std::pair<std::string, std::string>>& variables) {
+  for (const auto& [name, value] : variables) set_variable(environment, name, value);
+  const std::string preloaded = preload_value(environment, library);
+  if (is_open_mpi_launcher(arguments.front())) {
+    arguments = with_options(arguments, export_options(environment, preloaded));
+  } else {
+    set_variable(environment, std::string(preload), preloaded);
+  }
+  return {std::move(arguments), std::move(environment)};
+}
+
+int run_and_wait(const Launch& launch) {
+  sigset_t watched;
+  sigemptyset(&watched);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) sigaddset(&watched, signal);
+  sigset_t before;
+  sigprocmask(SIG_BLOCK, &watched, &before);
+  // An inherited SIG_IGN would have the kernel reap the child behind our back.
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  sigaction(SIGCHLD, &standard, nullptr);
+  pid_t child = -1;
+  const int error = spawn(launch, before, child);
+  if (error != 0) {
+    std::fprintf(stderr, "libcoll: cannot run %s: %s\n", launch.arguments.front().c_str(), std::strerror(error));
+    return cannot_start;
+  }
+  return wait_forwarding(child, watched);
+}
+
+}  // namespace libcoll::command

@@ -1,0 +1,65 @@
+// The `libcoll` command: one subcommand per file.
+#include <algorithm>
+#include <exception>
+#include <string_view>
+
+#include "libcoll/command/command.h"
+#include "libcoll/version.h"
+
+namespace libcoll::command {
+namespace {
+
+/// Takes the command line of `libcoll run … -- COMMAND` apart, so that nothing in COMMAND is read as an option of
+/// ours. `arguments` keeps what stands before the `--`.
+std::vector<std::string> cut_command(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front() != "run") return {};
+  const auto mark = std::find(arguments.begin(), arguments.end(), "--");
+  if (mark == arguments.end()) return {};
+  std::vector<std::string> command(mark + 1, arguments.end());
+  arguments.erase(mark, arguments.end());
+  return command;
+}
+
+/// The subcommand, if the line begins with one. CLI11 would only say that a subcommand is required.
+std::string first_word(const std::vector<std::string>& arguments) {
+  return arguments.empty() || arguments.front().starts_with('-') ? std::string() : arguments.front();
+}
+
+bool has_subcommand(const CLI::App& app, const std::string& name) {
+  return !app.get_subcommands([&](const CLI::App* sub) { return sub->get_name() == name; }).empty();
+}
+
+int parse_and_run(std::vector<std::string> arguments) {
+  const std::vector<std::string> command = cut_command(arguments);
+  int exit_code = ExitCode::good;
+  CLI::App app("libcoll plans collectives for direct-connect fabrics and runs MPI programs on the plans.", "libcoll");
+  app.set_version_flag("--version", "libcoll " LIBCOLL_VERSION);
+  app.require_subcommand(1);
+  app.footer("libcoll SUBCOMMAND --help says more; so does man libcoll.");
+  add_topo(app, exit_code);
+  add_plan(app, exit_code);
+  add_verify(app, exit_code);
+  add_info(app, exit_code);
+  add_run(app, command, exit_code);
+  if (const std::string sub = first_word(arguments); !sub.empty() && !has_subcommand(app, sub)) {
+    return fail("unknown subcommand '" + sub + "', expected topo, plan, verify, info or run");
+  }
+  try {
+    std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+    app.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? ExitCode::good : ExitCode::usage;  // --help and --version come here, too
+  }
+  return exit_code;
+}
+
+}  // namespace
+}  // namespace libcoll::command
+
+int main(int argc, char** argv) {
+  try {
+    return libcoll::command::parse_and_run({argv + 1, argv + argc});
+  } catch (const std::exception& error) {  // memory, and what the libraries of the command line throw
+    return libcoll::command::fail(error.what());
+  }
+}

@@ -1,0 +1,134 @@
+// libcoll plan: makes, checks and writes the plan of one collective on one topology.
+#include <unistd.h>
+
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <optional>
+
+#include "libcoll/command/command.h"
+#include "libcoll/command/planning.h"
+#include "libcoll/runtime/config.h"
+#include "libcoll/runtime/plan_cache.h"
+#include "planner/schedule/xml.h"
+#include "planner/topology/reader.h"
+
+namespace libcoll::command {
+namespace {
+
+struct Options {
+  std::string topology;
+  std::string collective;
+  std::string algorithm = std::string(automatic_plan);
+  std::string output;
+  std::string dialect = "native";
+  std::string cache_dir;
+  PlanOptions plan;
+  bool cache = false;
+  bool json = false;
+};
+
+/// What was asked for, understood.
+struct Request {
+  Topology topology;
+  Collective collective;
+  std::optional<Dialect> dialect;  ///< nullopt: native
+};
+
+Result<Request> understand(const Options& options) {
+  if (options.dialect != "native" && options.output.empty()) return Error{"--dialect needs --output FILE"};
+  std::optional<Dialect> dialect;
+  if (options.dialect != "native") {
+    const Result<Dialect> parsed = parse_dialect(options.dialect);
+    if (!parsed) return parsed.error();
+    dialect = *parsed;
+  }
+  const Result<Collective> collective = parse_collective(options.collective);
+  if (!collective) return collective.error();
+  const Result<Topology> topology = load_topology(options.topology);
+  if (!topology) return topology.error();
+  return Request{*topology, *collective, dialect};
+}
+
+Status write_text(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+    return written ? Status() : Status(Error{"cannot write to standard output"});
+  }
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  return file.fail() ? Status(Error{path + ": cannot be written"}) : Status();
+}
+
+Status write_output(const Schedule& schedule, const std::optional<Dialect>& dialect, const std::string& path) {
+  if (!dialect) return write_text(path, write_schedule(schedule));
+  const Result<std::string> text = write_msccl(schedule, *dialect);
+  return text.ok() ? write_text(path, *text) : Status(text.error());
+}
+
+/// Under its own name, and as the plan of choice when no algorithm was asked for.
+Status store(const Options& options, const Schedule& schedule) {
+  const LoadedConfig loaded = load_config(environ);
+  std::string directory = options.cache_dir.empty() ? loaded.config.cache_dir : options.cache_dir;
+  if (directory.empty()) directory = default_cache_dir();
+  if (Status stored = store_plan(directory, schedule); !stored) return stored;
+  return options.algorithm == automatic_plan ? store_plan(directory, schedule, automatic_plan) : Status();
+}
+
+void report(const Options& options, const Plan& plan) {
+  std::FILE* stream = options.output == "-" ? stderr : stdout;  // stdout belongs to the schedule then
+  if (!options.json) {
+    std::fputs(plan_text(plan).c_str(), stream);
+  } else if (stream == stdout) {
+    print_json(plan_json(plan));
+  } else {
+    std::fprintf(stream, "%s\n", plan_json(plan).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+  }
+}
+
+int plan(const Options& options) {
+  const bool json_on_stdout = options.json && options.output != "-";
+  const Result<Request> request = understand(options);
+  if (!request) return fail(request.error().message, json_on_stdout);
+  const Result<Plan> made = make_plan(request->topology, request->collective, options.algorithm, options.plan);
+  if (!made) return fail(made.error().message, json_on_stdout);
+  if (made->faults.empty()) {
+    Status written;
+    if (!options.output.empty()) written = write_output(made->schedule, request->dialect, options.output);
+    if (written.ok() && options.cache) written = store(options, made->schedule);
+    if (!written) return fail(written.error().message, json_on_stdout);
+  }
+  report(options, *made);
+  return made->faults.empty() ? ExitCode::good : ExitCode::bad;
+}
+
+}  // namespace
+
+void add_plan(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("plan", "Plan a collective on a topology, check the plan, print its figures");
+  sub->add_option("topology,--topology", options->topology, "Specification such as torus:3x3x3, or a topology file")
+      ->required();
+  sub->add_option("collective,--collective", options->collective, "allgather, reduce_scatter, allreduce or alltoall")
+      ->required();
+  sub->add_option("--algorithm", options->algorithm, "Planner by name (below); auto: the first of the collective");
+  sub->add_option("--output", options->output, "Write the schedule to this file; - is standard output");
+  sub->add_option("--dialect", options->dialect, "Of the schedule file: native, msccl, rccl or verifier");
+  sub->add_option("--max-chunks", options->plan.max_chunks, "Upper limit on chunks per shard; 0: the planner's choice")
+      ->check(CLI::NonNegativeNumber);
+  sub->add_option("--chunk-loss", options->plan.chunk_loss, "Accepted loss of F through whole chunks (all-to-all)")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  sub->add_flag("--cache", options->cache, "Also put the plan into the plan cache, where programs find it");
+  sub->add_option("--cache-dir", options->cache_dir, "Use this plan cache instead of the configured one")
+      ->type_name("DIR");
+  sub->add_flag("--json", options->json, "Machine-readable figures");
+  sub->footer("Algorithms\n" + algorithms_text() + "\nTopologies\n" + topologies_text() +
+              "\nExamples\n  libcoll plan torus:3x3x3 alltoall\n"
+              "  libcoll plan hypercube:3 allreduce --output allreduce.xml\n"
+              "  libcoll plan ring:8 allgather --dialect msccl --output -\n");
+  sub->callback([options, &exit_code] { exit_code = plan(*options); });
+}
+
+}  // namespace libcoll::command

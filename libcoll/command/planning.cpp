@@ -1,0 +1,194 @@
+#include "libcoll/command/planning.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "libcoll/command/progress.h"
+#include "libcoll/runtime/plan_cache.h"
+#include "planner/schedule/cost.h"
+#include "planner/schedule/verify.h"
+#include "planner/topology/facts.h"
+
+namespace libcoll::command {
+namespace {
+
+/// One hop of a chunk, or its whole way when it is routed.
+struct Hop {
+  std::int32_t step;
+  NodeId from;
+  NodeId to;
+  std::int32_t route;
+  friend bool operator<(const Hop& a, const Hop& b) {
+    return std::tie(a.step, a.from, a.to, a.route) < std::tie(b.step, b.from, b.to, b.route);
+  }
+};
+
+/// The largest number of different ways that chunks of one shard take (all-to-all).
+std::size_t paths_per_pair_max(const Schedule& schedule) {
+  std::map<std::pair<ShardId, std::int32_t>, std::vector<Hop>> ways;  // of each chunk, in the order of its hops
+  for (const Transfer& t : schedule.transfers) {
+    for (std::int32_t chunk = t.chunk_begin; chunk < t.chunk_begin + t.chunk_count; ++chunk) {
+      ways[{t.shard, chunk}].push_back({t.step, t.from, t.to, t.route});
+    }
+  }
+  std::map<ShardId, std::set<std::vector<Hop>>> of_shard;
+  for (auto& [key, way] : ways) {
+    std::sort(way.begin(), way.end());
+    for (Hop& hop : way) hop.step = 0;  // the same way at another time is the same way
+    of_shard[key.first].insert(way);
+  }
+  std::size_t most = 0;
+  for (const auto& [shard, different] : of_shard) most = std::max(most, different.size());
+  return most;
+}
+
+std::int32_t layers(const Schedule& schedule) {
+  std::int32_t count = 0;
+  for (const Route& route : schedule.routes) count = std::max(count, route.layer + 1);
+  return count;
+}
+
+/// (U − F) / U: how far F may be from the best.
+double gap(const Proof& proof) {
+  return proof.flow_upper_bound > 0 ? (proof.flow_upper_bound - proof.flow) / proof.flow_upper_bound : 0;
+}
+
+/// 1 − F'/F, where F' = 1 / (largest link load) is the rate the whole chunks reach.
+double loss_chunking(const Proof& proof) {
+  const double slowdown = proof.max_link_load.to_double() * proof.flow;
+  return slowdown > 0 ? 1 - 1 / slowdown : 0;
+}
+
+bool optimal(const Proof& proof) { return proof.bandwidth_time == proof.bandwidth_bound; }
+
+std::string number(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.9g", value);
+  return text;
+}
+
+/// "1 step", "3 steps"
+std::string count(std::size_t n, const std::string& what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
+
+std::string percent(double fraction) {
+  constexpr double noise = 1e-9;  // of the LP solver
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3g %%", std::abs(fraction) < noise ? 0 : 100 * fraction);
+  return text;
+}
+
+std::string bandwidth_text(const Proof& proof) {
+  std::string text = proof.bandwidth_time.to_string() + " M/B, bound " + proof.bandwidth_bound.to_string();
+  if (optimal(proof)) return text + ": optimal";
+  if (proof.bandwidth_bound == Rational(0)) return text;
+  return text + ": " + percent((proof.bandwidth_time / proof.bandwidth_bound).to_double() - 1) + " above";
+}
+
+std::string verified_text(const Plan& plan) {
+  if (plan.faults.empty()) return count(plan.schedule.transfers.size(), "transfer") + ", every one checked";
+  return "FAULTY: " + join(plan.faults, "\n           ");
+}
+
+std::string routes_text(const Schedule& schedule) {
+  const std::string paths = "at most " + count(paths_per_pair_max(schedule), "path") + " per pair";
+  if (schedule.routes.empty()) return "none, hosts forward; " + paths;
+  const auto lanes = static_cast<std::size_t>(layers(schedule));
+  return std::to_string(schedule.routes.size()) + " in " + count(lanes, "layer") + "; " + paths;
+}
+
+std::string seconds_text(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, seconds < 1 ? "%.2g s" : "%.1f s", seconds);
+  return text;
+}
+
+}  // namespace
+
+std::span<const Planner> planners() {
+  static const std::vector<Planner> all = [] {
+    const auto broadcast = broadcast_planners();
+    const auto flow = flow_planners();
+    std::vector<Planner> table(broadcast.begin(), broadcast.end());
+    table.insert(table.end(), flow.begin(), flow.end());
+    return table;
+  }();
+  return all;
+}
+
+Result<Plan> make_plan(const Topology& topology, Collective collective, const std::string& algorithm,
+                       const PlanOptions& options) {
+  const Result<Planner> planner =
+      find_planner(planners(), collective, algorithm == automatic_plan ? std::string() : algorithm);
+  if (!planner) return planner.error();
+  const Progress progress("planning " + std::string(to_string(collective)) + " by " + std::string(planner->name) +
+                          " on " + topology.name());
+  const auto start = std::chrono::steady_clock::now();
+  Result<Schedule> schedule = planner->plan(topology, options);
+  if (!schedule) return schedule.error();
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  std::vector<std::string> faults = verify(*schedule);
+  return Plan{std::move(schedule).value(), spent.count(), std::move(faults)};
+}
+
+Json plan_json(const Plan& plan) {
+  const Schedule& schedule = plan.schedule;
+  const Proof& proof = schedule.proof;
+  Json json{{"collective", to_string(schedule.collective)},
+            {"algorithm", schedule.algorithm},
+            {"topology", schedule.topology.name()},
+            {"nodes", schedule.topology.host_count()},
+            {"steps", schedule.steps},
+            {"bandwidth_time", proof.bandwidth_time.to_string()},
+            {"bandwidth_time_float", proof.bandwidth_time.to_double()},
+            {"bandwidth_bound", proof.bandwidth_bound.to_string()},
+            {"bandwidth_optimal", optimal(proof)},
+            {"chunks_per_shard", schedule.chunks_per_shard},
+            {"transfers", schedule.transfers.size()},
+            {"plan_seconds", plan.seconds},
+            {"verified", plan.faults.empty()},
+            {"errors", plan.faults}};
+  if (schedule.collective != Collective::alltoall) return json;
+  json["F"] = proof.flow;
+  json["F_upper_bound"] = proof.flow_upper_bound;
+  json["gap"] = gap(proof);
+  json["max_link_load"] = proof.max_link_load.to_double();
+  json["max_link_load_exact"] = proof.max_link_load.to_string();
+  json["routes"] = schedule.routes.size();
+  json["paths_per_pair_max"] = paths_per_pair_max(schedule);
+  json["loss_chunking"] = loss_chunking(proof);
+  json["layers"] = layers(schedule);
+  return json;
+}
+
+std::string plan_text(const Plan& plan) {
+  const Schedule& schedule = plan.schedule;
+  const Proof& proof = schedule.proof;
+  std::vector<std::vector<std::string>> rows = {
+      {"T_L", count(static_cast<std::size_t>(schedule.steps), "step")},
+      {"T_B", bandwidth_text(proof)},
+  };
+  std::string chunks = std::to_string(schedule.chunks_per_shard) + " per shard";
+  if (schedule.collective == Collective::alltoall) {
+    rows.push_back(
+        {"F", number(proof.flow) + ", upper bound " + number(proof.flow_upper_bound) + ": gap " + percent(gap(proof))});
+    chunks += ", rounding to them loses " + percent(loss_chunking(proof)) + " of F";
+    rows.push_back({"routes", routes_text(schedule)});
+    rows.push_back({"load", proof.max_link_load.to_string() + " shards on the busiest link"});
+  }
+  rows.push_back({"chunks", chunks});
+  rows.push_back({"verified", verified_text(plan)});
+  rows.push_back({"planned", "in " + seconds_text(plan.seconds)});
+  return std::string(to_string(schedule.collective)) + " by " + schedule.algorithm + " on " + schedule.topology.name() +
+         ": N = " + std::to_string(schedule.topology.host_count()) + ", degree " +
+         std::to_string(degree(schedule.topology)) + "\n" + columns(rows);
+}
+
+}  // namespace libcoll::command

@@ -1,0 +1,80 @@
+// libcoll verify: is the schedule in a file right?
+#include "planner/schedule/verify.h"
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <memory>
+#include <sstream>
+
+#include "libcoll/command/command.h"
+#include "planner/schedule/xml.h"
+
+namespace libcoll::command {
+namespace {
+
+struct Options {
+  std::string file;
+  bool json = false;
+};
+
+Result<std::string> read_text(const std::string& path) {
+  std::ostringstream text;
+  if (path == "-") {
+    text << std::cin.rdbuf();
+    return text.str();
+  }
+  std::ifstream file(path, std::ios::binary);
+  text << file.rdbuf();
+  std::error_code error;  // a directory opens, and then reads as nothing
+  if (!file.is_open() || std::filesystem::is_directory(path, error)) return Error{path + ": cannot be read"};
+  return text.str();
+}
+
+Json verify_json(const Schedule& schedule, const std::vector<std::string>& faults) {
+  return {{"ok", faults.empty()},
+          {"errors", faults},
+          {"collective", to_string(schedule.collective)},
+          {"algorithm", schedule.algorithm},
+          {"topology", schedule.topology.name()},
+          {"nodes", schedule.topology.host_count()},
+          {"steps", schedule.steps},
+          {"transfers", schedule.transfers.size()}};
+}
+
+std::string verify_text(const std::string& file, const Schedule& schedule, const std::vector<std::string>& faults) {
+  const std::string what = file + ": " + std::string(to_string(schedule.collective)) + " by " + schedule.algorithm +
+                           " on " + schedule.topology.name();
+  if (faults.empty()) {
+    return what + " is right: " + std::to_string(schedule.transfers.size()) + " transfers in " +
+           std::to_string(schedule.steps) + " steps\n";
+  }
+  return what + " is WRONG:\n  " + join(faults, "\n  ") + "\n";
+}
+
+int verify_file(const Options& options) {
+  const Result<std::string> text = read_text(options.file);
+  if (!text) return fail(text.error().message, options.json);
+  const Result<Schedule> schedule = read_schedule(*text, options.file);
+  if (!schedule) return fail(schedule.error().message, options.json);
+  const std::vector<std::string> faults = verify(*schedule);
+  if (options.json) {
+    print_json(verify_json(*schedule, faults));
+  } else {
+    std::fputs(verify_text(options.file, *schedule, faults).c_str(), stdout);
+  }
+  return faults.empty() ? ExitCode::good : ExitCode::bad;
+}
+
+}  // namespace
+
+void add_verify(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("verify", "Check a schedule file; exit code 1 when the schedule is wrong");
+  sub->add_option("file", options->file, "Schedule in the native dialect; - is standard input")->required();
+  sub->add_flag("--json", options->json, "Machine-readable output: ok, errors[]");
+  sub->callback([options, &exit_code] { exit_code = verify_file(*options); });
+}
+
+}  // namespace libcoll::command

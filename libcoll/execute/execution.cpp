@@ -1,0 +1,140 @@
+#include "libcoll/execute/execution.h"
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+
+namespace libcoll {
+
+Execution::Execution(const Script& script, NodeId node, const Buffers& buffers, const Reducer& reducer,
+                     Transport& transport, std::span<const PeerId> peers, TagSpace tags, const Tuning& tuning,
+                     Workspace& workspace)
+    : script_(script),
+      node_(node),
+      buffers_(buffers),
+      reducer_(reducer),
+      transport_(transport),
+      peers_(peers),
+      tags_(tags),
+      tuning_(tuning),
+      workspace_(workspace),
+      lanes_(peers.size()),
+      remaining_(script.task_count()) {
+  workspace_.waits = script.waits;
+  workspace_.completions.resize(script.task_count());
+  if (workspace_.scratch.size() < static_cast<std::size_t>(script.scratch_bytes)) {
+    workspace_.scratch.resize(static_cast<std::size_t>(script.scratch_bytes));
+  }
+}
+
+void Execution::start() {
+  const std::uint32_t first_receive = script_.first_receive();
+  const std::uint32_t first_reduction = script_.first_reduction();
+  for (std::uint32_t task = 0; task < script_.task_count(); ++task) workspace_.completions[task] = {this, task, 0};
+  // Receives first: data that is here already then lands where it belongs.
+  for (std::uint32_t task = first_receive; task < first_reduction; ++task) post_receive(task);
+  for (std::uint32_t task = 0; task < first_receive; ++task) {
+    if (script_.waits[task] == 0) make_ready(task);
+  }
+  advance();
+  for (const Copy& copy : script_.initial_copies) run(copy);
+}
+
+void Execution::advance() {
+  while (!ready_reductions_.empty()) {
+    const std::uint32_t task = ready_reductions_.back();
+    ready_reductions_.pop_back();
+    reduce(task);
+  }
+  for (Lane& lane : lanes_) pump(lane);
+}
+
+void Execution::completed(std::uint32_t index, bool ok) noexcept {
+  if (!ok) {
+    failed_ = true;
+    return;
+  }
+  if (index < script_.first_receive()) {
+    --lanes_[static_cast<std::size_t>(script_.sends[index].peer)].in_flight;
+  } else {
+    run(script_.receives[index - script_.first_receive()].copies);
+  }
+  finish(index);
+}
+
+std::byte* Execution::at(Span span) const {
+  switch (span.space) {
+    case Space::input:
+      // Only ever read: sources of sends, copies and reductions.
+      return const_cast<std::byte*>(buffers_.input) + span.offset;
+    case Space::output:
+      return buffers_.output + span.offset;
+    case Space::scratch:
+      return workspace_.scratch.data() + span.offset;
+  }
+  return nullptr;
+}
+
+void Execution::run(const Copy& copy) const {
+  std::byte* to = at(copy.to);
+  const std::byte* from = at(copy.from);
+  if (to != from && copy.from.bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(copy.from.bytes));
+}
+
+void Execution::run(IndexRange copies) const {
+  for (std::uint32_t i = copies.first; i < copies.last; ++i) run(script_.copies[i]);
+}
+
+void Execution::make_ready(std::uint32_t task) {
+  if (task >= script_.first_reduction()) {
+    ready_reductions_.push_back(task);
+    return;
+  }
+  std::vector<std::uint32_t>& ready = lanes_[static_cast<std::size_t>(script_.sends[task].peer)].ready;
+  ready.push_back(task);
+  std::push_heap(ready.begin(), ready.end(), std::greater<>());
+}
+
+void Execution::finish(std::uint32_t task) {
+  --remaining_;
+  for (std::uint32_t i = script_.successors_begin[task]; i < script_.successors_begin[task + 1]; ++i) {
+    const std::uint32_t successor = script_.successors[i];
+    if (--workspace_.waits[successor] == 0) make_ready(successor);
+  }
+}
+
+void Execution::post_receive(std::uint32_t task) {
+  const Message& message = script_.receives[task - script_.first_receive()];
+  const Posted posted =
+      transport_.receive(tags_.tag(message.peer, message.index), at(message.data),
+                         static_cast<std::size_t>(message.data.bytes), &workspace_.completions[task]);
+  if (posted != Posted::pending) completed(task, posted == Posted::done);
+}
+
+void Execution::post_send(std::uint32_t task, Lane& lane) {
+  const Message& message = script_.sends[task];
+  run(message.copies);
+  ++lane.in_flight;
+  const Posted posted = transport_.send(peers_[static_cast<std::size_t>(message.peer)],
+                                        tags_.tag(node_, message.index), at(message.data),
+                                        static_cast<std::size_t>(message.data.bytes), &workspace_.completions[task]);
+  if (posted != Posted::pending) completed(task, posted == Posted::done);
+}
+
+void Execution::reduce(std::uint32_t task) {
+  const Reduction& reduction = script_.reductions[task - script_.first_reduction()];
+  reducer_.apply(reducer_.context, at(reduction.destination), at(reduction.left), at(reduction.right),
+                 reduction.elements);
+  finish(task);
+}
+
+void Execution::pump(Lane& lane) {
+  while (!lane.ready.empty() && lane.in_flight < tuning_.in_flight && !failed_) {
+    std::pop_heap(lane.ready.begin(), lane.ready.end(), std::greater<>());
+    const std::uint32_t task = lane.ready.back();
+    lane.ready.pop_back();
+    post_send(task, lane);
+  }
+}
+
+}  // namespace libcoll

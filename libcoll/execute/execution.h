@@ -1,0 +1,97 @@
+// Runs a script as data-flow: a send starts when its data is there and its peer has room.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "libcoll/execute/script.h"
+#include "libcoll/transport/transport.h"
+
+namespace libcoll {
+
+/// destination = left op right for `elements` elements; destination may be left. The interposer supplies it:
+/// a kernel of ours or MPI's own reduction.
+struct Reducer {
+  void (*apply)(const void* context, void* destination, const void* left, const void* right,
+                std::int64_t elements) noexcept = nullptr;
+  const void* context = nullptr;
+};
+
+/// The user's memory of one call. In place: input is where the call's own data lies in the output.
+struct Buffers {
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+};
+
+/// Memory that outlives a call so that the next one need not allocate.
+struct Workspace {
+  std::vector<std::byte> scratch;
+  std::vector<std::uint32_t> waits;
+  std::vector<Completion> completions;
+};
+
+/// Tags of one call: 12 bits communicator, 12 bits call, 16 bits sender (node), 24 bits message.
+class TagSpace {
+ public:
+  TagSpace(std::uint32_t communicator, std::uint32_t call)
+      : prefix_((std::uint64_t{communicator & 0xfffU} << 52U) | (std::uint64_t{call & 0xfffU} << 40U)) {}
+  [[nodiscard]] std::uint64_t tag(NodeId sender, std::uint32_t message) const {
+    return prefix_ | (std::uint64_t{static_cast<std::uint16_t>(sender)} << 24U) | (message & 0xffffffU);
+  }
+  static constexpr std::uint32_t max_communicator = 0xfff;
+  static constexpr std::uint32_t max_message = 0xffffff;
+
+ private:
+  std::uint64_t prefix_;
+};
+
+/// One call under way. start(), then advance() after each Transport::progress() until finished() or failed().
+/// All members are to be called under the transport's lock.
+class Execution final : public Waiter {
+ public:
+  /// `peers[v]` is the transport's peer for node v; entries of nodes this rank never talks to are not read.
+  Execution(const Script& script, NodeId node, const Buffers& buffers, const Reducer& reducer, Transport& transport,
+            std::span<const PeerId> peers, TagSpace tags, const Tuning& tuning, Workspace& workspace);
+
+  void start();
+  void advance();
+  [[nodiscard]] bool finished() const { return remaining_ == 0; }
+  [[nodiscard]] bool failed() const { return failed_; }
+
+  void completed(std::uint32_t index, bool ok) noexcept override;
+
+ private:
+  /// Sends to one peer that could go out, earliest first, and how many are out.
+  struct Lane {
+    std::vector<std::uint32_t> ready;  ///< min-heap of send tasks
+    std::int64_t in_flight = 0;
+  };
+
+  [[nodiscard]] std::byte* at(Span span) const;
+  void run(const Copy& copy) const;
+  void run(IndexRange copies) const;
+  void make_ready(std::uint32_t task);
+  void finish(std::uint32_t task);
+  void post_receive(std::uint32_t task);
+  void post_send(std::uint32_t task, Lane& lane);
+  void reduce(std::uint32_t task);
+  void pump(Lane& lane);
+
+  const Script& script_;
+  NodeId node_;
+  Buffers buffers_;
+  Reducer reducer_;
+  Transport& transport_;
+  std::span<const PeerId> peers_;
+  TagSpace tags_;
+  const Tuning& tuning_;
+  Workspace& workspace_;
+  std::vector<Lane> lanes_;                  ///< by node
+  std::vector<std::uint32_t> ready_reductions_;
+  std::uint32_t remaining_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace libcoll

@@ -1,0 +1,234 @@
+#include "libcoll/runtime/communicator.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "libcoll/runtime/log.h"
+#include "libcoll/runtime/plan_source.h"
+#include "planner/schedule/xml.h"
+
+namespace libcoll {
+namespace {
+
+constexpr std::size_t cached_scripts = 16;
+
+/// What every rank tells the others before anything is decided.
+struct Introduction {
+  std::uint64_t settings_digest;
+  std::uint32_t obstacle;
+  std::uint32_t next_communicator;
+  std::uint32_t address_bytes;
+  std::int32_t world_rank;
+  std::int32_t world_size;
+  std::array<char, 260> host;
+};
+
+/// Agreement without a reduction: every rank's verdict is seen by every rank.
+bool all_agree(HostCommunicator& host, bool mine) {
+  const char vote = mine ? 1 : 0;
+  std::vector<char> votes(static_cast<std::size_t>(host.size()));
+  if (!host.allgather(&vote, 1, votes.data())) return false;
+  return std::all_of(votes.begin(), votes.end(), [](char each) { return each != 0; });
+}
+
+/// Node of every rank; empty when ranks and nodes are not one to one. By host name where the topology names
+/// hosts, otherwise rank k of the world is node k.
+std::vector<NodeId> nodes_of_ranks(const Topology& topology, const std::vector<Introduction>& ranks) {
+  const auto hosts = static_cast<std::size_t>(topology.host_count());
+  if (ranks.size() != hosts) return {};
+  std::map<std::string, NodeId> node_of_host;
+  for (NodeId node = 0; node < topology.host_count(); ++node) {
+    if (!topology.node(node).host.empty()) node_of_host.emplace(topology.node(node).host, node);
+  }
+  std::vector<NodeId> nodes;
+  std::vector<bool> taken(hosts, false);
+  for (const Introduction& rank : ranks) {
+    NodeId node = rank.world_rank;
+    if (!node_of_host.empty()) {
+      const auto found = node_of_host.find(rank.host.data());
+      if (found == node_of_host.end()) return {};
+      node = found->second;
+    } else if (rank.world_size != topology.host_count()) {
+      return {};
+    }
+    if (node < 0 || node >= topology.host_count() || taken[static_cast<std::size_t>(node)]) return {};
+    taken[static_cast<std::size_t>(node)] = true;
+    nodes.push_back(node);
+  }
+  return nodes;
+}
+
+}  // namespace
+
+std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunicator& host) {
+  std::unique_ptr<Communicator> communicator(new Communicator(runtime));
+  communicator->obstacle_ = communicator->agree(host);
+  if (host.rank() == 0) {
+    log(LogLevel::info, host.name() + " (" + std::to_string(host.size()) + " ranks): " +
+                            (communicator->obstacle_ == Reason::count_
+                                 ? "served over " + runtime.topology().name() + " by " + runtime.transport().name()
+                                 : "falls through, " + std::string(to_string(communicator->obstacle_))));
+  }
+  return communicator;
+}
+
+Reason Communicator::agree(HostCommunicator& host) {
+  Introduction mine{};
+  mine.settings_digest = runtime_.settings_digest();
+  mine.obstacle = static_cast<std::uint32_t>(runtime_.obstacle());
+  mine.next_communicator = runtime_.next_communicator();
+  mine.world_rank = host.world_rank();
+  mine.world_size = host.world_size();
+  if (runtime_.obstacle() == Reason::count_) {
+    mine.address_bytes = static_cast<std::uint32_t>(runtime_.transport().address().size());
+  }
+  host.host_name().copy(mine.host.data(), mine.host.size() - 1);
+  std::vector<Introduction> all(static_cast<std::size_t>(host.size()));
+  if (!host.allgather(&mine, sizeof mine, all.data())) return Reason::settings_differ;
+
+  // From here on every rank looks at the same data and comes to the same end.
+  std::size_t longest = 0;
+  for (const Introduction& rank : all) {
+    if (rank.obstacle < static_cast<std::uint32_t>(Reason::count_)) return static_cast<Reason>(rank.obstacle);
+    if (rank.settings_digest != all.front().settings_digest) return Reason::settings_differ;
+    id_ = std::max(id_, rank.next_communicator);
+    longest = std::max<std::size_t>(longest, rank.address_bytes);
+  }
+  if (id_ > TagSpace::max_communicator) return Reason::transport;
+  const std::vector<NodeId> nodes = nodes_of_ranks(runtime_.topology(), all);
+  if (nodes.empty()) return Reason::sub_communicator;
+  node_ = nodes[static_cast<std::size_t>(host.rank())];
+  rank_of_node_.resize(nodes.size());
+  for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
+    rank_of_node_[static_cast<std::size_t>(nodes[rank])] = static_cast<std::int32_t>(rank);
+  }
+  runtime_.use_communicator(id_);
+  return exchange_addresses(host, longest);
+}
+
+Reason Communicator::exchange_addresses(HostCommunicator& host, std::size_t longest) {
+  const std::size_t slot = sizeof(std::uint32_t) + longest;
+  const std::string& address = runtime_.transport().address();
+  const auto length = static_cast<std::uint32_t>(address.size());
+  std::vector<char> mine(slot);
+  std::memcpy(mine.data(), &length, sizeof length);
+  address.copy(mine.data() + sizeof length, address.size());
+  std::vector<char> all(slot * static_cast<std::size_t>(host.size()));
+  if (!host.allgather(mine.data(), slot, all.data())) return Reason::transport;
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(host.size()); ++rank) {
+    const char* entry = all.data() + rank * slot;
+    std::uint32_t bytes = 0;
+    std::memcpy(&bytes, entry, sizeof bytes);
+    addresses_.emplace_back(entry + sizeof bytes, bytes);
+  }
+  return Reason::count_;
+}
+
+Reason Communicator::ready(Collective collective, HostCommunicator& host) {
+  if (obstacle_ != Reason::count_) return obstacle_;
+  Plan& plan = plans_[static_cast<std::size_t>(collective)];
+  if (!plan.asked) {
+    plan.asked = true;
+    plan.obstacle = distribute_plan(collective, host, plan);
+  }
+  return plan.obstacle;
+}
+
+Reason Communicator::distribute_plan(Collective collective, HostCommunicator& host, Plan& plan) {
+  if (algorithm_setting(runtime_.config(), collective) == "native") return Reason::chosen_native;
+  std::string text;
+  if (host.rank() == 0) {
+    const Result<Schedule> schedule = obtain_plan(runtime_.config(), runtime_.topology(), collective);
+    if (schedule) {
+      text = write_schedule(*schedule);
+      log(LogLevel::info, host.name() + ": " + std::string(to_string(collective)) + " by " + schedule->algorithm +
+                              ", " + std::to_string(schedule->steps) + " steps, T_B = " +
+                              schedule->proof.bandwidth_time.to_string() + " M/B");
+    } else {
+      log(LogLevel::warn, host.name() + ": no plan for " + std::string(to_string(collective)) + " (" +
+                              schedule.error().message + "); its calls fall through");
+    }
+  }
+  std::uint64_t bytes = text.size();
+  if (!host.broadcast(&bytes, sizeof bytes)) return Reason::no_plan;
+  if (bytes == 0) return Reason::no_plan;
+  text.resize(bytes);
+  const bool received = host.broadcast(text.data(), bytes);
+  return all_agree(host, received && adopt_plan(text, plan)) ? Reason::count_ : Reason::no_plan;
+}
+
+bool Communicator::adopt_plan(const std::string& text, Plan& plan) {
+  const Result<Schedule> schedule = read_schedule(text, "plan of rank 0");
+  if (!schedule) {
+    log(LogLevel::warn, schedule.error().message);
+    return false;
+  }
+  plan.program = lower(*schedule, node_);
+  const Status connected = connect_peers(plan);
+  if (!connected) log(LogLevel::warn, connected.error().message);
+  return connected.ok();
+}
+
+Status Communicator::connect_peers(Plan& plan) {
+  plan.peers.assign(rank_of_node_.size(), -1);
+  const std::lock_guard guard(runtime_.lock());
+  for (const Operation& operation : plan.program.operations) {
+    PeerId& peer = plan.peers[static_cast<std::size_t>(operation.peer)];
+    if (peer >= 0 || operation.kind != OperationKind::send) continue;
+    const auto rank = static_cast<std::size_t>(rank_of_node_[static_cast<std::size_t>(operation.peer)]);
+    const Result<PeerId> connected = runtime_.transport().connect(addresses_[rank]);
+    if (!connected) return connected.error();
+    peer = *connected;
+  }
+  return {};
+}
+
+const Script& Communicator::script_for(Collective collective, const Shape& shape) {
+  const auto found = std::find_if(scripts_.begin(), scripts_.end(), [&](const CachedScript& cached) {
+    return cached.collective == collective && cached.shape == shape;
+  });
+  if (found != scripts_.end()) {
+    scripts_.splice(scripts_.begin(), scripts_, found);
+  } else {
+    const Program& program = plans_[static_cast<std::size_t>(collective)].program;
+    scripts_.push_front({collective, shape, make_script(program, rank_of_node_, shape, runtime_.tuning())});
+    if (scripts_.size() > cached_scripts) scripts_.pop_back();
+  }
+  return scripts_.front().script;
+}
+
+bool Communicator::run_round(const Call& call, const Shape& shape, ProgressHook hook) {
+  const Script& script = script_for(call.collective, shape);
+  const Tuning tuning = runtime_.tuning();
+  const Plan& plan = plans_[static_cast<std::size_t>(call.collective)];
+  Execution execution(script, node_, {call.input, call.output}, call.reducer, runtime_.transport(), plan.peers,
+                      TagSpace(id_, calls_++), tuning, workspace_);
+  {
+    const std::lock_guard guard(runtime_.lock());
+    execution.start();
+  }
+  return runtime_.drive(execution, hook);
+}
+
+bool Communicator::run(const Call& call, ProgressHook hook) {
+  const auto ranks = static_cast<std::int64_t>(rank_of_node_.size());
+  const bool blocks = call.collective != Collective::allreduce;
+  // A round moves at most round_bytes of a rank's whole vector; its scratch memory is of that order.
+  const std::int64_t round_bytes = std::max<std::int64_t>(1, runtime_.config().round_bytes / (blocks ? ranks : 1));
+  const std::int64_t round_elements = std::max<std::int64_t>(1, round_bytes / call.element_bytes);
+  const std::int64_t stride = blocks ? call.elements * call.element_bytes : 0;
+  for (std::int64_t begin = 0; begin < call.elements; begin += round_elements) {
+    Call round = call;
+    round.input += begin * call.element_bytes;
+    round.output += begin * call.element_bytes;
+    const Shape shape{std::min(round_elements, call.elements - begin), call.element_bytes, stride, stride};
+    if (!run_round(round, shape, hook)) {
+      obstacle_ = Reason::transport;
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace libcoll

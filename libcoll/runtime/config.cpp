@@ -1,0 +1,456 @@
+#include "libcoll/runtime/config.h"
+
+#include <fcntl.h>
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "libcoll/runtime/safe_file.h"
+
+namespace libcoll {
+namespace {
+
+constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
+constexpr std::string_view prefix = "LIBCOLL_";
+
+constexpr std::int64_t operator""_K(unsigned long long number) { return static_cast<std::int64_t>(number) << 10; }
+constexpr std::int64_t operator""_M(unsigned long long number) { return static_cast<std::int64_t>(number) << 20; }
+constexpr std::int64_t operator""_G(unsigned long long number) { return static_cast<std::int64_t>(number) << 30; }
+
+char lower(char letter) { return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter; }
+char upper(char letter) { return letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A') : letter; }
+
+std::string lowered(std::string_view text) {
+  std::string result(text);
+  std::transform(result.begin(), result.end(), result.begin(), lower);
+  return result;
+}
+
+std::string environment_name(std::string_view setting) {
+  std::string result(prefix);
+  std::transform(setting.begin(), setting.end(), std::back_inserter(result), upper);
+  return result;
+}
+
+std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+
+// ---- values as text -------------------------------------------------------------------------------------------
+
+std::string print_bytes(std::int64_t bytes) {
+  if (bytes == unlimited) return "inf";
+  constexpr std::array<std::pair<std::int64_t, std::string_view>, 3> units = {{{1_G, "G"}, {1_M, "M"}, {1_K, "K"}}};
+  for (const auto& [size, letter] : units) {
+    if (bytes != 0 && bytes % size == 0) return std::to_string(bytes / size) + std::string(letter);
+  }
+  return std::to_string(bytes);
+}
+
+Result<std::int64_t> parse_integer(std::string_view text) {
+  std::int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return Error{quoted(text) + " is not a whole number"};
+  return number;
+}
+
+Result<bool> parse_boolean(std::string_view text) {
+  const std::string word = lowered(text);
+  for (const std::string_view yes : {"1", "true", "yes", "on", "y"}) {
+    if (word == yes) return true;
+  }
+  for (const std::string_view no : {"0", "false", "no", "off", "n"}) {
+    if (word == no) return false;
+  }
+  return Error{quoted(text) + " is neither yes nor no"};
+}
+
+constexpr std::array<std::string_view, 5> log_level_names = {"error", "warn", "info", "debug", "trace"};
+
+Result<LogLevel> parse_log_level(std::string_view text) {
+  const auto* found = std::find(log_level_names.begin(), log_level_names.end(), lowered(text));
+  if (found == log_level_names.end()) return Error{quoted(text) + " is not a log level"};
+  return static_cast<LogLevel>(found - log_level_names.begin());
+}
+
+Status check_bounds(std::int64_t value, std::int64_t low, std::int64_t high, std::string_view text) {
+  if (value < low || value > high) return Error{quoted(text) + " is out of bounds"};
+  return {};
+}
+
+// ---- the records ----------------------------------------------------------------------------------------------
+// Bounds and defaults are made from the numbers that parsing uses and from Config itself, so they cannot disagree.
+
+template <std::int64_t Low, std::int64_t High>
+std::string_view byte_bounds() {
+  static const std::string bounds = print_bytes(Low) + ".." + print_bytes(High);
+  return bounds;
+}
+
+template <std::int64_t Low, std::int64_t High>
+std::string_view integer_bounds() {
+  static const std::string bounds = std::to_string(Low) + ".." + std::to_string(High);
+  return bounds;
+}
+
+std::string_view log_level_bounds() {
+  static const std::string bounds = [] {
+    std::string joined;
+    for (const std::string_view name : log_level_names) joined += (joined.empty() ? "" : "|") + std::string(name);
+    return joined;
+  }();
+  return bounds;
+}
+
+template <std::int64_t Config::*Field, std::int64_t Low, std::int64_t High>
+Setting bytes(std::string_view name, std::string_view text) {
+  return {name,
+          SettingType::bytes,
+          {},
+          byte_bounds<Low, High>(),
+          text,
+          [](Config& config, std::string_view value) -> Status {
+            const Result<std::int64_t> number = parse_bytes(value);
+            if (!number) return number.error();
+            if (Status fits = check_bounds(*number, Low, High, value); !fits) return fits;
+            config.*Field = *number;
+            return {};
+          },
+          [](const Config& config) { return print_bytes(config.*Field); }};
+}
+
+template <std::int64_t Config::*Field, std::int64_t Low, std::int64_t High>
+Setting integer(std::string_view name, std::string_view text) {
+  return {name,
+          SettingType::integer,
+          {},
+          integer_bounds<Low, High>(),
+          text,
+          [](Config& config, std::string_view value) -> Status {
+            const Result<std::int64_t> number = parse_integer(value);
+            if (!number) return number.error();
+            if (Status fits = check_bounds(*number, Low, High, value); !fits) return fits;
+            config.*Field = *number;
+            return {};
+          },
+          [](const Config& config) { return std::to_string(config.*Field); }};
+}
+
+template <std::string Config::*Field>
+Setting text(std::string_view name, std::string_view text) {
+  return {name,
+          SettingType::text,
+          {},
+          "",
+          text,
+          [](Config& config, std::string_view value) -> Status {
+            config.*Field = value;
+            return {};
+          },
+          [](const Config& config) { return config.*Field; }};
+}
+
+template <bool Config::*Field>
+Setting boolean(std::string_view name, std::string_view text) {
+  return {name,
+          SettingType::boolean,
+          {},
+          "yes|no",
+          text,
+          [](Config& config, std::string_view value) -> Status {
+            const Result<bool> answer = parse_boolean(value);
+            if (!answer) return answer.error();
+            config.*Field = *answer;
+            return {};
+          },
+          [](const Config& config) { return std::string(config.*Field ? "yes" : "no"); }};
+}
+
+Setting log_level(std::string_view name, std::string_view text) {
+  return {
+      name,
+      SettingType::choice,
+      {},
+      log_level_bounds(),
+      text,
+      [](Config& config, std::string_view value) -> Status {
+        const Result<LogLevel> level = parse_log_level(value);
+        if (!level) return level.error();
+        config.log_level = *level;
+        return {};
+      },
+      [](const Config& config) { return std::string(log_level_names.at(static_cast<std::size_t>(config.log_level))); }};
+}
+
+Setting stats(std::string_view name, std::string_view text) {
+  return {name,
+          SettingType::choice,
+          {},
+          "summary|json:FILE",
+          text,
+          [](Config& config, std::string_view value) -> Status {
+            constexpr std::string_view file = "json:";
+            const bool good = value.empty() || value == "summary" || (value.starts_with(file) && value != file);
+            if (!good) return Error{quoted(value) + " is no kind of statistics"};
+            config.stats = value;
+            return {};
+          },
+          [](const Config& config) { return config.stats; }};
+}
+
+std::vector<Setting> make_settings() {
+  return {
+      boolean<&Config::enable>("enable", "Serve collectives at all; no leaves every call to MPI."),
+      text<&Config::topology>(
+          "topology", "Specification (torus:2x2x2) or absolute path of the topology file; empty: serve nothing."),
+      log_level("log_level", "How much is said on stderr."),
+      stats("stats", "Totals at MPI_Finalize: a table on stderr, or JSON into FILE; empty: none."),
+      text<&Config::cache_dir>("cache_dir", "Directory of plans; empty: $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll."),
+      text<&Config::command>("command",
+                             "Path of the libcoll command that makes missing plans; empty: beside the library."),
+      text<&Config::allreduce>("allreduce", "Planner of MPI_Allreduce by name; auto: the default; native: MPI's own."),
+      text<&Config::allgather>("allgather", "Planner of MPI_Allgather by name; auto: the default; native: MPI's own."),
+      text<&Config::alltoall>("alltoall", "Planner of MPI_Alltoall by name; auto: the default; native: MPI's own."),
+      bytes<&Config::segment_bytes, 1_K, 1_G>("segment_bytes", "Transfers are cut into segments of this size."),
+      bytes<&Config::bundle_bytes, 0_K, 16_M>("bundle_bytes",
+                                              "Smaller pieces for one peer and step travel in one message; 0: never."),
+      bytes<&Config::round_bytes, 64_K, unlimited>("round_bytes",
+                                                   "A call larger than this per rank runs in several rounds."),
+      integer<&Config::in_flight, 1, 1024>("in_flight", "Messages in flight per peer."),
+      integer<&Config::poll_microseconds, 0, 1'000'000>("poll_microseconds",
+                                                        "A waiting rank polls this long before it blocks."),
+  };
+}
+
+const Setting* find_setting(std::string_view name) {
+  const auto found =
+      std::find_if(settings().begin(), settings().end(), [&](const Setting& s) { return s.name == name; });
+  return found == settings().end() ? nullptr : &*found;
+}
+
+// ---- did you mean ---------------------------------------------------------------------------------------------
+
+/// Levenshtein distance.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t diagonal = row[0];
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t swapped = diagonal + (a[i] == b[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({swapped, row[j] + 1, row[j + 1] + 1});
+    }
+  }
+  return row.back();
+}
+
+/// The setting whose name is nearest, when it is near enough to be what was meant.
+const Setting* nearest_setting(std::string_view name) {
+  const Setting* best = nullptr;
+  std::size_t best_distance = 3 + 1;
+  for (const Setting& setting : settings()) {
+    const std::size_t distance = edit_distance(name, setting.name);
+    if (distance < best_distance && distance * 2 < setting.name.size()) {
+      best = &setting;
+      best_distance = distance;
+    }
+  }
+  return best;
+}
+
+// ---- sources of values ----------------------------------------------------------------------------------------
+
+/// Assigns, or says after `where` what is wrong and what was expected.
+void assign(LoadedConfig& loaded, const Setting& setting, std::string_view value, const std::string& where) {
+  const Status assigned = setting.assign(loaded.config, value);
+  if (assigned.ok()) return;
+  std::string warning = where + ": " + assigned.error().message;
+  if (!setting.bounds.empty()) warning += ", expected " + std::string(setting.bounds);
+  loaded.warnings.push_back(warning + "; it stays at " + quoted(setting.print(loaded.config)));
+}
+
+/// A TOML scalar as a user would have written it in the environment.
+std::optional<std::string> scalar_text(const toml::node& node) {
+  if (const auto* value = node.as_string()) return value->get();
+  if (const auto* value = node.as_integer()) return std::to_string(value->get());
+  if (const auto* value = node.as_boolean()) return std::string(value->get() ? "yes" : "no");
+  return std::nullopt;
+}
+
+std::string unknown_key(const std::string& where, std::string_view key) {
+  const Setting* meant = nearest_setting(lowered(key));
+  const std::string hint = meant == nullptr ? "" : "; did you mean " + quoted(meant->name) + "?";
+  return where + ": unknown key " + quoted(key) + ", it has no effect" + hint;
+}
+
+void apply_table(LoadedConfig& loaded, const toml::table& table, const std::string& file) {
+  std::map<unsigned, std::pair<std::string, const toml::node*>> by_line;  // warnings in the order of the file
+  for (const auto& [key, node] : table) by_line.try_emplace(key.source().begin.line, key.str(), &node);
+  for (const auto& [line, entry] : by_line) {
+    const auto& [key, node] = entry;
+    const std::string where = file + ":" + std::to_string(line);
+    std::string setting_place = where;
+    setting_place.append(": ").append(key);
+    const Setting* setting = find_setting(key);
+    const std::optional<std::string> value = scalar_text(*node);
+    if (setting == nullptr) {
+      loaded.warnings.push_back(unknown_key(where, key));
+    } else if (!value) {
+      loaded.warnings.push_back(setting_place + " must be a string, a whole number or true/false");
+    } else {
+      assign(loaded, *setting, *value, setting_place);
+    }
+  }
+}
+
+void apply_file(LoadedConfig& loaded, const std::string& file) {
+  FileTrust trust;
+  trust.follow_links = true;     // dot files are often links into a repository
+  trust.group_may_write = true;  // umask 002 is common where every user has a group
+  const Result<std::optional<std::string>> text = read_trusted_file(AT_FDCWD, file, trust);
+  if (!text) {
+    loaded.warnings.push_back(file + " " + text.error().message + "; it has no effect");
+    return;
+  }
+  if (!text->has_value()) return;
+  const toml::parse_result parsed = toml::parse(std::string_view(**text), file);
+  if (!parsed) {
+    loaded.warnings.push_back(file + ":" + std::to_string(parsed.error().source().begin.line) +
+                              ": not TOML: " + std::string(parsed.error().description()) + "; the file has no effect");
+    return;
+  }
+  apply_table(loaded, parsed.table(), file);
+}
+
+/// The last value of a variable; nullopt when it is not set.
+std::optional<std::string_view> variable(char* const* environment, std::string_view name) {
+  std::optional<std::string_view> result;
+  for (char* const* entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (text.size() > name.size() && text.starts_with(name) && text[name.size()] == '=') {
+      result = text.substr(name.size() + 1);
+    }
+  }
+  return result;
+}
+
+void apply_environment(LoadedConfig& loaded, char* const* environment) {
+  for (const Setting& setting : settings()) {
+    const std::string name = environment_name(setting.name);
+    if (const auto value = variable(environment, name)) assign(loaded, setting, *value, name);
+  }
+}
+
+void warn_of_unknown_variables(LoadedConfig& loaded, char* const* environment) {
+  for (char* const* entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    if (!text.starts_with(prefix)) continue;
+    const std::string_view name = text.substr(0, text.find('='));
+    const std::string key = lowered(name.substr(prefix.size()));
+    if (find_setting(key) != nullptr && environment_name(key) == name) continue;
+    std::string warning = "unknown variable " + std::string(name) + ", it has no effect";
+    if (const Setting* meant = nearest_setting(key)) warning += "; did you mean " + environment_name(meant->name) + "?";
+    if (std::find(loaded.warnings.begin(), loaded.warnings.end(), warning) == loaded.warnings.end()) {
+      loaded.warnings.push_back(std::move(warning));
+    }
+  }
+}
+
+std::vector<std::string> standard_files(char* const* environment) {
+  std::vector<std::string> files = {"/etc/libcoll.toml"};
+  const std::string_view config_home = variable(environment, "XDG_CONFIG_HOME").value_or("");
+  const std::string_view home = variable(environment, "HOME").value_or("");
+  if (config_home.starts_with('/')) {
+    files.push_back(std::string(config_home) + "/libcoll/libcoll.toml");
+  } else if (!home.empty()) {
+    files.push_back(std::string(home) + "/.config/libcoll/libcoll.toml");
+  }
+  files.emplace_back("./libcoll.toml");
+  return files;
+}
+
+/// The value as it stands in a TOML file.
+std::string toml_value(const Setting& setting) {
+  if (setting.type == SettingType::boolean) return setting.default_value == "yes" ? "true" : "false";
+  if (setting.type == SettingType::integer) return std::string(setting.default_value);
+  return quoted(setting.default_value);
+}
+
+/// The lines of one setting.
+std::string commented_setting(const Setting& setting) {
+  std::string lines = "\n# ";
+  lines += setting.text;
+  lines += "\n# ";
+  if (!setting.bounds.empty()) lines.append(setting.bounds).append("; ");
+  lines += "environment: " + environment_name(setting.name) + "\n#";
+  return lines.append(setting.name).append(" = ").append(toml_value(setting)).append("\n");
+}
+
+}  // namespace
+
+std::span<const Setting> settings() {
+  static const std::vector<std::string> defaults = [] {
+    std::vector<std::string> printed;
+    for (const Setting& setting : make_settings()) printed.push_back(setting.print(Config{}));
+    return printed;
+  }();
+  static const std::vector<Setting> table = [] {
+    std::vector<Setting> made = make_settings();
+    for (std::size_t i = 0; i < made.size(); ++i) made[i].default_value = defaults[i];
+    return made;
+  }();
+  return table;
+}
+
+LoadedConfig load_config(char* const* environment) { return load_config(environment, standard_files(environment)); }
+
+LoadedConfig load_config(char* const* environment, std::span<const std::string> files) {
+  LoadedConfig loaded;
+  for (const std::string& file : files) apply_file(loaded, file);
+  apply_environment(loaded, environment);
+  warn_of_unknown_variables(loaded, environment);
+  return loaded;
+}
+
+Result<std::int64_t> parse_bytes(std::string_view text) {
+  const Error bad{quoted(text) + " is not a size such as 4096, 64K, 1.5M, 2G or inf"};
+  std::string word = lowered(text);
+  if (word == "inf") return unlimited;
+  if (word.ends_with("ib")) {
+    word.resize(word.size() - 2);
+  } else if (word.ends_with("b")) {
+    word.resize(word.size() - 1);
+  }
+  constexpr std::string_view letters = "kmgt";
+  const std::size_t unit = word.empty() ? letters.npos : letters.find(word.back());
+  if (unit != letters.npos) word.pop_back();
+  const double scale = unit == letters.npos ? 1 : std::exp2(10.0 * static_cast<double>(unit + 1));
+  if (word.empty() || word.find_first_not_of("0123456789.") != std::string::npos) return bad;
+  double number = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number, std::chars_format::fixed);
+  if (error != std::errc() || end != word.data() + word.size()) return bad;
+  const double bytes_wanted = number * scale;
+  // Above 2^53 a double no longer counts single bytes, and nobody means such a size.
+  if (bytes_wanted > std::exp2(53.0)) return Error{quoted(text) + " is too large; inf means no limit"};
+  if (scale < 2 && word.find('.') != std::string::npos) return bad;
+  return static_cast<std::int64_t>(bytes_wanted);
+}
+
+std::string commented_config() {
+  std::string text =
+      "# Configuration of libcoll. Every setting stands at its default; take the leading # away to change one.\n"
+      "# Order, later wins: built-in, /etc/libcoll.toml, ~/.config/libcoll/libcoll.toml, ./libcoll.toml, "
+      "environment.\n";
+  for (const Setting& setting : settings()) text += commented_setting(setting);
+  return text;
+}
+
+}  // namespace libcoll

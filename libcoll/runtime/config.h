@@ -1,0 +1,70 @@
+// The settings of libcoll: one documented record each, from which parsing, `libcoll info --config`, the
+// commented configuration file and the man page are made.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "planner/result.h"
+
+namespace libcoll {
+
+enum class LogLevel : std::uint8_t { error, warn, info, debug, trace };
+
+/// Values in force. Defaults are the records' defaults.
+struct Config {
+  bool enable = true;
+  std::string topology;  ///< specification or absolute path; empty: everything falls through
+  LogLevel log_level = LogLevel::warn;
+  std::string stats;               ///< "", "summary" or "json:FILE"
+  std::string cache_dir;           ///< empty: $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll
+  std::string command;             ///< path of the `libcoll` command; empty: beside the library
+  std::string allreduce = "auto";  ///< planner name, "auto" or "native"
+  std::string allgather = "auto";
+  std::string alltoall = "auto";
+  std::int64_t segment_bytes = 128 * 1024;      ///< transfers are cut into segments of this size
+  std::int64_t bundle_bytes = 8 * 1024;         ///< smaller pieces for one peer and step travel in one message
+  std::int64_t round_bytes = 64 * 1024 * 1024;  ///< a call larger than this per rank runs in several rounds
+  std::int64_t in_flight = 8;                   ///< messages in flight per peer
+  std::int64_t poll_microseconds = 20;          ///< a waiting rank polls this long before it blocks
+};
+
+enum class SettingType : std::uint8_t { boolean, integer, bytes, text, choice };
+
+/// One setting. Its environment variable is LIBCOLL_ + the upper-cased name, its key in a configuration file
+/// is the name.
+struct Setting {
+  std::string_view name;  ///< "segment_bytes"
+  SettingType type;
+  std::string_view default_value;  ///< as a user would write it: "128K"
+  std::string_view bounds;         ///< "1K..1G", "error|warn|info|debug|trace", "" when any
+  std::string_view text;           ///< one line
+  Status (*assign)(Config& config, std::string_view value);
+  std::string (*print)(const Config& config);
+};
+
+std::span<const Setting> settings();
+
+/// The configuration and what was odd about it (unknown names, unreadable files): sentences to warn with, once.
+struct LoadedConfig {
+  Config config;
+  std::vector<std::string> warnings;
+};
+
+/// built-in < /etc/libcoll.toml < ~/.config/libcoll/libcoll.toml < ./libcoll.toml < environment. A bad value is
+/// a warning and leaves the setting at its previous value. `environment` is in the form of `environ`.
+LoadedConfig load_config(char* const* environment);
+
+/// The same from explicit files, in increasing precedence; files that do not exist are passed over.
+LoadedConfig load_config(char* const* environment, std::span<const std::string> files);
+
+/// "64K", "1.5M", "2G", "4096", "inf" → bytes.
+Result<std::int64_t> parse_bytes(std::string_view text);
+
+/// The commented configuration file with every setting at its default.
+std::string commented_config();
+
+}  // namespace libcoll

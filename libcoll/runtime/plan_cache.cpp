@@ -1,0 +1,144 @@
+#include "libcoll/runtime/plan_cache.h"
+
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstdlib>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "libcoll/runtime/safe_file.h"
+#include "libcoll/version.h"
+#include "planner/schedule/verify.h"
+#include "planner/schedule/xml.h"
+
+namespace libcoll {
+namespace {
+
+constexpr std::size_t max_plan_bytes = std::size_t{1} << 30;
+
+/// Everything of a topology that a plan depends on. Names and host names are not among it: the same wiring
+/// on other machines has the same plans.
+std::string canonical_text(const Topology& topology) {
+  std::string text = "hosts " + std::to_string(topology.host_count()) + " nodes " +
+                     std::to_string(topology.node_count()) + " forward " + (topology.nics_forward() ? "1" : "0") +
+                     " injection " + std::to_string(topology.injection_bytes_per_second()) + "\n";
+  for (const Link& link : topology.links()) {
+    text += std::to_string(link.from) + ">" + std::to_string(link.to) + " " +
+            std::to_string(link.bandwidth_bytes_per_second) + "\n";
+  }
+  return text;
+}
+
+/// FNV-1a, 128 bits, as 32 hexadecimal digits.
+std::string fingerprint(std::string_view text) {
+  __extension__ using Wide = unsigned __int128;
+  constexpr Wide prime = (Wide{1} << 88) + 0x13b;
+  Wide hash = (Wide{0x6c62272e07bb0142} << 64) + 0x62b821756295c58d;
+  for (const char letter : text) hash = (hash ^ static_cast<unsigned char>(letter)) * prime;
+  std::string digits;
+  for (int shift = 124; shift >= 0; shift -= 4) {
+    digits += "0123456789abcdef"[static_cast<unsigned>(hash >> shift) & 15U];
+  }
+  return digits;
+}
+
+/// Fit for a file name whatever a caller passes.
+std::string plain(std::string_view name) {
+  std::string result(name);
+  for (char& letter : result) {
+    const bool good = (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '-';
+    if (!good) letter = '_';
+  }
+  return result;
+}
+
+Error cannot_use(const std::string& path, const std::string& why) {
+  return Error{"plan " + path + " is not used: " + why};
+}
+
+/// What makes the schedule something other than the wanted plan; empty when nothing does.
+std::string foreign(const Schedule& schedule, const Topology& topology, Collective collective,
+                    std::string_view algorithm) {
+  if (schedule.collective != collective) return "it is for " + std::string(to_string(schedule.collective));
+  if (algorithm != automatic_plan && schedule.algorithm != algorithm) return "it was made by " + schedule.algorithm;
+  if (canonical_text(schedule.topology) != canonical_text(topology)) return "it is for another topology";
+  return {};
+}
+
+/// mkdir -p; directories that are made are for this user alone.
+Status make_directories(const std::string& path) {
+  for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
+    const std::string part = path.substr(0, end);
+    if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST && end == std::string::npos) {
+      return Error{"cannot be made: " + std::error_code(errno, std::generic_category()).message()};
+    }
+    if (end == std::string::npos) return {};
+  }
+}
+
+std::string environment_value(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+}  // namespace
+
+std::string default_cache_dir() {
+  const std::string cache_home = environment_value("XDG_CACHE_HOME");
+  if (cache_home.starts_with('/')) return cache_home + "/libcoll";  // the specification ignores relative paths
+  const std::string home = environment_value("HOME");
+  return home.empty() ? std::string() : home + "/.cache/libcoll";
+}
+
+std::string plan_file_name(const Topology& topology, Collective collective, std::string_view algorithm) {
+  const std::string wanted = std::string(to_string(collective)) + " " + std::string(algorithm);
+  const std::string hash = fingerprint("libcoll " LIBCOLL_VERSION "\n" + wanted + "\n" + canonical_text(topology));
+  return plain(to_string(collective)) + "-" + plain(algorithm) + "-" + hash + ".xml";
+}
+
+Result<std::optional<Schedule>> load_plan(const std::string& directory, const Topology& topology, Collective collective,
+                                          std::string_view algorithm) {
+  const Result<std::optional<FileDescriptor>> opened = open_trusted_directory(directory);
+  if (!opened) return Error{"plan cache " + directory + " is not used: it " + opened.error().message};
+  if (!opened->has_value()) return std::optional<Schedule>();
+
+  const std::string name = plan_file_name(topology, collective, algorithm);
+  const std::string path = directory + "/" + name;
+  FileTrust trust;
+  trust.max_bytes = max_plan_bytes;
+  const Result<std::optional<std::string>> text = read_trusted_file((*opened)->get(), name, trust);
+  if (!text) return cannot_use(path, "it " + text.error().message);
+  if (!text->has_value()) return std::optional<Schedule>();
+
+  Result<Schedule> schedule = read_schedule(**text, path);
+  if (!schedule) return cannot_use(path, schedule.error().message);
+  if (const std::string why = foreign(*schedule, topology, collective, algorithm); !why.empty()) {
+    return cannot_use(path, why);
+  }
+  if (const std::vector<std::string> faults = verify(*schedule, 1); !faults.empty()) {
+    return cannot_use(path, faults.front());
+  }
+  schedule->topology = topology;  // same wiring; the caller's names and hosts
+  return std::optional<Schedule>(std::move(schedule).value());
+}
+
+Status store_plan(const std::string& directory, const Schedule& schedule, std::string_view algorithm) {
+  if (directory.empty()) return Error{"there is no plan cache: neither LIBCOLL_CACHE_DIR nor HOME is set"};
+  const auto refused = [&](const std::string& why) { return Error{"plan cache " + directory + " " + why}; };
+  if (Status made = make_directories(directory); !made) return refused(made.error().message);
+  const Result<std::optional<FileDescriptor>> opened = open_trusted_directory(directory);
+  if (!opened) return refused(opened.error().message);
+  if (!opened->has_value()) return refused("vanished");
+  const std::string name =
+      plan_file_name(schedule.topology, schedule.collective, algorithm.empty() ? schedule.algorithm : algorithm);
+  if (Status stored = replace_file((*opened)->get(), name, write_schedule(schedule)); !stored) {
+    return Error{"plan " + directory + "/" + name + " " + stored.error().message};
+  }
+  return {};
+}
+
+}  // namespace libcoll

@@ -1,0 +1,33 @@
+// Plans on disk, shared by the `libcoll` command and the runtime.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "planner/result.h"
+#include "planner/schedule/schedule.h"
+
+namespace libcoll {
+
+/// $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll; empty when neither variable is set.
+std::string default_cache_dir();
+
+/// Stands for "whatever the collective's default planner makes": a plan filed under this name may come from
+/// any algorithm. The runtime asks for it when a setting is `auto`, for it knows no all-to-all planner by name.
+inline constexpr std::string_view automatic_plan = "auto";
+
+/// File name of a plan: hash of topology (nodes, links, bandwidths), collective, algorithm and library version.
+std::string plan_file_name(const Topology& topology, Collective collective, std::string_view algorithm);
+
+/// The cached plan; nullopt when there is none. Error (one sentence, for a warning) when the file is corrupt,
+/// foreign (another topology, collective or algorithm inside), a symbolic link, not ours or world-writable.
+/// The schedule was verified again on reading.
+Result<std::optional<Schedule>> load_plan(const std::string& directory, const Topology& topology, Collective collective,
+                                          std::string_view algorithm);
+
+/// Writes atomically (temporary file, then rename), making the directory (mode 0700) when it is missing. The
+/// plan is filed under `algorithm`, by default the schedule's own.
+Status store_plan(const std::string& directory, const Schedule& schedule, std::string_view algorithm = {});
+
+}  // namespace libcoll

@@ -1,0 +1,68 @@
+// What one process has once: configuration, topology, transport, statistics, and the loop that waits.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "libcoll/execute/execution.h"
+#include "libcoll/runtime/config.h"
+#include "libcoll/runtime/statistics.h"
+#include "libcoll/transport/transport.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+/// Moves the program's own MPI along while a rank waits in a collective of ours: a peer may be waiting for a
+/// message of the program's that only this progress will send.
+struct ProgressHook {
+  void (*call)() noexcept = nullptr;
+};
+
+/// One per process, made at the first collective that could be served.
+class Runtime {
+ public:
+  /// Never fails as a whole: what does not work is kept as the reason why calls fall through.
+  /// `library_directory` is where the preloaded library lies; the `libcoll` command is looked for near it.
+  Runtime(char* const* environment, const std::string& library_directory, int world_rank);
+
+  [[nodiscard]] const Config& config() const { return config_; }
+  [[nodiscard]] const Topology& topology() const { return topology_; }
+  [[nodiscard]] Tuning tuning() const { return {config_.segment_bytes, config_.bundle_bytes, config_.in_flight}; }
+  [[nodiscard]] Statistics& statistics() { return statistics_; }
+  /// count_ when this process could serve; otherwise what is in the way.
+  [[nodiscard]] Reason obstacle() const { return obstacle_; }
+  /// Hash of everything that has to be equal on all ranks: settings that cut messages or choose plans, topology.
+  [[nodiscard]] std::uint64_t settings_digest() const { return settings_digest_; }
+  /// The lock around posting and progress of the transport.
+  [[nodiscard]] std::mutex& lock() { return lock_; }
+  [[nodiscard]] Transport& transport() { return *transport_; }
+
+  /// Communicator ids: larger than any this process has taken part in so far. Under lock().
+  [[nodiscard]] std::uint32_t next_communicator() const { return next_communicator_; }
+  void use_communicator(std::uint32_t id) { next_communicator_ = id + 1; }
+
+  /// Runs a started execution to its end: polls, then blocks on the transport's descriptor. False when the
+  /// transport failed.
+  bool drive(Execution& execution, ProgressHook hook);
+
+ private:
+  void read_topology();
+  void open_transport();
+  void find_command(const std::string& library_directory);
+  [[nodiscard]] std::uint64_t digest() const;
+  /// One round of progress under the lock; whether anything moved.
+  bool step(Execution& execution, Flush& flush, bool& done);
+
+  Config config_;
+  Topology topology_;
+  std::unique_ptr<Transport> transport_;
+  Statistics statistics_;
+  Reason obstacle_ = Reason::count_;
+  std::uint64_t settings_digest_ = 0;
+  std::mutex lock_;
+  std::uint32_t next_communicator_ = 1;
+};
+
+}  // namespace libcoll

@@ -1,0 +1,111 @@
+#include "libcoll/transport/memory_transport.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+
+namespace libcoll {
+namespace {
+
+struct Arrived {
+  std::vector<std::byte> data;
+};
+
+struct Waiting {
+  void* data = nullptr;
+  std::size_t bytes = 0;
+  Completion* completion = nullptr;
+};
+
+/// What has arrived for one rank, by tag.
+struct Mailbox {
+  std::mutex mutex;
+  std::condition_variable arrival;
+  std::deque<std::pair<std::uint64_t, Arrived>> arrivals;
+};
+
+class MemoryTransport final : public Transport {
+ public:
+  MemoryTransport(int rank, std::shared_ptr<std::vector<Mailbox>> mailboxes)
+      : rank_(static_cast<std::size_t>(rank)), address_(std::to_string(rank)), mailboxes_(std::move(mailboxes)) {}
+
+  std::string name() const override { return "memory"; }
+  const std::string& address() const override { return address_; }
+
+  Result<PeerId> connect(const std::string& address) override {
+    const auto peer = static_cast<PeerId>(std::strtol(address.c_str(), nullptr, 10));
+    if (peer < 0 || static_cast<std::size_t>(peer) >= mailboxes_->size()) return Error{"no rank " + address};
+    return peer;
+  }
+
+  Posted send(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes, Completion*) noexcept override {
+    const auto* first = static_cast<const std::byte*>(data);
+    Mailbox& mailbox = (*mailboxes_)[static_cast<std::size_t>(peer)];
+    const std::lock_guard lock(mailbox.mutex);
+    mailbox.arrivals.emplace_back(tag, Arrived{{first, first + bytes}});
+    mailbox.arrival.notify_one();
+    return Posted::done;
+  }
+
+  Posted receive(std::uint64_t tag, void* data, std::size_t bytes, Completion* completion) noexcept override {
+    waiting_[tag] = Waiting{data, bytes, completion};
+    return Posted::pending;
+  }
+
+  bool progress() noexcept override {
+    collect();
+    bool moved = false;
+    for (auto arrived = unmatched_.begin(); arrived != unmatched_.end();) {
+      const auto waiting = waiting_.find(arrived->first);
+      if (waiting == waiting_.end()) {
+        ++arrived;
+        continue;
+      }
+      const Waiting receive = waiting->second;
+      waiting_.erase(waiting);
+      const bool fits = arrived->second.data.size() == receive.bytes;
+      if (fits && receive.bytes > 0) std::memcpy(receive.data, arrived->second.data.data(), receive.bytes);
+      arrived = unmatched_.erase(arrived);
+      moved = true;
+      receive.completion->waiter->completed(receive.completion->index, fits);
+    }
+    return moved;
+  }
+
+  bool flushed(Flush&) noexcept override { return true; }
+
+  void block(int timeout_milliseconds) noexcept override {
+    Mailbox& mailbox = (*mailboxes_)[rank_];
+    std::unique_lock lock(mailbox.mutex);
+    mailbox.arrival.wait_for(lock, std::chrono::milliseconds(timeout_milliseconds),
+                             [&] { return !mailbox.arrivals.empty(); });
+  }
+
+ private:
+  void collect() {
+    Mailbox& mailbox = (*mailboxes_)[rank_];
+    const std::lock_guard lock(mailbox.mutex);
+    for (auto& [tag, arrived] : mailbox.arrivals) unmatched_.emplace(tag, std::move(arrived));
+    mailbox.arrivals.clear();
+  }
+
+  std::size_t rank_;
+  std::string address_;
+  std::shared_ptr<std::vector<Mailbox>> mailboxes_;
+  std::multimap<std::uint64_t, Arrived> unmatched_;
+  std::map<std::uint64_t, Waiting> waiting_;
+};
+
+}  // namespace
+
+std::vector<std::unique_ptr<Transport>> make_memory_transports(int ranks) {
+  auto mailboxes = std::make_shared<std::vector<Mailbox>>(static_cast<std::size_t>(ranks));
+  std::vector<std::unique_ptr<Transport>> transports;
+  for (int rank = 0; rank < ranks; ++rank) transports.push_back(std::make_unique<MemoryTransport>(rank, mailboxes));
+  return transports;
+}
+
+}  // namespace libcoll

@@ -1,0 +1,15 @@
+// Messages between ranks that live in one process: the executor's test bed, with threads or round robin.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "libcoll/transport/transport.h"
+
+namespace libcoll {
+
+/// One transport per rank, connected through memory. Addresses are the decimal ranks. Each transport may be
+/// used by its own thread.
+std::vector<std::unique_ptr<Transport>> make_memory_transports(int ranks);
+
+}  // namespace libcoll

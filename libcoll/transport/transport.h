@@ -1,0 +1,77 @@
+// What the executor needs of a network: tagged messages between processes, completion, and waiting.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "planner/result.h"
+
+namespace libcoll {
+
+/// Index of a connected process in one Transport.
+using PeerId = std::int32_t;
+
+/// Told of every message that did not complete while it was posted.
+class Waiter {
+ public:
+  /// `index` is the Completion's. `ok` is false when the transport gave the message up or its length was not
+  /// the posted one. Called from Transport::progress().
+  virtual void completed(std::uint32_t index, bool ok) noexcept = 0;
+
+ protected:
+  ~Waiter() = default;
+};
+
+/// Whom to tell; must stay in place until then.
+struct Completion {
+  Waiter* waiter = nullptr;
+  std::uint32_t index = 0;
+  std::size_t bytes = 0;  ///< the transport's: length posted
+};
+
+/// A flush under way; one per caller, starting out default.
+struct Flush {
+  bool started = false;
+  void* request = nullptr;
+};
+
+enum class Posted : std::uint8_t {
+  done,     ///< complete already; the waiter is not called
+  pending,  ///< the waiter will be called
+  failed,   ///< not posted; the waiter is not called
+};
+
+/// Point-to-point messages of one process. Calls are serialised by the caller (one lock around posting and
+/// progress); block() may run beside them.
+class Transport {
+ public:
+  Transport() = default;
+  virtual ~Transport() = default;
+  Transport(const Transport&) = delete;
+  Transport& operator=(const Transport&) = delete;
+
+  [[nodiscard]] virtual std::string name() const = 0;
+  /// Opaque address of this process, for connect() elsewhere. At most `max_address_bytes` long.
+  [[nodiscard]] virtual const std::string& address() const = 0;
+  /// The peer with that address; the same address gives the same peer again.
+  virtual Result<PeerId> connect(const std::string& address) = 0;
+
+  /// Sends `bytes` bytes. The buffer may be reused when the message is complete.
+  virtual Posted send(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
+                      Completion* completion) noexcept = 0;
+  /// Receives exactly `bytes` bytes sent with that tag (tags name the sender too).
+  virtual Posted receive(std::uint64_t tag, void* data, std::size_t bytes, Completion* completion) noexcept = 0;
+  /// Moves messages along; returns whether anything happened.
+  virtual bool progress() noexcept = 0;
+  /// Starts the flush on the first call; true once nothing sent before that call is held back in this process,
+  /// which then may stop calling progress().
+  virtual bool flushed(Flush& flush) noexcept = 0;
+  /// Sleeps until something may have happened, at most `timeout_milliseconds`. Returns at once when
+  /// something has.
+  virtual void block(int timeout_milliseconds) noexcept = 0;
+};
+
+inline constexpr std::size_t max_address_bytes = 4096;
+
+}  // namespace libcoll

@@ -1,0 +1,126 @@
+#include "planner/flow/certificate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <queue>
+#include <utility>
+
+namespace libcoll {
+namespace {
+
+__extension__ using Wide = __int128;
+
+constexpr std::int64_t largest_length = 1'000'000'000;
+constexpr std::int64_t largest_small_length = 1000;
+constexpr double near_multiple = 1e-3;
+constexpr std::int64_t finest_denominator = 1'000'000'000;
+
+std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+/// U ≥ distances/capacity, both exact.
+struct Bound {
+  Wide distances = 0;
+  Wide capacity = 0;
+  [[nodiscard]] long double load() const {
+    return static_cast<long double>(distances) / static_cast<long double>(capacity);
+  }
+};
+
+/// Σ_d dist_ℓ(source, d) over hosts d, by Dijkstra's algorithm.
+Wide sum_of_distances(const Topology& topology, std::span<const std::int64_t> lengths, NodeId source) {
+  constexpr std::int64_t unreached = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> distance(at(topology.node_count()), unreached);
+  using Entry = std::pair<std::int64_t, NodeId>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
+  distance[at(source)] = 0;
+  queue.emplace(0, source);
+  while (!queue.empty()) {
+    const auto [length, node] = queue.top();
+    queue.pop();
+    if (length > distance[at(node)]) continue;
+    for (const LinkId link : topology.out_links(node)) {
+      const NodeId to = topology.link(link).to;
+      const std::int64_t candidate = length + lengths[at(link)];
+      if (candidate >= distance[at(to)]) continue;
+      distance[at(to)] = candidate;
+      queue.emplace(candidate, to);
+    }
+  }
+  return std::accumulate(distance.begin(), distance.begin() + topology.host_count(), Wide{0});
+}
+
+Bound bound_by(const Topology& topology, std::span<const std::int64_t> lengths) {
+  // Bandwidths over their greatest common divisor keep the sums far from 128 bits.
+  const std::int64_t unit = topology.unit_bandwidth_bytes_per_second();
+  std::int64_t divisor = unit;
+  for (const Link& link : topology.links()) divisor = std::gcd(divisor, link.bandwidth_bytes_per_second);
+  Bound bound;
+  for (LinkId link = 0; link < topology.link_count(); ++link) {
+    bound.capacity += Wide{topology.link(link).bandwidth_bytes_per_second / divisor} * lengths[at(link)];
+  }
+  for (NodeId source = 0; source < topology.host_count(); ++source) {
+    bound.distances += sum_of_distances(topology, lengths, source);
+  }
+  bound.distances *= unit / divisor;
+  return bound;
+}
+
+std::vector<std::int64_t> scaled(std::span<const double> prices, double scale, std::int64_t least) {
+  std::vector<std::int64_t> lengths;
+  for (const double price : prices) lengths.push_back(std::max<std::int64_t>(least, std::llround(price * scale)));
+  return lengths;
+}
+
+/// The smallest integers that the prices are proportional to, within rounding; empty when there are none.
+std::vector<std::int64_t> small_lengths(std::span<const double> prices, double largest) {
+  for (std::int64_t length = 1; length <= largest_small_length; ++length) {
+    const double scale = static_cast<double>(length) / largest;
+    const auto close = [&](double price) {
+      return std::abs(price * scale - std::round(price * scale)) < near_multiple;
+    };
+    if (std::all_of(prices.begin(), prices.end(), close)) return scaled(prices, scale, 0);
+  }
+  return {};
+}
+
+/// The quotient as a double that is not below it.
+double rounded_up(const Bound& bound) {
+  const long double exact = static_cast<long double>(bound.capacity) / static_cast<long double>(bound.distances);
+  return std::nextafter(static_cast<double>(exact), std::numeric_limits<double>::infinity());
+}
+
+Rational rounded_down(const Bound& bound) {
+  Wide a = bound.distances;
+  Wide b = bound.capacity;
+  while (b != 0) a = std::exchange(b, a % b);
+  const Wide numerator = bound.distances / a;
+  const Wide denominator = bound.capacity / a;
+  if (denominator <= finest_denominator) {
+    return {static_cast<std::int64_t>(numerator), static_cast<std::int64_t>(denominator)};
+  }
+  return {static_cast<std::int64_t>(bound.distances * finest_denominator / bound.capacity), finest_denominator};
+}
+
+}  // namespace
+
+FlowCertificate certify_flow(const Topology& topology, std::span<const double> prices) {
+  const double largest = *std::max_element(prices.begin(), prices.end());
+  std::vector<std::int64_t> lengths(prices.size(), 1);
+  if (largest > 0) lengths = scaled(prices, static_cast<double>(largest_length) / largest, 1);
+  Bound bound = bound_by(topology, lengths);
+  if (largest > 0) {
+    std::vector<std::int64_t> small = small_lengths(prices, largest);
+    const Bound better = small.empty() ? bound : bound_by(topology, small);
+    if (!small.empty() && better.distances > 0 && better.load() >= bound.load()) {
+      lengths = std::move(small);
+      bound = better;
+    }
+  }
+  return {std::move(lengths), rounded_up(bound), rounded_down(bound)};
+}
+
+}  // namespace libcoll

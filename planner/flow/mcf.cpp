@@ -1,0 +1,124 @@
+#include "planner/flow/mcf.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "planner/flow/chunking.h"
+#include "planner/flow/concurrent_flow.h"
+#include "planner/route/lash.h"
+#include "planner/schedule/cost.h"
+#include "planner/topology/facts.h"
+
+namespace libcoll {
+namespace {
+
+/// The pairs of every source: those solved for, under every image.
+std::vector<ChunkedPair> all_pairs(const Topology& topology, const LinkClasses& classes,
+                                   const std::vector<ChunkedPair>& solved) {
+  std::vector<ChunkedPair> pairs;
+  for (const Automorphism& image : classes.images) {
+    for (const ChunkedPair& pair : solved) {
+      ChunkedPair& copy = pairs.emplace_back();
+      copy.source = image[static_cast<std::size_t>(pair.source)];
+      copy.destination = image[static_cast<std::size_t>(pair.destination)];
+      for (const ChunkedPath& path : pair.paths) {
+        copy.paths.push_back({image_of(topology, image, path.links), path.chunks});
+      }
+    }
+  }
+  return pairs;
+}
+
+ShardId shard_of(const Topology& topology, const ChunkedPair& pair) {
+  return pair.source * topology.host_count() + pair.destination;
+}
+
+void append_routed(Schedule& schedule, const ChunkedPair& pair) {
+  std::int32_t begin = 0;
+  for (const ChunkedPath& path : pair.paths) {
+    const auto route = static_cast<std::int32_t>(schedule.routes.size());
+    schedule.routes.push_back({pair.source, pair.destination, path.links, 0});
+    schedule.transfers.push_back({shard_of(schedule.topology, pair), begin, path.chunks, pair.source, pair.destination,
+                                  1, route, TransferKind::copy});
+    begin += path.chunks;
+  }
+}
+
+/// Paths of a pair are in lexicographic order, so those that share a link at the same hop are mostly neighbours, and
+/// their chunks cross it in one transfer.
+void append_hops(Schedule& schedule, const ChunkedPair& pair) {
+  const std::size_t first = schedule.transfers.size();
+  std::int32_t begin = 0;
+  for (const ChunkedPath& path : pair.paths) {
+    for (std::size_t hop = 0; hop < path.links.size(); ++hop) {
+      const Link& link = schedule.topology.link(path.links[hop]);
+      const auto step = static_cast<std::int32_t>(hop) + 1;
+      const auto continues = [&](const Transfer& transfer) {
+        return transfer.step == step && transfer.from == link.from && transfer.to == link.to &&
+               transfer.chunk_begin + transfer.chunk_count == begin;
+      };
+      const auto neighbour = std::find_if(schedule.transfers.begin() + static_cast<std::ptrdiff_t>(first),
+                                          schedule.transfers.end(), continues);
+      if (neighbour != schedule.transfers.end()) {
+        neighbour->chunk_count += path.chunks;
+      } else {
+        schedule.transfers.push_back({shard_of(schedule.topology, pair), begin, path.chunks, link.from, link.to, step,
+                                      direct, TransferKind::copy});
+      }
+      schedule.steps = std::max(schedule.steps, step);
+    }
+    begin += path.chunks;
+  }
+}
+
+/// The schedule without its transfers' order and proof; `append` lowers one pair.
+Schedule lower_pairs(const Topology& topology, const char* algorithm, const Chunking& chunking,
+                     const LinkClasses& classes, void (*append)(Schedule&, const ChunkedPair&)) {
+  Schedule schedule;
+  schedule.collective = Collective::alltoall;
+  schedule.algorithm = algorithm;
+  schedule.topology = topology;
+  schedule.chunks_per_shard = chunking.chunks_per_shard;
+  schedule.steps = 1;
+  for (const ChunkedPair& pair : all_pairs(topology, classes, chunking.pairs)) append(schedule, pair);
+  return schedule;
+}
+
+Result<Schedule> plan(const Topology& topology, const PlanOptions& options, const char* algorithm,
+                      void (*append)(Schedule&, const ChunkedPair&)) {
+  const Result<ConcurrentFlow> fluid = max_concurrent_flow(topology);
+  if (!fluid) return fluid.error();
+  const Chunking chunking = round_to_chunks(topology, *fluid, options);
+  Schedule schedule = lower_pairs(topology, algorithm, chunking, fluid->classes, append);
+  assign_layers(topology, schedule.routes);
+  sort_transfers(schedule);
+  const Rational unit(degree(topology), topology.host_count());
+  schedule.proof.max_link_load = max_link_load(schedule);
+  schedule.proof.bandwidth_time = unit * schedule.proof.max_link_load;
+  schedule.proof.bandwidth_bound = unit * fluid->certificate.load_lower_bound;
+  // Whole chunks can come out ahead of a fluid plan that an interior-point method left a hair from its optimum.
+  const double chunked_flow = 1 / schedule.proof.max_link_load.to_double();
+  schedule.proof.flow = std::min(std::max(fluid->flow, chunked_flow), fluid->certificate.flow_upper_bound);
+  schedule.proof.flow_upper_bound = fluid->certificate.flow_upper_bound;
+  return schedule;
+}
+
+}  // namespace
+
+Result<Schedule> plan_mcf_path(const Topology& topology, const PlanOptions& options) {
+  return plan(topology, options, "mcf-path", append_routed);
+}
+
+Result<Schedule> plan_mcf_link(const Topology& topology, const PlanOptions& options) {
+  if (topology.node_count() != topology.host_count()) {
+    return Error{"mcf-link forwards in hosts only, and " + topology.name() + " has " +
+                 std::to_string(topology.node_count() - topology.host_count()) + " switches: use mcf-path"};
+  }
+  return plan(topology, options, "mcf-link", append_hops);
+}
+
+}  // namespace libcoll

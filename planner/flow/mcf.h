@@ -1,0 +1,19 @@
+// All-to-all by max concurrent flow (paper 003 §3), as routes or as store-and-forward on links.
+#pragma once
+
+#include "planner/planner.h"
+#include "planner/result.h"
+#include "planner/schedule/schedule.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+/// "mcf-path" (paper 003 §3.2.1): one routed transfer per pair and path, all at step 1; routes are in layers by LASH.
+/// "mcf-link": hop h of a path is a direct transfer at step h, steps = longest path; hosts forward, so switches are
+/// refused.
+/// Both: shard s·N+d, whole chunks by round_to_chunks, F and its certified bound in the proof, bandwidth_time =
+/// d/N·max_link_load and bandwidth_bound = d/N·(certified least load) in M/B. Other errors as max_concurrent_flow.
+Result<Schedule> plan_mcf_path(const Topology& topology, const PlanOptions& options);
+Result<Schedule> plan_mcf_link(const Topology& topology, const PlanOptions& options);
+
+}  // namespace libcoll

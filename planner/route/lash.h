@@ -1,0 +1,16 @@
+// LASH-sequential: virtual lanes for a set of routes so that they cannot deadlock.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "planner/schedule/schedule.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+/// Gives every route, in order, the first layer whose channel-dependency graph stays acyclic with it, and returns
+/// the number of layers. Precondition: routes cross no link twice and their links exist in the topology.
+std::int32_t assign_layers(const Topology& topology, std::span<Route> routes);
+
+}  // namespace libcoll

@@ -1,0 +1,21 @@
+// Loads and times of a schedule, exactly.
+#pragma once
+
+#include <vector>
+
+#include "planner/rational.h"
+#include "planner/schedule/schedule.h"
+
+namespace libcoll {
+
+/// Largest (shards crossing a link in the step) / capacity, one entry per step (index step − 1).
+/// A routed transfer loads every link of its route.
+std::vector<Rational> step_loads(const Schedule& schedule);
+
+/// Largest Σ over all steps of shards crossing one link, per unit capacity.
+Rational max_link_load(const Schedule& schedule);
+
+/// T_B in M/B as Proof::bandwidth_time defines it, recomputed from the transfers.
+Rational bandwidth_time(const Schedule& schedule);
+
+}  // namespace libcoll

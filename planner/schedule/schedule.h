@@ -1,0 +1,86 @@
+// The global view of a collective: which chunk crosses which link in which step. Independent of MPI and of
+// the message size.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "planner/rational.h"
+#include "planner/result.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+enum class Collective : std::uint8_t { allgather, reduce_scatter, allreduce, alltoall };
+
+std::string_view to_string(Collective collective);
+Result<Collective> parse_collective(std::string_view text);
+
+/// The part of a buffer one transfer speaks of. Allgather, reduce-scatter, allreduce: the owner's node id,
+/// 0..N-1. All-to-all: source·N + destination for the block that source sends to destination.
+using ShardId = std::int32_t;
+
+/// A path the fabric follows, link by link, in virtual lane `layer`.
+struct Route {
+  NodeId source = 0;
+  NodeId destination = 0;
+  std::vector<LinkId> links;
+  std::int32_t layer = 0;
+  friend bool operator==(const Route&, const Route&) = default;
+};
+
+enum class TransferKind : std::uint8_t {
+  copy,    ///< the receiver stores the chunk
+  reduce,  ///< the sender passes its accumulated value on, the receiver combines it into its own
+};
+
+inline constexpr std::int32_t direct = -1;  ///< Transfer::route of a transfer that crosses the one link from→to
+
+/// Chunks [chunk_begin, chunk_begin + chunk_count) of a shard go from→to in a step, over a link or a route.
+struct Transfer {
+  ShardId shard = 0;
+  std::int32_t chunk_begin = 0;
+  std::int32_t chunk_count = 0;
+  NodeId from = 0;
+  NodeId to = 0;
+  std::int32_t step = 1;          ///< 1..steps
+  std::int32_t route = direct;    ///< index into Schedule::routes, or `direct`
+  TransferKind kind = TransferKind::copy;
+  friend bool operator==(const Transfer&, const Transfer&) = default;
+};
+
+/// What the planner claims and how it shows it. The verifier recomputes the two loads from the transfers.
+struct Proof {
+  /// T_B in units of M/B, B = degree·b. Allgather family: Σ_t of the largest link load of step t, times d/N
+  /// (paper 000 (2)). All-to-all: d/N · max_link_load (steps do not separate, chunks flow).
+  Rational bandwidth_time;
+  /// The lower bound of the collective on this topology in M/B; (N−1)/N for allgather on a regular graph.
+  Rational bandwidth_bound;
+  /// Largest Σ over all steps of shards per unit capacity on one link.
+  Rational max_link_load;
+  /// All-to-all only (0 otherwise): rate of every pair by the fluid plan, the certified upper bound on it.
+  double flow = 0;
+  double flow_upper_bound = 0;
+  friend bool operator==(const Proof&, const Proof&) = default;
+};
+
+/// One planned collective on one topology.
+struct Schedule {
+  Collective collective = Collective::allgather;
+  std::string algorithm;               ///< name in the planner table
+  Topology topology;
+  std::int32_t chunks_per_shard = 1;
+  std::int32_t steps = 0;              ///< T_L / α
+  std::vector<Route> routes;           ///< empty for link-based schedules
+  std::vector<Transfer> transfers;     ///< ordered by (step, from, to, …): see sort_transfers
+  Proof proof;
+  friend bool operator==(const Schedule&, const Schedule&) = default;
+};
+
+/// The canonical order: by step, from, to, route, shard, first chunk. Lowering relies on it.
+void sort_transfers(Schedule& schedule);
+
+}  // namespace libcoll

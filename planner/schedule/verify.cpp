@@ -1,0 +1,406 @@
+#include "planner/schedule/verify.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <span>
+
+#include "planner/route/channel_dependency.h"
+#include "planner/schedule/cost.h"
+
+namespace libcoll {
+namespace {
+
+// Beyond these a file is absurd or a proof would not fit in memory (about 1 GiB).
+constexpr std::int32_t max_hosts = 32768;
+constexpr std::int32_t max_steps = 1 << 20;
+constexpr std::int32_t max_layers = 256;
+constexpr std::int64_t max_state_words = std::int64_t{1} << 27;
+
+/// The faults found so far, at most `limit`.
+class Faults {
+ public:
+  explicit Faults(std::size_t limit) : limit_(std::max<std::size_t>(limit, 1)) {}
+  void add(std::string message) {
+    if (!full()) messages_.push_back(std::move(message));
+  }
+  [[nodiscard]] bool full() const { return messages_.size() >= limit_; }
+  [[nodiscard]] bool none() const { return messages_.empty(); }
+  std::vector<std::string> take() { return std::move(messages_); }
+
+ private:
+  std::size_t limit_;
+  std::vector<std::string> messages_;
+};
+
+std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
+
+bool reduces(const Schedule& schedule) {
+  return schedule.collective == Collective::reduce_scatter || schedule.collective == Collective::allreduce;
+}
+
+std::int64_t shard_count(const Schedule& schedule) {
+  const std::int64_t hosts = schedule.topology.host_count();
+  return schedule.collective == Collective::alltoall ? hosts * hosts : hosts;
+}
+
+std::string between(std::int64_t low, std::int64_t high) { return std::to_string(low) + ".." + std::to_string(high); }
+
+std::string where(const Transfer& transfer) {
+  return "step " + std::to_string(transfer.step) + ", " + std::to_string(transfer.from) + "->" +
+         std::to_string(transfer.to) + ", shard " + std::to_string(transfer.shard);
+}
+
+std::string where_with_chunks(const Transfer& transfer) {
+  const std::int64_t last = std::int64_t{transfer.chunk_begin} + transfer.chunk_count - 1;
+  return where(transfer) + ", chunks " + between(transfer.chunk_begin, last) + ": ";
+}
+
+// --- Shape: every id in range, so that what follows may index freely. ---
+
+std::optional<std::string> head_fault(const Schedule& schedule) {
+  const std::int32_t hosts = schedule.topology.host_count();
+  if (hosts < 1 || hosts > max_hosts) {
+    return "the topology has " + std::to_string(hosts) + " hosts, expected " + between(1, max_hosts);
+  }
+  if (schedule.chunks_per_shard < 1) return "chunks_per_shard is " + std::to_string(schedule.chunks_per_shard);
+  if (schedule.steps < 0 || schedule.steps > max_steps) {
+    return "the schedule has " + std::to_string(schedule.steps) + " steps, expected " + between(0, max_steps);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> path_fault(const Topology& topology, const Route& route) {
+  std::vector<NodeId> visited{route.source};
+  for (const LinkId id : route.links) {
+    if (id < 0 || id >= topology.link_count()) return "link " + std::to_string(id) + " does not exist";
+    const Link& link = topology.link(id);
+    if (link.from != visited.back()) {
+      return "link " + std::to_string(id) + " leaves node " + std::to_string(link.from) + ", not node " +
+             std::to_string(visited.back());
+    }
+    if (std::find(visited.begin(), visited.end(), link.to) != visited.end()) {
+      return "it passes twice through node " + std::to_string(link.to);
+    }
+    visited.push_back(link.to);
+  }
+  if (visited.back() != route.destination) return "it ends at node " + std::to_string(visited.back());
+  return std::nullopt;
+}
+
+std::optional<std::string> route_fault(const Topology& topology, const Route& route) {
+  const std::int32_t hosts = topology.host_count();
+  if (route.source < 0 || route.source >= hosts || route.destination < 0 || route.destination >= hosts) {
+    return "its ends are not hosts 0.." + std::to_string(hosts - 1);
+  }
+  if (route.source == route.destination) return "it starts where it ends";
+  if (route.layer < 0 || route.layer >= max_layers) {
+    return "layer " + std::to_string(route.layer) + ", expected " + between(0, max_layers - 1);
+  }
+  return path_fault(topology, route);
+}
+
+void check_routes(const Schedule& schedule, Faults& faults) {
+  for (std::size_t i = 0; i < schedule.routes.size() && !faults.full(); ++i) {
+    const Route& route = schedule.routes[i];
+    if (const auto fault = route_fault(schedule.topology, route)) {
+      faults.add("route " + std::to_string(i) + " (" + std::to_string(route.source) + "->" +
+                 std::to_string(route.destination) + "): " + *fault);
+    }
+  }
+}
+
+std::optional<std::string> ends_fault(const Topology& topology, const Transfer& transfer) {
+  for (const NodeId node : {transfer.from, transfer.to}) {
+    if (node >= topology.host_count() && node < topology.node_count()) {
+      return "node " + std::to_string(node) + " is a switch and neither sends nor receives";
+    }
+    if (node < 0 || node >= topology.host_count()) return "node " + std::to_string(node) + " does not exist";
+  }
+  if (transfer.from == transfer.to) return "a node sends to itself";
+  return std::nullopt;
+}
+
+std::optional<std::string> way_fault(const Schedule& schedule, const Transfer& transfer) {
+  if (transfer.route == direct) {
+    if (schedule.topology.find_link(transfer.from, transfer.to) >= 0) return std::nullopt;
+    return "there is no link " + std::to_string(transfer.from) + "->" + std::to_string(transfer.to);
+  }
+  if (transfer.route < 0 || index(transfer.route) >= schedule.routes.size()) {
+    return "route " + std::to_string(transfer.route) + " does not exist";
+  }
+  const Route& route = schedule.routes[index(transfer.route)];
+  if (route.source == transfer.from && route.destination == transfer.to) return std::nullopt;
+  return "route " + std::to_string(transfer.route) + " goes " + std::to_string(route.source) + "->" +
+         std::to_string(route.destination);
+}
+
+std::optional<std::string> data_fault(const Schedule& schedule, const Transfer& transfer) {
+  if (transfer.shard < 0 || transfer.shard >= shard_count(schedule)) return "the shard does not exist";
+  const std::int32_t hosts = schedule.topology.host_count();
+  if (schedule.collective == Collective::alltoall && transfer.shard / hosts == transfer.shard % hosts) {
+    return "a block from a node to itself does not travel";
+  }
+  const std::int64_t end = std::int64_t{transfer.chunk_begin} + transfer.chunk_count;
+  if (transfer.chunk_begin < 0 || transfer.chunk_count < 1 || end > schedule.chunks_per_shard) {
+    return "chunks outside " + between(0, schedule.chunks_per_shard - 1);
+  }
+  if (transfer.step < 1 || transfer.step > schedule.steps) {
+    return "step outside " + between(1, schedule.steps);
+  }
+  if (transfer.kind == TransferKind::reduce && !reduces(schedule)) {
+    return std::string(to_string(schedule.collective)) + " does not reduce";
+  }
+  return std::nullopt;
+}
+
+void check_transfers(const Schedule& schedule, Faults& faults) {
+  for (const Transfer& transfer : schedule.transfers) {
+    if (faults.full()) return;
+    auto fault = ends_fault(schedule.topology, transfer);
+    if (!fault) fault = way_fault(schedule, transfer);
+    if (!fault) fault = data_fault(schedule, transfer);
+    if (fault) faults.add(where_with_chunks(transfer) + *fault);
+  }
+}
+
+// --- Symbolic execution. ---
+
+/// Chunks of a shard that no transfer tells apart are one piece; pieces are numbered through all shards.
+class Pieces {
+ public:
+  explicit Pieces(const Schedule& schedule) : cuts_(index(shard_count(schedule)), {0, schedule.chunks_per_shard}) {
+    for (const Transfer& transfer : schedule.transfers) {
+      cuts_[index(transfer.shard)].push_back(transfer.chunk_begin);
+      cuts_[index(transfer.shard)].push_back(transfer.chunk_begin + transfer.chunk_count);
+    }
+    first_.reserve(cuts_.size() + 1);
+    first_.push_back(0);
+    for (std::vector<std::int32_t>& cuts : cuts_) {
+      std::sort(cuts.begin(), cuts.end());
+      cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+      first_.push_back(first_.back() + static_cast<std::int64_t>(cuts.size()) - 1);
+    }
+  }
+
+  [[nodiscard]] std::int64_t count() const { return first_.back(); }
+  [[nodiscard]] std::int64_t first(ShardId shard) const { return first_[index(shard)]; }
+  [[nodiscard]] std::int64_t last(ShardId shard) const { return first_[index(shard) + 1]; }
+  /// The piece that starts with this chunk (or, for the chunk after the last, the end of the shard).
+  [[nodiscard]] std::int64_t piece_at(ShardId shard, std::int32_t chunk) const {
+    const std::vector<std::int32_t>& cuts = cuts_[index(shard)];
+    return first(shard) + (std::lower_bound(cuts.begin(), cuts.end(), chunk) - cuts.begin());
+  }
+  [[nodiscard]] std::string chunks_of(ShardId shard, std::int64_t piece) const {
+    const std::vector<std::int32_t>& cuts = cuts_[index(shard)];
+    const std::size_t cut = index(piece - first(shard));
+    const std::int32_t end = cuts[cut + 1] - 1;
+    return cuts[cut] == end ? "chunk " + std::to_string(end) : "chunks " + between(cuts[cut], end);
+  }
+
+ private:
+  std::vector<std::vector<std::int32_t>> cuts_;
+  std::vector<std::int64_t> first_;
+};
+
+/// What the nodes' copies of the pieces hold. A value that is only moved has one contribution, its source's;
+/// a value that is reduced has one of each of the N hosts. `written` and `spent` hold the step of the last
+/// write and of the pass-on by reduction (0: never): with them a step need not be seen as a snapshot.
+class State {
+ public:
+  State(const Schedule& schedule, const Pieces& pieces)
+      : pieces_(pieces.count()),
+        contributions_(reduces(schedule) ? schedule.topology.host_count() : 1),
+        words_((contributions_ + 63) / 64),
+        held_(index(schedule.topology.host_count() * pieces_ * words_)),
+        written_(index(schedule.topology.host_count() * pieces_)),
+        spent_(reduces(schedule) ? written_.size() : 0) {}
+
+  /// Words of 64 bits that a State takes, before it is made.
+  static std::int64_t size(const Schedule& schedule, const Pieces& pieces) {
+    const std::int64_t words = reduces(schedule) ? (schedule.topology.host_count() + 63) / 64 + 1 : 2;
+    return schedule.topology.host_count() * pieces.count() * words;
+  }
+
+  void contribute(NodeId node, std::int64_t piece, std::int32_t contribution) {
+    held(cell(node, piece))[index(contribution / 64)] |= std::uint64_t{1} << (contribution % 64);
+  }
+  [[nodiscard]] std::int64_t contributions() const { return contributions_; }
+  [[nodiscard]] std::int64_t held_count(NodeId node, std::int64_t piece) const { return count(cell(node, piece)); }
+  [[nodiscard]] bool complete(NodeId node, std::int64_t piece) const {
+    return held_count(node, piece) == contributions_;
+  }
+
+  /// Both return what is wrong, or "".
+  std::string copy(const Transfer& transfer, std::int64_t piece) {
+    const std::size_t from = cell(transfer.from, piece);
+    const std::size_t to = cell(transfer.to, piece);
+    if (count(from) == 0) return "sent before it arrived at the sender";
+    if (count(from) < contributions_) return "copied with " + tally(from) + " contributions";
+    if (written_[from] == transfer.step) return "sent in the step in which it arrives at the sender";
+    if (count(to) == contributions_) return "delivered twice to node " + std::to_string(transfer.to);
+    std::ranges::copy(held(from), held(to).begin());
+    written_[to] = transfer.step;
+    return "";
+  }
+
+  std::string reduce(const Transfer& transfer, std::int64_t piece) {
+    const std::size_t from = cell(transfer.from, piece);
+    const std::size_t to = cell(transfer.to, piece);
+    if (overlap(from, to)) return "a contribution would be counted twice";
+    if (spent_[from] != 0) return "the sender passed its value on already in step " + std::to_string(spent_[from]);
+    if (written_[from] == transfer.step) return "sent in the step in which a contribution arrives at the sender";
+    spent_[from] = transfer.step;
+    if (spent_[to] != 0) return "the receiver passed its value on already in step " + std::to_string(spent_[to]);
+    for (std::size_t word = 0; word < index(words_); ++word) held(to)[word] |= held(from)[word];
+    written_[to] = transfer.step;
+    return "";
+  }
+
+  [[nodiscard]] std::string tally(NodeId node, std::int64_t piece) const { return tally(cell(node, piece)); }
+
+ private:
+  [[nodiscard]] std::size_t cell(NodeId node, std::int64_t piece) const { return index(node * pieces_ + piece); }
+  std::span<std::uint64_t> held(std::size_t cell) { return {held_.data() + cell * index(words_), index(words_)}; }
+  [[nodiscard]] std::span<const std::uint64_t> held(std::size_t cell) const {
+    return {held_.data() + cell * index(words_), index(words_)};
+  }
+  [[nodiscard]] std::int64_t count(std::size_t cell) const {
+    std::int64_t total = 0;
+    for (const std::uint64_t word : held(cell)) total += std::popcount(word);
+    return total;
+  }
+  [[nodiscard]] std::string tally(std::size_t cell) const {
+    return std::to_string(count(cell)) + " of " + std::to_string(contributions_);
+  }
+  [[nodiscard]] bool overlap(std::size_t a, std::size_t b) const {
+    for (std::size_t word = 0; word < index(words_); ++word) {
+      if ((held(a)[word] & held(b)[word]) != 0) return true;
+    }
+    return false;
+  }
+
+  std::int64_t pieces_;
+  std::int64_t contributions_;
+  std::int64_t words_;
+  std::vector<std::uint64_t> held_;
+  std::vector<std::int32_t> written_;
+  std::vector<std::int32_t> spent_;
+};
+
+void set_initial(const Schedule& schedule, const Pieces& pieces, State& state) {
+  const std::int32_t hosts = schedule.topology.host_count();
+  for (ShardId shard = 0; shard < shard_count(schedule); ++shard) {
+    const NodeId source = schedule.collective == Collective::alltoall ? shard / hosts : shard;
+    for (std::int64_t piece = pieces.first(shard); piece < pieces.last(shard); ++piece) {
+      if (!reduces(schedule)) {
+        state.contribute(source, piece, 0);
+        continue;
+      }
+      for (NodeId node = 0; node < hosts; ++node) state.contribute(node, piece, node);
+    }
+  }
+}
+
+void run_transfer(const Transfer& transfer, const Pieces& pieces, State& state, Faults& faults) {
+  const std::int64_t end = pieces.piece_at(transfer.shard, transfer.chunk_begin + transfer.chunk_count);
+  bool reported = false;  // one fault of a transfer says enough
+  for (std::int64_t piece = pieces.piece_at(transfer.shard, transfer.chunk_begin); piece < end; ++piece) {
+    const std::string fault =
+        transfer.kind == TransferKind::copy ? state.copy(transfer, piece) : state.reduce(transfer, piece);
+    if (fault.empty() || reported) continue;
+    faults.add(where(transfer) + ", " + pieces.chunks_of(transfer.shard, piece) + ": " + fault);
+    reported = true;
+  }
+}
+
+void run_steps(const Schedule& schedule, const Pieces& pieces, State& state, Faults& faults) {
+  std::vector<std::size_t> order(schedule.transfers.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&schedule](std::size_t a, std::size_t b) {
+    return schedule.transfers[a].step < schedule.transfers[b].step;
+  });
+  for (const std::size_t i : order) {
+    if (faults.full()) return;
+    run_transfer(schedule.transfers[i], pieces, state, faults);
+  }
+}
+
+void check_result_at(NodeId node, ShardId shard, const Pieces& pieces, const State& state, Faults& faults) {
+  for (std::int64_t piece = pieces.first(shard); piece < pieces.last(shard); ++piece) {
+    if (state.complete(node, piece)) continue;
+    faults.add("at the end node " + std::to_string(node) + " holds " + state.tally(node, piece) +
+               " contributions of shard " + std::to_string(shard) + ", " + pieces.chunks_of(shard, piece));
+    return;
+  }
+}
+
+void check_result(const Schedule& schedule, const Pieces& pieces, const State& state, Faults& faults) {
+  const std::int32_t hosts = schedule.topology.host_count();
+  for (ShardId shard = 0; shard < shard_count(schedule) && !faults.full(); ++shard) {
+    if (schedule.collective == Collective::alltoall) {
+      check_result_at(shard % hosts, shard, pieces, state, faults);
+    } else if (schedule.collective == Collective::reduce_scatter) {
+      check_result_at(shard, shard, pieces, state, faults);
+    } else {
+      for (NodeId node = 0; node < hosts; ++node) check_result_at(node, shard, pieces, state, faults);
+    }
+  }
+}
+
+void check_data(const Schedule& schedule, Faults& faults) {
+  const std::int64_t hosts = schedule.topology.host_count();
+  const auto too_large = [&](std::int64_t words, std::int64_t parts, const char* what) {
+    if (words <= max_state_words) return false;
+    faults.add("too large to verify: " + std::to_string(hosts) + " hosts times " + std::to_string(parts) + what);
+    return true;
+  };
+  if (too_large(hosts * shard_count(schedule), shard_count(schedule), " shards")) return;
+  const Pieces pieces(schedule);
+  if (too_large(State::size(schedule, pieces), pieces.count(), " pieces of shards")) return;
+  State state(schedule, pieces);
+  set_initial(schedule, pieces, state);
+  run_steps(schedule, pieces, state, faults);
+  check_result(schedule, pieces, state, faults);
+}
+
+// --- Claims. ---
+
+void check_claim(const char* name, Rational actual, Rational claimed, Faults& faults) {
+  if (actual <= claimed) return;
+  faults.add(std::string(name) + " of the transfers is " + actual.to_string() + ", the proof claims " +
+             claimed.to_string());
+}
+
+void check_layers(const Schedule& schedule, Faults& faults) {
+  std::map<std::int32_t, std::vector<Route>> layers;
+  for (const Route& route : schedule.routes) layers[route.layer].push_back(route);
+  for (const auto& [layer, routes] : layers) {
+    if (channel_dependencies_acyclic(schedule.topology, routes)) continue;
+    faults.add("the channel dependencies of layer " + std::to_string(layer) + " form a cycle: its " +
+               std::to_string(routes.size()) + " routes can deadlock");
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> verify(const Schedule& schedule, std::size_t limit) {
+  Faults faults(limit);
+  if (const auto fault = head_fault(schedule)) {
+    faults.add(*fault);
+    return faults.take();
+  }
+  check_routes(schedule, faults);
+  check_transfers(schedule, faults);
+  if (!faults.none()) return faults.take();
+  check_data(schedule, faults);
+  check_claim("bandwidth_time", bandwidth_time(schedule), schedule.proof.bandwidth_time, faults);
+  check_claim("max_link_load", max_link_load(schedule), schedule.proof.max_link_load, faults);
+  check_layers(schedule, faults);
+  return faults.take();
+}
+
+}  // namespace libcoll

@@ -1,0 +1,20 @@
+// Proves a schedule right or says where it is wrong, without running it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "planner/schedule/schedule.h"
+
+namespace libcoll {
+
+/// Symbolic execution. For every node, shard and chunk it tracks which contributions the node's copy holds;
+/// transfers of a step see the state before the step. Returns every fault found (at most `limit`), none when
+/// the schedule is right. Refused: ids, chunks, steps or routes out of range; links that do not exist; routes
+/// that are no path from→to of their links or pass twice through a node; data sent before it arrived; a chunk
+/// delivered twice; a contribution missing or counted twice in a reduction; a result missing at the end;
+/// link loads above what the proof claims (Σ_t max load against bandwidth_time, total against max_link_load);
+/// routes of one layer whose channel dependencies form a cycle.
+std::vector<std::string> verify(const Schedule& schedule, std::size_t limit = 20);
+
+}  // namespace libcoll

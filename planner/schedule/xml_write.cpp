@@ -1,0 +1,158 @@
+// Native schedule file, writing. Elements and their attributes:
+//   libcoll_schedule version collective algorithm nodes (hosts) chunks_per_shard steps
+//     topology name nics_forward injection (bytes/s) — with node name host switch, link from to bandwidth latency
+//     proof bandwidth_time bandwidth_bound max_link_load flow flow_upper_bound
+//     route u (source) v (destination) layer links — numbered from 0 in file order
+//     step s — with t: u (from) v (to) s (shard) c (first chunk) cnt (chunks) [r (route)] [type="rrc" (reduce)]
+#include <charconv>
+#include <concepts>
+
+#include "planner/schedule/xml.h"
+
+namespace libcoll {
+namespace {
+
+/// Appends elements with attributes to a text.
+class Writer {
+ public:
+  void open(int depth, std::string_view name) {
+    text_.append(static_cast<std::size_t>(depth) * 2, ' ');
+    text_.append("<").append(name);
+  }
+  void end_open() { text_.append(">\n"); }
+  void end_empty() { text_.append("/>\n"); }
+  void close(int depth, std::string_view name) {
+    text_.append(static_cast<std::size_t>(depth) * 2, ' ');
+    text_.append("</").append(name).append(">\n");
+  }
+
+  void attribute(std::string_view name, std::string_view value) {
+    text_.append(" ").append(name).append("=\"");
+    for (const char c : value) append_escaped(c);
+    text_.push_back('"');
+  }
+  void attribute(std::string_view name, std::integral auto value) { number_attribute(name, value); }
+  /// The shortest text that reads back as the same number.
+  void attribute(std::string_view name, double value) { number_attribute(name, value); }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  void number_attribute(std::string_view name, auto value) {
+    char digits[64];
+    const auto result = std::to_chars(std::begin(digits), std::end(digits), value);
+    text_.append(" ").append(name).append("=\"").append(std::begin(digits), result.ptr).push_back('"');
+  }
+
+  void append_escaped(char c) {
+    if (c == '&') {
+      text_.append("&amp;");
+    } else if (c == '<') {
+      text_.append("&lt;");
+    } else if (c == '"') {
+      text_.append("&quot;");
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      text_.append("&#").append(std::to_string(static_cast<int>(c))).push_back(';');
+    } else {
+      text_.push_back(c);
+    }
+  }
+
+  std::string text_;
+};
+
+void write_node(Writer& writer, const Node& node) {
+  writer.open(2, "node");
+  writer.attribute("name", node.name);
+  if (!node.host.empty()) writer.attribute("host", node.host);
+  if (node.is_switch) writer.attribute("switch", 1);
+  writer.end_empty();
+}
+
+void write_link(Writer& writer, const Link& link) {
+  writer.open(2, "link");
+  writer.attribute("from", link.from);
+  writer.attribute("to", link.to);
+  writer.attribute("bandwidth", link.bandwidth_bytes_per_second);
+  writer.attribute("latency", link.latency_seconds);
+  writer.end_empty();
+}
+
+void write_topology(Writer& writer, const Topology& topology) {
+  writer.open(1, "topology");
+  writer.attribute("name", topology.name());
+  writer.attribute("nics_forward", topology.nics_forward() ? 1 : 0);
+  writer.attribute("injection", topology.injection_bytes_per_second());
+  writer.end_open();
+  for (const Node& node : topology.nodes()) write_node(writer, node);
+  for (const Link& link : topology.links()) write_link(writer, link);
+  writer.close(1, "topology");
+}
+
+void write_proof(Writer& writer, const Proof& proof) {
+  writer.open(1, "proof");
+  writer.attribute("bandwidth_time", proof.bandwidth_time.to_string());
+  writer.attribute("bandwidth_bound", proof.bandwidth_bound.to_string());
+  writer.attribute("max_link_load", proof.max_link_load.to_string());
+  writer.attribute("flow", proof.flow);
+  writer.attribute("flow_upper_bound", proof.flow_upper_bound);
+  writer.end_empty();
+}
+
+void write_route(Writer& writer, const Route& route) {
+  std::string links;
+  for (const LinkId link : route.links) links += (links.empty() ? "" : " ") + std::to_string(link);
+  writer.open(1, "route");
+  writer.attribute("u", route.source);
+  writer.attribute("v", route.destination);
+  writer.attribute("layer", route.layer);
+  writer.attribute("links", links);
+  writer.end_empty();
+}
+
+void write_transfer(Writer& writer, const Transfer& transfer) {
+  writer.open(2, "t");
+  writer.attribute("u", transfer.from);
+  writer.attribute("v", transfer.to);
+  writer.attribute("s", transfer.shard);
+  writer.attribute("c", transfer.chunk_begin);
+  writer.attribute("cnt", transfer.chunk_count);
+  if (transfer.route != direct) writer.attribute("r", transfer.route);
+  if (transfer.kind == TransferKind::reduce) writer.attribute("type", "rrc");
+  writer.end_empty();
+}
+
+/// One <step> for each run of transfers of the same step, so that any order of the list survives.
+void write_transfers(Writer& writer, const std::vector<Transfer>& transfers) {
+  for (std::size_t i = 0; i < transfers.size(); ++i) {
+    if (i == 0 || transfers[i].step != transfers[i - 1].step) {
+      writer.open(1, "step");
+      writer.attribute("s", transfers[i].step);
+      writer.end_open();
+    }
+    write_transfer(writer, transfers[i]);
+    if (i + 1 == transfers.size() || transfers[i].step != transfers[i + 1].step) writer.close(1, "step");
+  }
+}
+
+}  // namespace
+
+std::string write_schedule(const Schedule& schedule) {
+  Writer writer;
+  writer.open(0, "libcoll_schedule");
+  writer.attribute("version", 1);
+  writer.attribute("collective", to_string(schedule.collective));
+  writer.attribute("algorithm", schedule.algorithm);
+  writer.attribute("nodes", schedule.topology.host_count());
+  writer.attribute("chunks_per_shard", schedule.chunks_per_shard);
+  writer.attribute("steps", schedule.steps);
+  writer.end_open();
+  write_topology(writer, schedule.topology);
+  write_proof(writer, schedule.proof);
+  for (const Route& route : schedule.routes) write_route(writer, route);
+  write_transfers(writer, schedule.transfers);
+  writer.close(0, "libcoll_schedule");
+  return writer.take();
+}
+
+}  // namespace libcoll

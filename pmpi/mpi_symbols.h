@@ -1,0 +1,41 @@
+// mpi.h with everything we use of it weak: the library is loaded into programs without MPI too (the launcher,
+// shells), and must neither need libmpi there nor bring one along.
+#pragma once
+
+// The C++ bindings that mpi.h would pull in are not ours to compile.
+#define OMPI_SKIP_MPICXX 1  // NOLINT(readability-identifier-naming)
+#include <mpi.h>
+
+#pragma weak ompi_mpi_byte
+#pragma weak ompi_mpi_comm_null
+#pragma weak ompi_mpi_comm_self
+#pragma weak ompi_mpi_comm_world
+#pragma weak ompi_mpi_datatype_null
+#pragma weak ompi_mpi_op_null
+#pragma weak PMPI_Allgather
+#pragma weak PMPI_Bcast
+#pragma weak PMPI_Comm_c2f
+#pragma weak PMPI_Comm_call_errhandler
+#pragma weak PMPI_Comm_create_keyval
+#pragma weak PMPI_Comm_f2c
+#pragma weak PMPI_Comm_get_attr
+#pragma weak PMPI_Comm_get_name
+#pragma weak PMPI_Comm_rank
+#pragma weak PMPI_Comm_set_attr
+#pragma weak PMPI_Comm_size
+#pragma weak PMPI_Comm_test_inter
+#pragma weak PMPI_Finalized
+#pragma weak PMPI_Get_library_version
+#pragma weak PMPI_Get_processor_name
+#pragma weak PMPI_Initialized
+#pragma weak PMPI_Iprobe
+#pragma weak PMPI_Op_f2c
+#pragma weak PMPI_Pack
+#pragma weak PMPI_Reduce_local
+#pragma weak PMPI_Type_f2c
+#pragma weak PMPI_Type_free
+#pragma weak PMPI_Type_get_contents
+#pragma weak PMPI_Type_get_envelope
+#pragma weak PMPI_Type_get_extent
+#pragma weak PMPI_Type_size
+#pragma weak PMPI_Unpack

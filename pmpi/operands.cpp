@@ -1,0 +1,253 @@
+#include "pmpi/operands.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <optional>
+#include <vector>
+
+#include "libcoll/reduce/kernels.h"
+
+#define LIBCOLL_TEXT(argument) #argument
+#define LIBCOLL_WEAK(variable) _Pragma(LIBCOLL_TEXT(weak variable))
+#define LIBCOLL_DATATYPE(variable, type_class, kernel) LIBCOLL_WEAK(variable)
+#include "pmpi/predefined.def"
+#undef LIBCOLL_DATATYPE
+LIBCOLL_WEAK(ompi_mpi_op_max)
+LIBCOLL_WEAK(ompi_mpi_op_min)
+LIBCOLL_WEAK(ompi_mpi_op_sum)
+LIBCOLL_WEAK(ompi_mpi_op_prod)
+LIBCOLL_WEAK(ompi_mpi_op_land)
+LIBCOLL_WEAK(ompi_mpi_op_band)
+LIBCOLL_WEAK(ompi_mpi_op_lor)
+LIBCOLL_WEAK(ompi_mpi_op_bor)
+LIBCOLL_WEAK(ompi_mpi_op_lxor)
+LIBCOLL_WEAK(ompi_mpi_op_bxor)
+LIBCOLL_WEAK(ompi_mpi_op_maxloc)
+LIBCOLL_WEAK(ompi_mpi_op_minloc)
+
+namespace libcoll::pmpi {
+namespace {
+
+enum class TypeClass : std::uint8_t { c_integer, other_integer, floating, logical, complex_number, byte, pair };
+enum class KernelType : std::uint8_t { none, by_size_signed, by_size_unsigned, by_size_floating };
+
+struct PredefinedType {
+  MPI_Datatype handle;
+  TypeClass type_class;
+  KernelType kernel;
+};
+
+const std::vector<PredefinedType>& predefined_types() {
+  static const std::vector<PredefinedType> table = [] {
+    std::vector<PredefinedType> entries{
+#define LIBCOLL_DATATYPE(variable, type_class, kernel) \
+  {OMPI_PREDEFINED_GLOBAL(MPI_Datatype, variable), TypeClass::type_class, KernelType::kernel},
+#include "pmpi/predefined.def"
+#undef LIBCOLL_DATATYPE
+    };
+    std::sort(entries.begin(), entries.end(),
+              [](const PredefinedType& a, const PredefinedType& b) { return a.handle < b.handle; });
+    return entries;
+  }();
+  return table;
+}
+
+const PredefinedType* find_predefined(MPI_Datatype handle) {
+  const std::vector<PredefinedType>& table = predefined_types();
+  const auto found = std::lower_bound(table.begin(), table.end(), handle,
+                                      [](const PredefinedType& entry, MPI_Datatype key) { return entry.handle < key; });
+  return found != table.end() && found->handle == handle ? &*found : nullptr;
+}
+
+/// MAXLOC and MINLOC have no kernel of ours, hence no ReduceOp.
+struct PredefinedOp {
+  MPI_Op handle;
+  std::optional<ReduceOp> kernel;
+  bool allowed[7];  ///< by TypeClass
+};
+
+const std::vector<PredefinedOp>& predefined_ops() {
+  //                          c_integer other_integer floating logical complex byte pair
+  static const std::vector<PredefinedOp> table{
+      {MPI_SUM, ReduceOp::sum, {true, true, true, false, true, false, false}},
+      {MPI_MAX, ReduceOp::max, {true, true, true, false, false, false, false}},
+      {MPI_MIN, ReduceOp::min, {true, true, true, false, false, false, false}},
+      {MPI_PROD, ReduceOp::prod, {true, true, true, false, true, false, false}},
+      {MPI_LAND, ReduceOp::land, {true, false, false, true, false, false, false}},
+      {MPI_LOR, ReduceOp::lor, {true, false, false, true, false, false, false}},
+      {MPI_LXOR, ReduceOp::lxor, {true, false, false, true, false, false, false}},
+      {MPI_BAND, ReduceOp::band, {true, true, false, false, false, true, false}},
+      {MPI_BOR, ReduceOp::bor, {true, true, false, false, false, true, false}},
+      {MPI_BXOR, ReduceOp::bxor, {true, true, false, false, false, true, false}},
+      {MPI_MAXLOC, std::nullopt, {false, false, false, false, false, false, true}},
+      {MPI_MINLOC, std::nullopt, {false, false, false, false, false, false, true}},
+  };
+  return table;
+}
+
+std::optional<ElementType> element_type(KernelType kernel, std::int64_t bytes) {
+  constexpr std::array<std::int64_t, 4> sizes{1, 2, 4, 8};
+  const auto* size = std::find(sizes.begin(), sizes.end(), bytes);
+  if (size == sizes.end()) return std::nullopt;
+  const auto power = static_cast<std::uint8_t>(size - sizes.begin());
+  switch (kernel) {
+    case KernelType::by_size_signed:
+      return static_cast<ElementType>(static_cast<std::uint8_t>(ElementType::int8) + power);
+    case KernelType::by_size_unsigned:
+      return static_cast<ElementType>(static_cast<std::uint8_t>(ElementType::uint8) + power);
+    case KernelType::by_size_floating:
+      if (bytes == 4) return ElementType::float32;
+      if (bytes == 8) return ElementType::float64;
+      return std::nullopt;
+    case KernelType::none:
+      break;
+  }
+  return std::nullopt;
+}
+
+/// How a type was made: its combiner and, when it was made of exactly one type, that type.
+struct Origin {
+  int combiner = MPI_COMBINER_NAMED;
+  MPI_Datatype inner = nullptr;
+  bool owned = false;  ///< inner is a derived type that the query gave us a reference to
+};
+
+void release(Origin& origin) {
+  if (origin.owned) PMPI_Type_free(&origin.inner);
+}
+
+/// Only duplicates and contiguous types are looked into.
+Origin origin_of(MPI_Datatype type) {
+  Origin origin;
+  int integers = 0;
+  int addresses = 0;
+  int types = 0;
+  PMPI_Type_get_envelope(type, &integers, &addresses, &types, &origin.combiner);
+  if (origin.combiner != MPI_COMBINER_DUP && origin.combiner != MPI_COMBINER_CONTIGUOUS) return origin;
+  int count = 0;
+  MPI_Aint unused = 0;
+  PMPI_Type_get_contents(type, integers, addresses, types, &count, &unused, &origin.inner);
+  int inner_combiner = MPI_COMBINER_NAMED;
+  PMPI_Type_get_envelope(origin.inner, &integers, &addresses, &types, &inner_combiner);
+  origin.owned = inner_combiner != MPI_COMBINER_NAMED;
+  return origin;
+}
+
+/// The predefined type behind duplicates; null for other derived types.
+const PredefinedType* resolve(MPI_Datatype type) {
+  if (const PredefinedType* predefined = find_predefined(type)) return predefined;
+  Origin origin = origin_of(type);
+  const PredefinedType* result =
+      origin.combiner == MPI_COMBINER_DUP && origin.inner != nullptr ? resolve(origin.inner) : nullptr;
+  release(origin);
+  return result;
+}
+
+void apply_kernel(const void* context, void* destination, const void* left, const void* right,
+                  std::int64_t elements) noexcept {
+  static_cast<const Reduction*>(context)->kernel(destination, left, right, static_cast<std::size_t>(elements));
+}
+
+/// inout = in op inout, so the right operand is the one to be overwritten.
+void apply_mpi(const void* context, void* destination, const void* left, const void* right,
+               std::int64_t elements) noexcept {
+  const auto* reduction = static_cast<const Reduction*>(context);
+  const auto bytes = static_cast<std::size_t>(elements * reduction->element_bytes);
+  if (destination != left) std::memcpy(destination, left, bytes);
+  constexpr std::int64_t most = 1 << 30;
+  for (std::int64_t begin = 0; begin < elements; begin += most) {
+    const std::int64_t offset = begin * reduction->element_bytes;
+    // Predefined operations are commutative: destination = right op destination is what is wanted.
+    PMPI_Reduce_local(static_cast<const std::byte*>(right) + offset, static_cast<std::byte*>(destination) + offset,
+                      static_cast<int>(std::min(most, elements - begin)), reduction->type, reduction->op);
+  }
+}
+
+}  // namespace
+
+Reducer Reduction::reducer() const { return {kernel != nullptr ? &apply_kernel : &apply_mpi, this}; }
+
+ReductionKind classify(MPI_Op op, MPI_Datatype type, Reduction& reduction) {
+  const auto& ops = predefined_ops();
+  const auto entry = std::find_if(ops.begin(), ops.end(), [&](const PredefinedOp& each) { return each.handle == op; });
+  if (entry == ops.end()) return ReductionKind::user_operation;
+  const PredefinedType* predefined = resolve(type);
+  if (predefined == nullptr) return ReductionKind::undefined;
+  if (!entry->allowed[static_cast<std::size_t>(predefined->type_class)]) return ReductionKind::undefined;
+  // Types that this MPI was built without have no size.
+  if (size_of(predefined->handle) <= 0) return ReductionKind::undefined;
+  reduction.op = op;
+  reduction.type = predefined->handle;
+  reduction.element_bytes = extent_of(predefined->handle);
+  const std::optional<ElementType> element = element_type(predefined->kernel, reduction.element_bytes);
+  if (entry->kernel && element) reduction.kernel = reduce_kernel(*entry->kernel, *element);
+  return ReductionKind::predefined;
+}
+
+bool is_contiguous(MPI_Datatype type) {
+  if (find_predefined(type) != nullptr) return size_of(type) == extent_of(type);
+  Origin origin = origin_of(type);
+  bool result = false;
+  if (origin.combiner == MPI_COMBINER_NAMED) {
+    result = size_of(type) == extent_of(type);
+  } else if (origin.inner != nullptr) {
+    result = is_contiguous(origin.inner);
+  }
+  release(origin);
+  return result;
+}
+
+std::int64_t size_of(MPI_Datatype type) {
+  int bytes = 0;
+  PMPI_Type_size(type, &bytes);
+  return bytes;
+}
+
+std::int64_t extent_of(MPI_Datatype type) {
+  MPI_Aint lower_bound = 0;
+  MPI_Aint extent = 0;
+  PMPI_Type_get_extent(type, &lower_bound, &extent);
+  return extent;
+}
+
+namespace {
+
+/// MPI_Pack counts bytes in ints; larger data goes in several calls of whole elements.
+constexpr std::int64_t bytes_per_pack = std::int64_t{1} << 30;
+
+template <class Each>
+bool in_batches(std::int64_t count, MPI_Datatype type, Each each) {
+  const std::int64_t size = size_of(type);
+  if (size <= 0) return true;
+  const std::int64_t extent = extent_of(type);
+  const std::int64_t batch = std::max<std::int64_t>(1, bytes_per_pack / size);
+  for (std::int64_t begin = 0; begin < count; begin += batch) {
+    const std::int64_t elements = std::min(batch, count - begin);
+    if (!each(begin * extent, begin * size, static_cast<int>(elements), static_cast<int>(elements * size))) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+bool pack(const void* data, std::int64_t count, MPI_Datatype type, std::byte* packed, MPI_Comm comm) {
+  return in_batches(count, type, [&](std::int64_t offset, std::int64_t packed_offset, int elements, int bytes) {
+    int position = 0;
+    const int error = PMPI_Pack(static_cast<const std::byte*>(data) + offset, elements, type, packed + packed_offset,
+                                bytes, &position, comm);
+    return error == MPI_SUCCESS && position == bytes;
+  });
+}
+
+bool unpack(const std::byte* packed, void* data, std::int64_t count, MPI_Datatype type, MPI_Comm comm) {
+  return in_batches(count, type, [&](std::int64_t offset, std::int64_t packed_offset, int elements, int bytes) {
+    int position = 0;
+    return PMPI_Unpack(packed + packed_offset, bytes, &position, static_cast<std::byte*>(data) + offset, elements,
+                       type, comm) == MPI_SUCCESS;
+  });
+}
+
+}  // namespace libcoll::pmpi

@@ -1,0 +1,43 @@
+// Datatypes and operations of MPI, as far as libcoll has to understand them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "libcoll/execute/execution.h"
+#include "pmpi/mpi_symbols.h"
+
+namespace libcoll::pmpi {
+
+/// An operation on a datatype, ready to be applied. Lives in the caller's frame while the Reducer is used.
+struct Reduction {
+  MPI_Op op = nullptr;
+  MPI_Datatype type = nullptr;
+  std::int64_t element_bytes = 0;  ///< extent: what lies between two elements belongs to the first
+  void (*kernel)(void*, const void*, const void*, std::size_t) noexcept = nullptr;  ///< null: MPI_Reduce_local
+
+  [[nodiscard]] Reducer reducer() const;
+};
+
+enum class ReductionKind : std::uint8_t {
+  predefined,     ///< a pair that the MPI standard defines; served
+  user_operation, ///< falls through: MPI keeps its order
+  undefined,      ///< left to MPI, which knows what it allows beyond the standard, or raises the error
+};
+
+/// Classifies by op and type, which MPI demands to be equal on all ranks. Duplicates of predefined types count
+/// as the types they duplicate.
+ReductionKind classify(MPI_Op op, MPI_Datatype type, Reduction& reduction);
+
+/// True when `count` elements of the type are count·size bytes in a row, in the order of the type map.
+bool is_contiguous(MPI_Datatype type);
+
+/// Bytes of data in one element; extent in bytes from one element to the next.
+std::int64_t size_of(MPI_Datatype type);
+std::int64_t extent_of(MPI_Datatype type);
+
+/// Copies `count` elements into `packed` (count·size bytes), or out of it. False when MPI reports an error.
+bool pack(const void* data, std::int64_t count, MPI_Datatype type, std::byte* packed, MPI_Comm comm);
+bool unpack(const std::byte* packed, void* data, std::int64_t count, MPI_Datatype type, MPI_Comm comm);
+
+}  // namespace libcoll::pmpi

@@ -1,0 +1,209 @@
+#include "pmpi/process.h"
+
+#include <dlfcn.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string_view>
+
+#include "libcoll/runtime/log.h"
+#include "libcoll/transport/ucx_transport.h"
+
+extern "C" char** environ;
+
+namespace libcoll::pmpi {
+namespace {
+
+/// The ABI this file was compiled against: handles of other MPIs are other things.
+constexpr std::string_view supported_mpi = "Open MPI v4.";
+
+std::atomic<Runtime*> process_runtime{nullptr};
+std::atomic<bool> finalizing{false};
+std::once_flag runtime_once;
+int keyval = MPI_KEYVAL_INVALID;
+
+int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
+  *flag = 0;  // A duplicate is agreed on anew.
+  return MPI_SUCCESS;
+}
+
+int delete_state(MPI_Comm, int, void* attribute, void*) {
+  delete static_cast<CommunicatorState*>(attribute);
+  return MPI_SUCCESS;
+}
+
+void write_statistics(const Statistics& statistics, const Config& config) {
+  const MpiHost world(MPI_COMM_WORLD);
+  if (world.rank() != 0) return;
+  const Status written = report_statistics(statistics, config.stats, world.size());
+  if (!written) log(LogLevel::warn, written.error().message);
+}
+
+/// MPI_COMM_SELF's attributes go first in MPI_Finalize, while MPI still works, whatever language called it.
+int finish_with_self(MPI_Comm, int, void*, void*) {
+  const Runtime* process = process_runtime.load();
+  if (process == nullptr) return MPI_SUCCESS;
+  write_statistics(const_cast<Runtime*>(process)->statistics(), process->config());
+  return MPI_SUCCESS;
+}
+
+bool mpi_is_supported() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
+  int length = 0;
+  PMPI_Get_library_version(version.data(), &length);
+  if (std::string_view(version.data()).starts_with(supported_mpi)) return true;
+  log(LogLevel::warn, std::string("unsupported MPI (built for ").append(supported_mpi) + "x, found " +
+                          std::string(version.data()).substr(0, 40) + "); every call falls through");
+  return false;
+}
+
+std::string library_directory() {
+  Dl_info info{};
+  if (dladdr(reinterpret_cast<const void*>(&runtime), &info) == 0 || info.dli_fname == nullptr) return ".";
+  const std::string path(info.dli_fname);
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash);
+}
+
+void start_runtime() {
+  if (!mpi_is_supported()) return;
+  int self_keyval = MPI_KEYVAL_INVALID;
+  if (PMPI_Comm_create_keyval(&copy_nothing, &delete_state, &keyval, nullptr) != MPI_SUCCESS ||
+      PMPI_Comm_create_keyval(&copy_nothing, &finish_with_self, &self_keyval, nullptr) != MPI_SUCCESS ||
+      PMPI_Comm_set_attr(MPI_COMM_SELF, self_keyval, nullptr) != MPI_SUCCESS) {
+    return;
+  }
+  process_runtime = new Runtime(environ, library_directory(), MpiHost(MPI_COMM_WORLD).world_rank());
+}
+
+bool mpi_is_running() {
+  // Weak symbols: a program without MPI has none, one with another MPI not this one.
+  if (&ompi_mpi_comm_world == nullptr || &PMPI_Initialized == nullptr) return false;
+  int initialized = 0;
+  int finalized = 0;
+  PMPI_Initialized(&initialized);
+  PMPI_Finalized(&finalized);
+  return initialized != 0 && finalized == 0;
+}
+
+std::unique_ptr<CommunicatorState> make_state(Runtime& process, MPI_Comm comm) {
+  auto state = std::make_unique<CommunicatorState>();
+  int inter = 0;
+  PMPI_Comm_test_inter(comm, &inter);
+  MpiHost host(comm);
+  if (inter != 0) {
+    state->obstacle = Reason::inter_communicator;
+  } else if (host.size() == 1) {
+    state->obstacle = Reason::single_rank;
+  } else {
+    state->communicator = Communicator::make(process, host);
+    return state;
+  }
+  if (host.rank() == 0) {
+    log(LogLevel::info, host.name() + ": falls through, " + std::string(to_string(state->obstacle)));
+  }
+  return state;
+}
+
+/// Runs when the library is loaded.
+struct Load {
+  Load() { disable_ucx_signal_handlers(); }
+} load;
+
+}  // namespace
+
+Runtime* runtime() {
+  if (Runtime* process = process_runtime.load(std::memory_order_acquire)) return finalizing ? nullptr : process;
+  if (finalizing || !mpi_is_running()) return nullptr;
+  std::call_once(runtime_once, start_runtime);
+  return process_runtime.load(std::memory_order_acquire);
+}
+
+CommunicatorState* state_of(Runtime& process, MPI_Comm comm) {
+  void* attribute = nullptr;
+  int found = 0;
+  if (PMPI_Comm_get_attr(comm, keyval, &attribute, &found) != MPI_SUCCESS) return nullptr;
+  if (found != 0) return static_cast<CommunicatorState*>(attribute);
+  std::unique_ptr<CommunicatorState> state = make_state(process, comm);
+  if (PMPI_Comm_set_attr(comm, keyval, state.get()) != MPI_SUCCESS) return nullptr;
+  return state.release();
+}
+
+int MpiHost::rank() const {
+  int value = 0;
+  PMPI_Comm_rank(comm_, &value);
+  return value;
+}
+
+int MpiHost::size() const {
+  int value = 0;
+  PMPI_Comm_size(comm_, &value);
+  return value;
+}
+
+int MpiHost::world_rank() const { return MpiHost(MPI_COMM_WORLD).rank(); }
+int MpiHost::world_size() const { return MpiHost(MPI_COMM_WORLD).size(); }
+
+std::string MpiHost::host_name() const {
+  std::array<char, MPI_MAX_PROCESSOR_NAME> text{};
+  int length = 0;
+  PMPI_Get_processor_name(text.data(), &length);
+  return {text.data(), static_cast<std::size_t>(length)};
+}
+
+std::string MpiHost::name() const {
+  std::array<char, MPI_MAX_OBJECT_NAME> text{};
+  int length = 0;
+  PMPI_Comm_get_name(comm_, text.data(), &length);
+  return length > 0 ? std::string(text.data()) : "communicator " + std::to_string(PMPI_Comm_c2f(comm_));
+}
+
+bool MpiHost::allgather(const void* mine, std::size_t bytes, void* all) {
+  const int count = static_cast<int>(bytes);
+  return PMPI_Allgather(mine, count, OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), all, count,
+                        OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), comm_) == MPI_SUCCESS;
+}
+
+bool MpiHost::broadcast(void* data, std::size_t bytes) {
+  constexpr std::size_t most = 1U << 30U;
+  for (std::size_t begin = 0; begin < bytes; begin += most) {
+    const int count = static_cast<int>(std::min(most, bytes - begin));
+    if (PMPI_Bcast(static_cast<char*>(data) + begin, count, OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), 0,
+                   comm_) != MPI_SUCCESS) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void progress_mpi() noexcept {
+  // A probe moves everything along; whether it finds something is of no interest.
+  int found = 0;
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+}
+
+void before_finalize() {
+  // Statistics were asked for and no collective was ever called: say so.
+  if (process_runtime.load() == nullptr && std::getenv("LIBCOLL_STATS") != nullptr && mpi_is_running()) {
+    write_statistics(Statistics(), load_config(environ).config);
+  }
+}
+
+void after_finalize() {
+  // MPI_Finalize has synchronised the ranks: nobody talks to our transport any more. Communicators that outlive
+  // it (their attributes went with MPI) do not touch it.
+  finalizing = true;
+  delete process_runtime.exchange(nullptr);
+}
+
+long calls_served(const char* collective) {
+  const Result<Collective> parsed = parse_collective(collective == nullptr ? "" : collective);
+  if (!parsed) return -1;
+  Runtime* process = process_runtime.load();
+  return process == nullptr ? 0 : static_cast<long>(process->statistics().served(*parsed));
+}
+
+}  // namespace libcoll::pmpi

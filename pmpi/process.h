@@ -1,0 +1,51 @@
+// libcoll's state in this MPI process, and on its communicators.
+#pragma once
+
+#include <memory>
+
+#include "libcoll/runtime/communicator.h"
+#include "libcoll/runtime/runtime.h"
+#include "pmpi/mpi_symbols.h"
+
+namespace libcoll::pmpi {
+
+/// The attribute on a communicator.
+struct CommunicatorState {
+  Reason obstacle = Reason::count_;            ///< known without asking the others
+  std::unique_ptr<Communicator> communicator;  ///< null when there is an obstacle
+};
+
+/// The runtime, made at the first call between MPI_Init and MPI_Finalize under an MPI that we know; null otherwise.
+Runtime* runtime();
+
+/// The communicator's state, made (collectively) at its first call. Null when attributes cannot be set.
+CommunicatorState* state_of(Runtime& process, MPI_Comm comm);
+
+/// MPI as the runtime sees it on this communicator.
+class MpiHost final : public HostCommunicator {
+ public:
+  explicit MpiHost(MPI_Comm comm) : comm_(comm) {}
+  int rank() const override;
+  int size() const override;
+  int world_rank() const override;
+  int world_size() const override;
+  std::string host_name() const override;
+  std::string name() const override;
+  bool allgather(const void* mine, std::size_t bytes, void* all) override;
+  bool broadcast(void* data, std::size_t bytes) override;
+
+ private:
+  MPI_Comm comm_;
+};
+
+/// Lets the program's own messages move.
+void progress_mpi() noexcept;
+
+/// Before and after the real MPI_Finalize.
+void before_finalize();
+void after_finalize();
+
+/// For `libcoll_calls_served`: this process's count for a collective by name, -1 for an unknown one.
+long calls_served(const char* collective);
+
+}  // namespace libcoll::pmpi

@@ -1,0 +1,221 @@
+#include "planner/broadcast/bfb.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "planner/broadcast/bfb_lp.h"
+#include "planner/broadcast/max_flow.h"
+#include "planner/planner.h"
+#include "planner/schedule/cost.h"
+#include "planner/schedule/reverse.h"
+#include "planner/schedule/verify.h"
+#include "planner/topology/facts.h"
+#include "planner/topology/generators.h"
+#include "tests/unit/random_regular.h"
+
+namespace libcoll {
+namespace {
+
+using Faults = std::vector<std::string>;
+
+Schedule planned(Result<Schedule> (*plan)(const Topology&, const PlanOptions&), const Topology& topology,
+                 const PlanOptions& options = {}) {
+  Result<Schedule> schedule = plan(topology, options);
+  EXPECT_TRUE(schedule.ok()) << schedule.error().message;
+  EXPECT_EQ(verify(*schedule), Faults{});
+  return std::move(schedule).value();
+}
+
+TEST(MaxFlow, EqualsTheLeastCutOnRandomNetworks) {
+  // Ford and Fulkerson 1956; the cuts of 7 vertices are few enough to try all.
+  std::mt19937 random(1);
+  for (int instance = 0; instance < 200; ++instance) {
+    constexpr std::int32_t vertices = 7;
+    MaxFlow network(vertices);
+    std::vector<std::vector<std::int64_t>> capacity(vertices, std::vector<std::int64_t>(vertices, 0));
+    for (int arc = 0; arc < 18; ++arc) {
+      const std::size_t from = random() % vertices;
+      const std::size_t to = random() % vertices;
+      const std::int64_t amount = random() % 10;
+      network.add_arc(static_cast<std::int32_t>(from), static_cast<std::int32_t>(to), amount);
+      if (from != to) capacity[from][to] += amount;
+    }
+    std::int64_t least = MaxFlow::infinite;
+    for (unsigned side = 0; side < 1U << (vertices - 2); ++side) {
+      const auto inside = [&](std::size_t v) { return v == 0 || (v + 1 < vertices && ((side >> (v - 1)) & 1U) != 0); };
+      std::int64_t cut = 0;
+      for (std::size_t u = 0; u < vertices; ++u) {
+        for (std::size_t v = 0; v < vertices; ++v) {
+          if (inside(u) && !inside(v)) cut += capacity[u][v];
+        }
+      }
+      least = std::min(least, cut);
+    }
+    EXPECT_EQ(network.run(0, vertices - 1), least);
+    EXPECT_TRUE(network.on_source_side(0));
+    EXPECT_FALSE(network.on_source_side(vertices - 1));
+  }
+}
+
+struct OptimalCase {
+  const char* specification;
+  std::int32_t diameter;
+};
+
+class BandwidthOptimal : public testing::TestWithParam<OptimalCase> {};
+
+// Paper 000: torus of any dimensions (Theorem 13), hypercube and complete bipartite (distance-regular, §F.3), circulant
+// (§F.4) and ring (§F.1) have a bandwidth-optimal BFB schedule, T_B = (N−1)/N; T_L is the diameter (Theorem 15).
+TEST_P(BandwidthOptimal, AllgatherReachesTheBoundInDiameterSteps) {
+  const Topology topology = generate(GetParam().specification).value();
+  const std::int32_t nodes = topology.host_count();
+  const Schedule schedule = planned(plan_bfb_allgather, topology);
+  EXPECT_EQ(schedule.proof.bandwidth_time, Rational(nodes - 1, nodes));
+  EXPECT_EQ(schedule.proof.bandwidth_bound, Rational(nodes - 1, nodes));
+  EXPECT_EQ(schedule.steps, GetParam().diameter);
+  EXPECT_EQ(bandwidth_time(schedule), schedule.proof.bandwidth_time);
+}
+
+TEST_P(BandwidthOptimal, ReduceScatterAndAllreduceToo) {
+  const Topology topology = generate(GetParam().specification).value();
+  const std::int32_t nodes = topology.host_count();
+  const Schedule reduce_scatter = planned(plan_bfb_reduce_scatter, topology);
+  EXPECT_EQ(reduce_scatter.collective, Collective::reduce_scatter);
+  EXPECT_EQ(reduce_scatter.topology, topology);
+  EXPECT_EQ(reduce_scatter.proof.bandwidth_time, Rational(nodes - 1, nodes));
+  const Schedule allreduce = planned(plan_bfb_allreduce, topology);
+  EXPECT_EQ(allreduce.collective, Collective::allreduce);
+  EXPECT_EQ(allreduce.proof.bandwidth_time, Rational(2 * (nodes - 1), nodes));
+  EXPECT_EQ(allreduce.proof.bandwidth_bound, Rational(2 * (nodes - 1), nodes));
+  EXPECT_EQ(allreduce.steps, 2 * GetParam().diameter);
+}
+
+INSTANTIATE_TEST_SUITE_P(Bfb, BandwidthOptimal,
+                         testing::Values(OptimalCase{"torus:3x3x2", 3}, OptimalCase{"torus:3x3x6", 5},
+                                         OptimalCase{"hypercube:4", 4}, OptimalCase{"circulant:12,2,3", 2},
+                                         OptimalCase{"complete_bipartite:4,4", 2}, OptimalCase{"ring:7", 3},
+                                         OptimalCase{"uniring:6", 5}, OptimalCase{"complete:6", 1}));
+
+TEST(Bfb, GeneralizedKautzTakesDiameterSteps) {
+  // Theorem 15. Two steps reach at most 1+3+9 = 13 nodes (Moore bound), and 27 = 3³ has diameter 3 (paper 000 §F.2).
+  const Topology topology = generate("genkautz:27,3").value();
+  const Schedule schedule = planned(plan_bfb_allgather, topology);
+  EXPECT_EQ(schedule.steps, 3);
+  EXPECT_EQ(schedule.steps, graph_facts(topology).diameter);
+  EXPECT_GE(schedule.proof.bandwidth_time, schedule.proof.bandwidth_bound);
+}
+
+void expect_loads_of_the_lp(const Topology& topology) {
+  const auto exact = bfb_loads(topology);
+  const auto reference = bfb_lp_loads(topology);
+  ASSERT_TRUE(exact.ok()) << exact.error().message;
+  ASSERT_TRUE(reference.ok()) << reference.error().message;
+  ASSERT_EQ(exact->size(), reference->size());
+  for (std::size_t t = 0; t < exact->size(); ++t) {
+    ASSERT_EQ((*exact)[t].size(), (*reference)[t].size());
+    for (std::size_t u = 0; u < (*exact)[t].size(); ++u) {
+      EXPECT_NEAR((*exact)[t][u].to_double(), (*reference)[t][u], 1e-9) << "u = " << u << ", t = " << t + 1;
+    }
+  }
+}
+
+TEST(Bfb, LoadsAreTheOptimaOfLinearProgram1) {
+  for (const char* specification : {"genkautz:27,4", "genkautz:16,3", "torus:4x3", "mesh:3x4", "circulant:11,1,3"}) {
+    SCOPED_TRACE(specification);
+    expect_loads_of_the_lp(generate(specification).value());
+  }
+  for (std::uint32_t seed = 1; seed <= 6; ++seed) {
+    SCOPED_TRACE(seed);
+    expect_loads_of_the_lp(random_regular(18, 3, seed));
+  }
+}
+
+/// torus:3x4 with link k as fast as 2 + k mod 3 units.
+Topology uneven_torus() {
+  const Topology torus = generate("torus:3x4").value();
+  std::vector<Link> links(torus.links().begin(), torus.links().end());
+  for (std::size_t i = 0; i < links.size(); ++i) {
+    links[i].bandwidth_bytes_per_second = 1'000'000'000 * static_cast<std::int64_t>(2 + i % 3);
+  }
+  return Topology::make("uneven", {torus.nodes().begin(), torus.nodes().end()}, links).value();
+}
+
+TEST(Bfb, UnequalLinksAreBalancedByTheirCapacity) {
+  expect_loads_of_the_lp(uneven_torus());
+  for (const std::int32_t max_chunks : {0, 5, 1}) {
+    const PlanOptions options{max_chunks, 0.02};
+    for (const Planner& planner : broadcast_planners()) planned(planner.plan, uneven_torus(), options);
+  }
+}
+
+TEST(Bfb, ChunksFollowTheDenominators) {
+  // K(4,4): step 1 brings 4 shards over 4 links; step 2 brings 3 shards, each over any of the 4 links: 3/4 shard each.
+  const Topology topology = generate("complete_bipartite:4,4").value();
+  const Schedule exact = planned(plan_bfb_allgather, topology);
+  EXPECT_EQ(exact.chunks_per_shard, 4);
+  // With at most 3 chunks, some link carries ⌈3P/4⌉ ≥ P chunks in step 2: T_B = 4/8·(1 + 1), by P = 1 already.
+  const Schedule limited = planned(plan_bfb_allgather, topology, {3, 0.02});
+  EXPECT_EQ(limited.chunks_per_shard, 1);
+  EXPECT_EQ(limited.proof.bandwidth_time, Rational(1));
+  EXPECT_EQ(limited.proof.bandwidth_bound, Rational(7, 8));
+}
+
+TEST(Bfb, AllreduceSharesOneNumberOfChunksWithinTheLimit) {
+  for (std::uint32_t seed = 1; seed <= 4; ++seed) {
+    const Topology topology = random_regular(15, 3, seed);
+    for (const std::int32_t limit : {1, 4, 0}) {
+      const Schedule schedule = planned(plan_bfb_allreduce, topology, {limit, 0.02});
+      EXPECT_LE(schedule.chunks_per_shard, limit == 0 ? 512 : limit);
+    }
+  }
+}
+
+TEST(Bfb, EveryPlanOfRandomDigraphsVerifiesAndReversesBack) {
+  for (std::uint32_t seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE(seed);
+    const Topology topology =
+        random_regular(8 + static_cast<std::int32_t>(seed), 2 + static_cast<std::int32_t>(seed % 3), seed);
+    const Schedule allgather = planned(plan_bfb_allgather, topology);
+    EXPECT_EQ(allgather.steps, graph_facts(topology).diameter);
+    EXPECT_GE(allgather.proof.bandwidth_time, allgather.proof.bandwidth_bound);
+    EXPECT_EQ(bandwidth_time(allgather), allgather.proof.bandwidth_time);
+    const Schedule mirrored = reverse(allgather).value();
+    EXPECT_EQ(verify(mirrored), Faults{});
+    EXPECT_EQ(reverse(mirrored).value(), allgather);
+    const Schedule reduce_scatter = planned(plan_bfb_reduce_scatter, topology);
+    EXPECT_GE(reduce_scatter.proof.bandwidth_time, reduce_scatter.proof.bandwidth_bound);
+    planned(plan_bfb_allreduce, topology);
+  }
+}
+
+TEST(Bfb, RefusesWhatItCannotPlan) {
+  std::vector<Node> nodes = numbered_nodes(3);
+  nodes[2].is_switch = true;
+  const Topology star = Topology::make("star", nodes, {{0, 2}, {2, 0}, {1, 2}, {2, 1}}).value();
+  const Topology one_way = Topology::make("one-way", numbered_nodes(2), {{0, 1}}).value();
+  for (const Planner& planner : broadcast_planners()) {
+    const Result<Schedule> with_switch = planner.plan(star, {});
+    ASSERT_FALSE(with_switch.ok());
+    EXPECT_NE(with_switch.error().message.find("switch"), std::string::npos);
+    const Result<Schedule> unreachable = planner.plan(one_way, {});
+    ASSERT_FALSE(unreachable.ok());
+    EXPECT_NE(unreachable.error().message.find("cannot reach"), std::string::npos);
+  }
+}
+
+TEST(FindPlanner, ByNameByDefaultOrWithTheNamesThereAre) {
+  EXPECT_EQ(find_planner(broadcast_planners(), Collective::allreduce, "")->name, "bfb");
+  EXPECT_EQ(find_planner(broadcast_planners(), Collective::allgather, "bfb")->plan, plan_bfb_allgather);
+  const auto unknown = find_planner(broadcast_planners(), Collective::allgather, "ring");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_NE(unknown.error().message.find("bfb"), std::string::npos);
+  EXPECT_FALSE(find_planner(broadcast_planners(), Collective::alltoall, "").ok());
+}
+
+}  // namespace
+}  // namespace libcoll

@@ -1,0 +1,526 @@
+// The `libcoll` command as a user meets it: the real binary, its output, its exit codes.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "libcoll/runtime/config.h"
+#include "libcoll/runtime/plan_cache.h"
+#include "libcoll/version.h"
+#include "planner/planner.h"
+#include "planner/schedule/verify.h"
+#include "planner/schedule/xml.h"
+#include "planner/topology/generators.h"
+
+namespace libcoll {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+struct Outcome {
+  int code = -1;
+  std::string out;
+  std::string err;
+};
+
+std::string read_file(const std::string& path) {
+  std::ostringstream text;
+  text << std::ifstream(path, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+/// A fresh directory as HOME and working directory, so that no configuration or plan of the user takes part.
+class Command : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "libcoll-command-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    home_ = pattern;
+    write("libcoll_fake.so", "");
+  }
+  void TearDown() override { fs::remove_all(home_); }
+
+  /// Runs a shell line in the directory, with `libcoll` as a function for the binary.
+  [[nodiscard]] Outcome shell(const std::string& line) const {
+    const std::string script = "cd '" + home_ + "' && libcoll() { '" LIBCOLL_COMMAND "' \"$@\"; }; " + line;
+    const std::string call = "env -i PATH=\"$PATH\" HOME='" + home_ + "' sh -c '" + escaped(script) + "' >'" + home_ +
+                             "/.out' 2>'" + home_ + "/.err' </dev/null";
+    const int status = std::system(call.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(home_ + "/.out"), read_file(home_ + "/.err")};
+  }
+  [[nodiscard]] Outcome libcoll(const std::string& arguments) const { return shell("libcoll " + arguments); }
+
+  /// The JSON a call prints; the exit code is checked.
+  [[nodiscard]] Json json(const std::string& arguments, int code = 0) const {
+    const Outcome outcome = libcoll(arguments + " --json");
+    EXPECT_EQ(outcome.code, code) << outcome.err;
+    Json parsed = Json::parse(outcome.out, nullptr, false);
+    EXPECT_FALSE(parsed.is_discarded()) << outcome.out;
+    return parsed;
+  }
+
+  [[nodiscard]] std::string path(const std::string& name) const { return home_ + "/" + name; }
+  void write(const std::string& name, const std::string& text) const { std::ofstream(path(name)) << text; }
+
+  /// Wrong usage or unreadable input: code 2, one sentence on stderr, nothing else.
+  void expect_refused(const std::string& arguments, const std::string& part) const {
+    const Outcome outcome = libcoll(arguments);
+    EXPECT_EQ(outcome.code, 2) << arguments;
+    EXPECT_TRUE(contains(outcome.err, part)) << outcome.err;
+    EXPECT_EQ(outcome.out, "") << arguments;
+  }
+
+  std::string home_;
+
+ private:
+  static std::string escaped(const std::string& text) {
+    std::string result;
+    for (const char letter : text) result += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+    return result;
+  }
+};
+
+std::vector<std::string> names(const Json& object) {
+  std::vector<std::string> result;
+  for (const auto& [name, value] : object.items()) result.push_back(name);
+  return result;
+}
+
+void expect_fields(const Json& object, const std::vector<std::string>& fields) {
+  const std::vector<std::string> present = names(object);
+  for (const std::string& field : fields) {
+    EXPECT_NE(std::find(present.begin(), present.end(), field), present.end()) << field;
+  }
+}
+
+// ---- topo -----------------------------------------------------------------------------------------------------
+
+TEST_F(Command, TopoPrintsEveryFigure) {
+  const Json torus = json("topo torus:3x3x3");
+  EXPECT_EQ(torus["name"], "torus:3x3x3");
+  EXPECT_EQ(torus["nodes"], 27);
+  EXPECT_EQ(torus["hosts"], 27);
+  EXPECT_EQ(torus["switches"], 0);
+  EXPECT_EQ(torus["links"], 162);  // 27 · 6
+  EXPECT_EQ(torus["degree_min"], 6);
+  EXPECT_EQ(torus["degree_max"], 6);
+  EXPECT_EQ(torus["diameter"], 3);
+  EXPECT_EQ(torus["connected"], true);
+  EXPECT_EQ(torus["translations"], true);
+  EXPECT_EQ(json("topo mesh:4x4")["translations"], false);
+  EXPECT_EQ(json("topo --topology mesh:4x4")["degree_min"], 2);
+  EXPECT_TRUE(contains(libcoll("topo torus:3x3x3").out, "162 of 25 Gbps"));
+}
+
+TEST_F(Command, TopoReadsFiles) {
+  write("ring.toml", "generator = \"ring:5\"\n");
+  EXPECT_EQ(json("topo ring.toml")["links"], 10);
+}
+
+TEST_F(Command, TopoRefusesWhatItCannotRead) {
+  expect_refused("topo torus:0", "torus");
+  expect_refused("topo /nonexistent/file.toml", "/nonexistent/file.toml");
+  expect_refused("topo", "topology");
+  write("bad.toml", "generator = \"ring:5\"\nnonsense = 1\n");
+  expect_refused("topo bad.toml", "bad.toml:2");
+  write("split.toml", "[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n");
+  const Outcome outcome = libcoll("topo split.toml --json");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(contains(outcome.err, "split.toml"));
+  const Json parsed = Json::parse(outcome.out);
+  EXPECT_EQ(names(parsed), std::vector<std::string>{"error"});
+  EXPECT_TRUE(contains(outcome.err, parsed["error"].get<std::string>()));
+}
+
+// ---- plan -----------------------------------------------------------------------------------------------------
+
+TEST_F(Command, PlanOfAnAllgatherHasEveryField) {
+  const Json plan = json("plan torus:3x3x3 allgather --algorithm bfb");
+  EXPECT_EQ(plan["collective"], "allgather");
+  EXPECT_EQ(plan["algorithm"], "bfb");
+  EXPECT_EQ(plan["topology"], "torus:3x3x3");
+  EXPECT_EQ(plan["nodes"], 27);
+  EXPECT_EQ(plan["steps"], 3);
+  EXPECT_EQ(plan["bandwidth_time"], "26/27");  // (N−1)/N, paper 000
+  EXPECT_NEAR(plan["bandwidth_time_float"], 26.0 / 27, 1e-15);
+  EXPECT_EQ(plan["bandwidth_bound"], "26/27");
+  EXPECT_EQ(plan["bandwidth_optimal"], true);
+  EXPECT_GT(plan["chunks_per_shard"], 0);
+  EXPECT_GE(plan["transfers"], 27 * 26);  // every node receives N−1 shards
+  EXPECT_GE(plan["plan_seconds"], 0);
+  EXPECT_EQ(plan["verified"], true);
+  EXPECT_EQ(plan["errors"], Json::array());
+  EXPECT_FALSE(plan.contains("F"));
+}
+
+TEST_F(Command, AllgatherTableOfTheIssue) {
+  struct Row {
+    const char* topology;
+    const char* time;  // (N−1)/N
+    int diameter;
+  };
+  for (const Row& row : {Row{"torus:3x3x2", "17/18", 3}, Row{"torus:3x3x6", "53/54", 5}, Row{"hypercube:4", "15/16", 4},
+                         Row{"circulant:12,2,3", "11/12", 2}}) {
+    const Json plan = json(std::string("plan ") + row.topology + " allgather --algorithm bfb");
+    EXPECT_EQ(plan["bandwidth_time"], row.time) << row.topology;
+    EXPECT_EQ(plan["steps"], row.diameter) << row.topology;
+    EXPECT_EQ(json(std::string("topo ") + row.topology)["diameter"], row.diameter) << row.topology;
+  }
+  const Json kautz = json("plan genkautz:27,3 allgather");
+  EXPECT_EQ(kautz["steps"], json("topo genkautz:27,3")["diameter"]);
+  const Json both = json("plan --topology hypercube:3 --collective allreduce");
+  EXPECT_EQ(both["bandwidth_time"], "7/4");  // twice 7/8
+  EXPECT_EQ(both["steps"], 6);
+  EXPECT_EQ(json("plan hypercube:3 --collective reduce_scatter")["bandwidth_time"], "7/8");
+}
+
+TEST_F(Command, AllToAllTableOfTheIssue) {
+  struct Row {
+    const char* topology;
+    double flow;
+  };
+  for (const Row& row : {Row{"torus:3x3x3", 1.0 / 9}, Row{"hypercube:3", 0.25}, Row{"genkautz:16,4", 0.132075472},
+                         Row{"genkautz:32,4", 0.0470588235}}) {
+    const Json plan = json(std::string("plan ") + row.topology + " alltoall");
+    expect_fields(plan, {"F", "F_upper_bound", "gap", "max_link_load", "max_link_load_exact", "routes",
+                         "paths_per_pair_max", "loss_chunking", "layers", "bandwidth_time", "bandwidth_bound"});
+    EXPECT_NEAR(plan["F"], row.flow, 1e-9) << row.topology;
+    EXPECT_GE(plan["F_upper_bound"].get<double>(), plan["F"].get<double>() - 1e-12) << row.topology;
+    EXPECT_LT(std::abs(plan["gap"].get<double>()), 1e-6) << row.topology;
+    EXPECT_LE(plan["loss_chunking"], 0.02) << row.topology;  // the default limit
+    // F' = 1 / load is the rate that whole chunks reach, F·(1 − loss) by definition.
+    EXPECT_NEAR(1 / plan["max_link_load"].get<double>(),
+                plan["F"].get<double>() * (1 - plan["loss_chunking"].get<double>()), 1e-9);
+    EXPECT_GE(plan["routes"], plan["nodes"].get<int>() * (plan["nodes"].get<int>() - 1));
+    EXPECT_GE(plan["paths_per_pair_max"], 1);
+    EXPECT_GE(plan["layers"], 1);
+  }
+}
+
+TEST_F(Command, LinkBasedAllToAllHasNoRoutesButPaths) {
+  const Json plan = json("plan hypercube:3 alltoall --algorithm mcf-link");
+  EXPECT_EQ(plan["algorithm"], "mcf-link");
+  EXPECT_EQ(plan["routes"], 0);
+  EXPECT_EQ(plan["layers"], 0);
+  EXPECT_GE(plan["paths_per_pair_max"], 1);
+  EXPECT_GE(plan["steps"], 3);  // the diameter: hosts forward
+  EXPECT_NEAR(plan["F"], 0.25, 1e-9);
+}
+
+TEST_F(Command, PlanForPeopleNamesProofAndBound) {
+  const std::string text = libcoll("plan torus:3x3x3 alltoall").out;
+  for (const char* part : {"N = 27", "T_L", "T_B", "bound", "optimal", "0.111111111", "upper bound", "gap 0 %",
+                           "chunks", "routes", "verified"}) {
+    EXPECT_TRUE(contains(text, part)) << part << " in\n" << text;
+  }
+}
+
+TEST_F(Command, PlanRefusesWrongUsage) {
+  expect_refused("plan ring:4", "collective");
+  expect_refused("plan ring:4 gather", "gather");
+  expect_refused("plan ring:4 allgather --algorithm nonsense", "bfb");
+  expect_refused("plan ring:4 allgather --max-chunks -1", "--max-chunks");
+  expect_refused("plan ring:4 alltoall --chunk-loss 2", "--chunk-loss");
+  expect_refused("plan ring:4 allgather --dialect msccl", "--output");
+  expect_refused("plan ring:4 allgather --dialect klingon --output x", "klingon");
+  expect_refused("plan ring:4 allgather --output /nonexistent/x", "/nonexistent/x");
+  expect_refused("plan ring:4 allgather --frobnicate", "--frobnicate");
+  EXPECT_FALSE(fs::exists(path("x")));
+}
+
+TEST_F(Command, PlanWritesWhatVerifyAccepts) {
+  ASSERT_EQ(libcoll("plan hypercube:3 allreduce --output plan.xml").code, 0);
+  const Result<Schedule> schedule = read_schedule(read_file(path("plan.xml")), "plan.xml");
+  ASSERT_TRUE(schedule.ok()) << schedule.error().message;
+  EXPECT_TRUE(verify(*schedule).empty());
+  const Json checked = json("verify plan.xml");
+  EXPECT_EQ(checked["ok"], true);
+  EXPECT_EQ(checked["errors"], Json::array());
+  EXPECT_EQ(checked["transfers"], schedule->transfers.size());
+}
+
+TEST_F(Command, PlanOnStandardOutputIsTheScheduleAlone) {
+  const Outcome piped = libcoll("plan ring:4 alltoall --output - --json");
+  ASSERT_EQ(piped.code, 0);
+  EXPECT_TRUE(read_schedule(piped.out, "stdout").ok()) << piped.out;
+  EXPECT_EQ(Json::parse(piped.err)["collective"], "alltoall");
+  EXPECT_EQ(shell("libcoll plan ring:4 alltoall --output - 2>/dev/null | libcoll verify -").code, 0);
+  EXPECT_EQ(shell("libcoll plan ring:4 alltoall --output - >/dev/full").code, 2);
+}
+
+TEST_F(Command, PlanWritesMscclFiles) {
+  ASSERT_EQ(libcoll("plan ring:4 allgather --output ring.xml --dialect msccl").code, 0);
+  EXPECT_TRUE(contains(read_file(path("ring.xml")), "<algo"));
+}
+
+TEST_F(Command, PlanPutsPlansIntoTheCache) {
+  const Topology ring = generate("ring:4").value();
+  ASSERT_EQ(libcoll("plan ring:4 allgather --cache").code, 0);
+  const std::string standard = path(".cache/libcoll");
+  for (const std::string_view name : {automatic_plan, std::string_view("bfb")}) {
+    const auto cached = load_plan(standard, ring, Collective::allgather, name);
+    ASSERT_TRUE(cached.ok()) << cached.error().message;
+    EXPECT_TRUE(cached->has_value()) << name;
+  }
+  ASSERT_EQ(libcoll("plan ring:4 allreduce --algorithm bfb --cache --cache-dir mine").code, 0);
+  EXPECT_TRUE(load_plan(path("mine"), ring, Collective::allreduce, "bfb")->has_value());
+  EXPECT_FALSE(load_plan(path("mine"), ring, Collective::allreduce, automatic_plan)->has_value());
+  ASSERT_EQ(shell("LIBCOLL_CACHE_DIR=theirs libcoll plan ring:4 allreduce --cache").code, 0);
+  EXPECT_TRUE(load_plan(path("theirs"), ring, Collective::allreduce, "bfb")->has_value());
+}
+
+// ---- verify ---------------------------------------------------------------------------------------------------
+
+TEST_F(Command, VerifyFindsADamagedSchedule) {
+  ASSERT_EQ(libcoll("plan ring:4 allgather --output good.xml").code, 0);
+  Schedule damaged = read_schedule(read_file(path("good.xml")), "good.xml").value();
+  damaged.transfers.pop_back();
+  write("bad.xml", write_schedule(damaged));
+  const Json checked = json("verify bad.xml", 1);
+  EXPECT_EQ(checked["ok"], false);
+  EXPECT_EQ(checked["errors"], verify(damaged));
+  const Outcome outcome = libcoll("verify bad.xml");
+  EXPECT_EQ(outcome.code, 1);
+  EXPECT_TRUE(contains(outcome.out, verify(damaged).front()));
+}
+
+TEST_F(Command, VerifyRefusesWhatItCannotRead) {
+  expect_refused("verify absent.xml", "absent.xml");
+  expect_refused("verify .", "cannot be read");
+  expect_refused("verify", "file");
+  write("text.xml", "no schedule");
+  expect_refused("verify text.xml", "text.xml");
+  EXPECT_TRUE(json("verify text.xml", 2).contains("error"));
+}
+
+// ---- info and help --------------------------------------------------------------------------------------------
+
+TEST_F(Command, InfoShowsTheTables) {
+  EXPECT_EQ(libcoll("--version").out, "libcoll " LIBCOLL_VERSION "\n");
+  EXPECT_EQ(libcoll("info --version").out, "libcoll " LIBCOLL_VERSION "\n");
+  EXPECT_EQ(libcoll("info --config").out, commented_config());
+  const Json info = json("info");
+  EXPECT_EQ(info["version"], LIBCOLL_VERSION);
+  ASSERT_EQ(info["settings"].size(), settings().size());
+  for (std::size_t i = 0; i < settings().size(); ++i) EXPECT_EQ(info["settings"][i]["name"], settings()[i].name);
+  EXPECT_EQ(info["topologies"].size(), generators().size());
+  EXPECT_EQ(info["algorithms"].size(), broadcast_planners().size() + flow_planners().size());
+  EXPECT_EQ(names(json("info --algorithms")), std::vector<std::string>{"algorithms"});
+  const std::string everything = libcoll("info").out;
+  for (const Generator& generator : generators()) EXPECT_TRUE(contains(everything, std::string(generator.form)));
+  for (const Planner& planner : flow_planners()) EXPECT_TRUE(contains(everything, std::string(planner.name)));
+}
+
+TEST_F(Command, InfoShowsValuesInForceAndWarns) {
+  const Outcome outcome = shell("LIBCOLL_IN_FLIGHT=3 LIBCOLL_TOPOLGY=x libcoll info --config --json");
+  EXPECT_TRUE(contains(outcome.err, "did you mean LIBCOLL_TOPOLOGY?"));
+  const Json parsed = Json::parse(outcome.out);
+  const auto in_flight = std::find_if(parsed["settings"].begin(), parsed["settings"].end(),
+                                      [](const Json& setting) { return setting["name"] == "in_flight"; });
+  ASSERT_NE(in_flight, parsed["settings"].end());
+  EXPECT_EQ((*in_flight)["value"], "3");
+  EXPECT_EQ((*in_flight)["default"], "8");
+}
+
+TEST_F(Command, HelpIsGoodAndNothingIsWrongUsage) {
+  for (const char* sub : {"", "topo", "plan", "verify", "info", "run"}) {
+    const Outcome help = libcoll(std::string(sub) + " --help");
+    EXPECT_EQ(help.code, 0) << sub;
+    EXPECT_TRUE(contains(help.out, "Usage: libcoll")) << sub;
+    EXPECT_EQ(help.err, "") << sub;
+  }
+  EXPECT_TRUE(contains(libcoll("plan --help").out, "circulant:12,2,3"));
+  EXPECT_TRUE(contains(libcoll("plan --help").out, "mcf-path"));
+  expect_refused("", "A subcommand is required");
+  expect_refused("conquer", "unknown subcommand 'conquer'");
+}
+
+TEST_F(Command, ManPageNamesEverySettingSubcommandAndField) {
+  const std::string page = read_file(LIBCOLL_TEST_INSTANCES "/../../libcoll/command/libcoll.1");
+  ASSERT_FALSE(page.empty());
+  for (const Setting& setting : settings()) {
+    std::string variable = "LIBCOLL_" + std::string(setting.name);
+    std::transform(variable.begin(), variable.end(), variable.begin(), [](unsigned char c) { return std::toupper(c); });
+    EXPECT_TRUE(contains(page, variable)) << variable;
+  }
+  for (const char* sub : {"topo", "plan", "verify", "info", "run"}) {
+    EXPECT_TRUE(contains(page, std::string("\n.SS ") + sub + "\n")) << sub;
+    EXPECT_TRUE(contains(page, std::string("\n.B libcoll ") + sub + "\n")) << sub;
+    std::istringstream words(libcoll(std::string(sub) + " --help").out);
+    for (std::string word; words >> word;) {
+      if (!word.starts_with("--") || word == "--") continue;
+      std::string option = word.substr(0, word.find_first_of("=,:;{"));
+      for (std::size_t at = 0; (at = option.find('-', at)) != std::string::npos; at += 2) option.insert(at, "\\");
+      EXPECT_TRUE(contains(page, option)) << sub << " " << option;
+    }
+  }
+  for (const char* call : {"topo ring:4", "plan ring:4 alltoall", "info"}) {
+    for (const std::string& field : names(json(call))) EXPECT_TRUE(contains(page, field)) << call << ": " << field;
+  }
+}
+
+// ---- run ------------------------------------------------------------------------------------------------------
+
+/// Runs need a library to preload. An empty file will do where the command is no MPI program: the dynamic linker
+/// complains about it on stderr and goes on.
+constexpr const char* fake = "run --library libcoll_fake.so --topology ring:2 ";
+
+TEST_F(Command, RunPassesTheExitCodeThrough) {
+  EXPECT_EQ(libcoll(std::string(fake) + "-- sh -c 'exit 7'").code, 7);
+  EXPECT_EQ(libcoll(std::string(fake) + "-- true").code, 0);
+  EXPECT_EQ(libcoll(std::string(fake) + "-- sh -c 'kill -TERM $$'").code, 128 + SIGTERM);
+  const Outcome absent = libcoll(std::string(fake) + "-- ./no-such-program");
+  EXPECT_EQ(absent.code, 127);
+  EXPECT_TRUE(contains(absent.err, "no-such-program"));
+}
+
+TEST_F(Command, RunPassesArgumentsAsTheyAre) {
+  const Outcome outcome = libcoll(std::string(fake) + "-- printf '%s|' '[a,b]' -- --json '' 'x y' --topology");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_EQ(outcome.out, "[a,b]|--|--json||x y|--topology|");
+}
+
+TEST_F(Command, RunSetsTheEnvironment) {
+  write("two.toml", "generator = \"ring:2\"\n");
+  const Outcome outcome = shell(
+      "LD_PRELOAD=other.so libcoll run --library libcoll_fake.so --topology two.toml --stats --log-level error "
+      "--cache-dir plans -- env");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const std::string lines = "\n" + outcome.out;
+  EXPECT_TRUE(contains(lines, "\nLIBCOLL_TOPOLOGY=" + path("two.toml") + "\n")) << lines;
+  EXPECT_TRUE(contains(lines, "\nLIBCOLL_COMMAND=" + fs::canonical(LIBCOLL_COMMAND).string() + "\n")) << lines;
+  EXPECT_TRUE(contains(lines, "\nLIBCOLL_STATS=summary\n")) << lines;
+  EXPECT_TRUE(contains(lines, "\nLIBCOLL_LOG_LEVEL=error\n")) << lines;
+  EXPECT_TRUE(contains(lines, "\nLIBCOLL_CACHE_DIR=" + path("plans") + "\n")) << lines;
+  EXPECT_TRUE(contains(lines, "\nLD_PRELOAD=" + path("libcoll_fake.so") + ":other.so\n")) << lines;
+
+  const std::string plain = "\n" + libcoll(std::string(fake) + "--stats=json:s.json -- env").out;
+  EXPECT_TRUE(contains(plain, "\nLIBCOLL_TOPOLOGY=ring:2\n")) << plain;
+  EXPECT_TRUE(contains(plain, "\nLIBCOLL_STATS=json:s.json\n")) << plain;
+  EXPECT_FALSE(contains(plain, "LIBCOLL_CACHE_DIR=")) << plain;
+}
+
+TEST_F(Command, RunHandsEverythingToTheRanksOfOpenMpi) {
+  write("mpirun", "#!/bin/sh\necho \"preload=$LD_PRELOAD\"\nprintf '%s ' \"$@\"\n");
+  chmod(path("mpirun").c_str(), 0755);
+  fs::copy_file(path("mpirun"), path("mpiexec.openmpi"));
+  const std::string library = path("libcoll_fake.so");
+  const std::string options =
+      "-x LD_PRELOAD=" + library + " -x LIBCOLL_IN_FLIGHT -x LIBCOLL_TOPOLOGY -x LIBCOLL_COMMAND ";
+  for (const char* launcher : {"./mpirun", "./mpiexec.openmpi"}) {
+    std::ostringstream line;
+    line << "LIBCOLL_IN_FLIGHT=4 libcoll " << fake << "-- " << launcher << " -n 1 a : -n 1 b -x";
+    const Outcome outcome = shell(line.str());
+    std::ostringstream expected;
+    expected << "preload=\n" << options << "-n 1 a : " << options << "-n 1 b -x ";
+    EXPECT_EQ(outcome.out, expected.str()) << outcome.err;
+  }
+}
+
+TEST_F(Command, RunPlansOnceWhatTheProgramNeeds) {
+  const std::string call = "run --library libcoll_fake.so --topology ring:4 -- true";
+  ASSERT_EQ(libcoll(call).code, 0);
+  const Topology ring = generate("ring:4").value();
+  const std::string cache = path(".cache/libcoll");
+  std::vector<fs::path> files;
+  for (const Collective collective : {Collective::allgather, Collective::allreduce, Collective::alltoall}) {
+    const auto cached = load_plan(cache, ring, collective, automatic_plan);
+    ASSERT_TRUE(cached.ok()) << cached.error().message;
+    ASSERT_TRUE(cached->has_value()) << to_string(collective);
+    files.emplace_back(cache + "/" + plan_file_name(ring, collective, automatic_plan));
+  }
+  // A second run must leave the good plan alone and make the damaged and the missing one again.
+  struct stat before {};
+  ASSERT_EQ(stat(files[0].c_str(), &before), 0);
+  std::ofstream(files[1]) << "damaged";
+  fs::remove(files[2]);
+  const Outcome again = libcoll(call);
+  EXPECT_EQ(again.code, 0);
+  EXPECT_TRUE(contains(again.err, "planning again")) << again.err;
+  struct stat after {};
+  ASSERT_EQ(stat(files[0].c_str(), &after), 0);
+  EXPECT_EQ(before.st_ino, after.st_ino);
+  EXPECT_TRUE(load_plan(cache, ring, Collective::allreduce, automatic_plan)->has_value());
+  EXPECT_TRUE(load_plan(cache, ring, Collective::alltoall, automatic_plan)->has_value());
+}
+
+TEST_F(Command, RunPlansByTheConfiguredAlgorithmsOnly) {
+  const std::string variables = "LIBCOLL_ALLGATHER=native LIBCOLL_ALLREDUCE=nonsense LIBCOLL_ALLTOALL=mcf-link ";
+  const Outcome outcome = shell(variables + "libcoll run --library libcoll_fake.so --topology ring:4 -- true");
+  EXPECT_EQ(outcome.code, 0);
+  EXPECT_TRUE(contains(outcome.err, "allreduce stays with MPI")) << outcome.err;
+  const Topology ring = generate("ring:4").value();
+  const std::string cache = path(".cache/libcoll");
+  EXPECT_TRUE(load_plan(cache, ring, Collective::alltoall, "mcf-link")->has_value());
+  EXPECT_EQ(std::distance(fs::directory_iterator(cache), fs::directory_iterator()), 1);
+}
+
+TEST_F(Command, RunGoesOnWithoutACache) {
+  const Outcome outcome =
+      libcoll("run --library libcoll_fake.so --topology ring:4 --cache-dir /dev/null/x -- sh -c 'exit 3'");
+  EXPECT_EQ(outcome.code, 3);
+  EXPECT_TRUE(contains(outcome.err, "warning")) << outcome.err;
+}
+
+TEST_F(Command, RunForwardsSignalsAndWaitsForTheCommand) {
+  // The inner shell makes itself known through a FIFO, then blocks on another until the forwarded signal ends it.
+  ASSERT_EQ(mkfifo(path("ready").c_str(), 0600), 0);
+  ASSERT_EQ(mkfifo(path("never").c_str(), 0600), 0);
+  write("inner.sh", "trap 'echo caught; exit 5' TERM\nexec 3<>never\necho up > ready\nread line <&3\n");
+  const Outcome outcome = shell("'" LIBCOLL_COMMAND "' " + std::string(fake) +
+                                "--no-plan -- sh inner.sh & read up < ready; kill -TERM $!; wait $!");
+  EXPECT_EQ(outcome.code, 5) << outcome.err;
+  EXPECT_TRUE(contains(outcome.out, "caught"));
+}
+
+TEST_F(Command, RunRefusesWrongUsage) {
+  const std::string library = "--library libcoll_fake.so ";
+  expect_refused("run " + library + "--topology ring:2", "-- COMMAND");
+  expect_refused("run " + library + "--topology ring:2 --", "-- COMMAND");
+  expect_refused("run " + library + "--topology ring:2 true", "unexpected 'true'");
+  expect_refused("run " + library + "--topolgy ring:2 -- true", "unexpected '--topolgy'");
+  expect_refused("run " + library + "-- true", "no topology");
+  expect_refused("run " + library + "--topology ring:x -- true", "ring");
+  expect_refused("run " + library + "--topology ring:2 --stats=yaml -- true", "summary|json:FILE");
+  expect_refused("run " + library + "--topology ring:2 --log-level loud -- true", "error|warn|info|debug|trace");
+  expect_refused("run --library absent.so --topology ring:2 -- true", "absent.so");
+  write("a b.so", "");
+  expect_refused("run --library 'a b.so' --topology ring:2 -- true", "space");
+}
+
+TEST_F(Command, RunFindsTheLibraryOfABuildTreeAndOfAnInstallation) {
+  for (const char* folder : {"lib", "lib64", "lib/some-triplet"}) {
+    const std::string prefix = path(std::string("prefix/") + folder);
+    fs::create_directories(prefix);
+    fs::create_directories(path("prefix/bin"));
+    fs::copy_file(LIBCOLL_COMMAND, path("prefix/bin/libcoll"));
+    std::ofstream(prefix + "/libcoll_pmpi.so").close();
+    const Outcome outcome = shell("prefix/bin/libcoll run --no-plan --topology ring:2 -- env");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_TRUE(contains(outcome.out, "LD_PRELOAD=" + prefix + "/libcoll_pmpi.so\n")) << outcome.out;
+    fs::remove_all(path("prefix"));
+  }
+  fs::create_directories(path("prefix/bin"));
+  fs::copy_file(LIBCOLL_COMMAND, path("prefix/bin/libcoll"));
+  const Outcome without = shell("prefix/bin/libcoll run --no-plan --topology ring:2 -- env");
+  EXPECT_EQ(without.code, 2);
+  EXPECT_TRUE(contains(without.err, "--library")) << without.err;
+}
+
+}  // namespace
+}  // namespace libcoll

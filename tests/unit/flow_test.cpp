@@ -1,0 +1,370 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "planner/flow/certificate.h"
+#include "planner/flow/chunking.h"
+#include "planner/flow/concurrent_flow.h"
+#include "planner/flow/master_lp.h"
+#include "planner/flow/mcf.h"
+#include "planner/flow/path_decomposition.h"
+#include "planner/lp/glpk_solver.h"
+#include "planner/planner.h"
+#include "planner/route/channel_dependency.h"
+#include "planner/schedule/cost.h"
+#include "planner/schedule/verify.h"
+#include "planner/topology/facts.h"
+#include "planner/topology/generators.h"
+#include "tests/unit/random_regular.h"
+
+namespace libcoll {
+namespace {
+
+using Faults = std::vector<std::string>;
+
+/// Four hosts on one switch, every cable as fast as the next.
+Topology star() {
+  std::vector<Node> nodes = numbered_nodes(5);
+  nodes[4].is_switch = true;
+  std::vector<Link> links;
+  for (NodeId host = 0; host < 4; ++host) {
+    links.push_back({host, 4});
+    links.push_back({4, host});
+  }
+  return Topology::make("star", nodes, links).value();
+}
+
+// --- the LP interface -----------------------------------------------------------------------------------------
+
+/// maximise 3x + 5y, x ≤ 4, 2y ≤ 12, 3x + 2y ≤ 18: the optimum is 36 at (2, 6) with duals 0, 3/2, 1 (Hillier and
+/// Lieberman's Wyndor Glass example).
+LinearProgram textbook_program() {
+  LinearProgram program{Sense::maximise, {}, {}};
+  const std::int32_t x = program.add_column({0, no_bound, 3});
+  const std::int32_t y = program.add_column({0, no_bound, 5});
+  program.add_row({-no_bound, 4, {{x, 1}}});
+  program.add_row({-no_bound, 12, {{y, 2}}});
+  program.add_row({-no_bound, 18, {{x, 3}, {y, 2}}});
+  return program;
+}
+
+void expect_textbook_optimum(const Result<LpSolution>& solution) {
+  ASSERT_TRUE(solution.ok()) << solution.error().message;
+  ASSERT_EQ(solution->status, LpStatus::optimal);
+  EXPECT_NEAR(solution->objective, 36, 1e-5);
+  EXPECT_NEAR(solution->primal[0], 2, 1e-5);
+  EXPECT_NEAR(solution->primal[1], 6, 1e-5);
+  EXPECT_NEAR(solution->row_duals[0], 0, 1e-5);
+  EXPECT_NEAR(solution->row_duals[1], 1.5, 1e-5);
+  EXPECT_NEAR(solution->row_duals[2], 1, 1e-5);
+}
+
+TEST(Glpk, BothMethodsFindTheTextbookOptimumSilently) {
+  testing::internal::CaptureStdout();
+  const auto by_simplex = solve_with_glpk(textbook_program(), LpMethod::simplex);
+  const auto by_interior_point = solve_with_glpk(textbook_program(), LpMethod::interior_point);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  expect_textbook_optimum(by_simplex);
+  expect_textbook_optimum(by_interior_point);
+}
+
+TEST(Glpk, SaysInfeasibleAndUnbounded) {
+  LinearProgram program{Sense::maximise, {{0, no_bound, 1}}, {{2, no_bound, {{0, -1}}}}};
+  auto solution = solve_with_glpk(program, LpMethod::simplex);
+  ASSERT_TRUE(solution.ok()) << solution.error().message;
+  EXPECT_EQ(solution->status, LpStatus::infeasible);
+  program.rows[0] = {2, no_bound, {{0, 1}}};
+  solution = solve_with_glpk(program, LpMethod::simplex);
+  ASSERT_TRUE(solution.ok()) << solution.error().message;
+  EXPECT_EQ(solution->status, LpStatus::unbounded);
+}
+
+TEST(Glpk, AMalformedProgramIsAnErrorAndTheSolverLivesOn) {
+  LinearProgram program = textbook_program();
+  program.rows[0].entries.push_back({99, 1});
+  testing::internal::CaptureStdout();
+  const auto out_of_range = solve_with_glpk(program, LpMethod::simplex);
+  program = textbook_program();
+  program.rows[0].entries.push_back({0, 1});
+  const auto doubled = solve_with_glpk(program, LpMethod::interior_point);
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), "");
+  ASSERT_FALSE(out_of_range.ok());
+  EXPECT_NE(out_of_range.error().message.find("out of range"), std::string::npos);
+  ASSERT_FALSE(doubled.ok());
+  EXPECT_NE(doubled.error().message.find("duplicate"), std::string::npos);
+  expect_textbook_optimum(solve_with_glpk(textbook_program(), LpMethod::simplex));
+}
+
+// --- the fluid optimum ----------------------------------------------------------------------------------------
+
+struct FlowCase {
+  const char* specification;
+  double flow;
+};
+
+class KnownFlow : public testing::TestWithParam<FlowCase> {};
+
+TEST_P(KnownFlow, IsReachedAndCertified) {
+  const auto plan = max_concurrent_flow(generate(GetParam().specification).value());
+  ASSERT_TRUE(plan.ok()) << plan.error().message;
+  EXPECT_NEAR(plan->flow, GetParam().flow, 1e-9);
+  EXPECT_LE(plan->flow, plan->certificate.flow_upper_bound);
+  EXPECT_LT(plan->certificate.flow_upper_bound / plan->flow - 1, 1e-6);
+}
+
+// torus, hypercube: issue 2's table, and U = Σ hops / links by symmetry (planner-figures.md). GenKautz: U = 53/7 for
+// (16,4) and the values of planner-figures.md. complete: every pair has its link. uniring:N: U = N(N−1)/2.
+// mesh:4x4: 8·8 pairs cross 4 links of the middle cut. complete_bipartite:4,4: 16 pairs each way at distance 1 and
+// 12+12 at distance 2 load 32 links with 32 + 48.
+INSTANTIATE_TEST_SUITE_P(Mcf, KnownFlow,
+                         testing::Values(FlowCase{"torus:3x3x3", 1.0 / 9}, FlowCase{"hypercube:3", 0.25},
+                                         FlowCase{"torus:4x4x4", 1.0 / 32}, FlowCase{"genkautz:16,4", 7.0 / 53},
+                                         FlowCase{"genkautz:32,4", 0.0470588235}, FlowCase{"complete:5", 1},
+                                         FlowCase{"uniring:5", 0.1}, FlowCase{"mesh:4x4", 1.0 / 16},
+                                         FlowCase{"complete_bipartite:4,4", 0.4}));
+
+TEST(MasterLp, SymmetryDoesNotChangeTheOptimum) {
+  for (const char* specification : {"torus:3x4", "hypercube:3", "circulant:9,1,2"}) {
+    const Topology topology = generate(specification).value();
+    const auto images = translations(topology);
+    ASSERT_FALSE(images.empty());
+    const auto one = solve_master_lp(topology, link_classes(topology, images), LpMethod::simplex);
+    const auto all = solve_master_lp(topology, link_classes(topology, {}), LpMethod::simplex);
+    ASSERT_TRUE(one.ok() && all.ok());
+    EXPECT_EQ(one->flow.size(), 1U);
+    EXPECT_NEAR(one->load, all->load, 1e-9);
+  }
+}
+
+TEST(MasterLp, InteriorPointAgreesWithSimplex) {
+  const Topology topology = random_regular(16, 3, 5);
+  const LinkClasses classes = link_classes(topology, {});
+  const auto simplex = solve_master_lp(topology, classes, LpMethod::simplex);
+  const auto interior = solve_master_lp(topology, classes, LpMethod::interior_point);
+  ASSERT_TRUE(simplex.ok() && interior.ok());
+  EXPECT_NEAR(simplex->load, interior->load, 1e-6 * simplex->load);
+}
+
+/// Σ cap·ℓ / Σ dist_ℓ, by Floyd–Warshall instead of Dijkstra.
+long double bound_of_lengths(const Topology& topology, const std::vector<std::int64_t>& lengths) {
+  const auto nodes = static_cast<std::size_t>(topology.node_count());
+  std::vector<std::vector<std::int64_t>> distance(nodes, std::vector<std::int64_t>(nodes, std::int64_t{1} << 60));
+  long double capacity = 0;
+  for (LinkId link = 0; link < topology.link_count(); ++link) {
+    const Link& ends = topology.link(link);
+    const std::int64_t length = lengths[static_cast<std::size_t>(link)];
+    distance[static_cast<std::size_t>(ends.from)][static_cast<std::size_t>(ends.to)] = length;
+    capacity += static_cast<long double>(topology.capacity(link).to_double()) * static_cast<long double>(length);
+  }
+  for (std::size_t i = 0; i < nodes; ++i) distance[i][i] = 0;
+  for (std::size_t k = 0; k < nodes; ++k) {
+    for (std::size_t i = 0; i < nodes; ++i) {
+      for (std::size_t j = 0; j < nodes; ++j) {
+        distance[i][j] = std::min(distance[i][j], distance[i][k] + distance[k][j]);
+      }
+    }
+  }
+  long double sum = 0;
+  const auto hosts = static_cast<std::size_t>(topology.host_count());
+  for (std::size_t i = 0; i < hosts; ++i) {
+    for (std::size_t j = 0; j < hosts; ++j) sum += static_cast<long double>(distance[i][j]);
+  }
+  return capacity / sum;
+}
+
+TEST(Certificate, IsTheBoundOfItsLengthsForAnyPrices) {
+  std::mt19937 random(3);
+  std::uniform_real_distribution<double> price(0, 1);
+  for (int instance = 0; instance < 20; ++instance) {
+    const Topology topology = instance == 0 ? star() : random_regular(10, 3, static_cast<std::uint32_t>(instance));
+    std::vector<double> prices(static_cast<std::size_t>(topology.link_count()), 0);
+    if (instance % 5 != 1) std::generate(prices.begin(), prices.end(), [&] { return price(random); });
+    const FlowCertificate certificate = certify_flow(topology, prices);
+    const long double bound = bound_of_lengths(topology, certificate.lengths);
+    EXPECT_NEAR(certificate.flow_upper_bound, static_cast<double>(bound), 1e-12);
+    EXPECT_GE(static_cast<long double>(certificate.flow_upper_bound), bound * (1 - 1e-17L));
+    EXPECT_LE(static_cast<long double>(certificate.load_lower_bound.to_double()), (1 / bound) * (1 + 1e-15L));
+    EXPECT_NEAR(certificate.load_lower_bound.to_double(), static_cast<double>(1 / bound), 2e-9);
+    // Every bound is one: none lies below what the LP reaches.
+    EXPECT_GE(certificate.flow_upper_bound, max_concurrent_flow(topology)->flow);
+  }
+}
+
+TEST(Certificate, IsExactWhereThePricesAreSmallMultiples) {
+  const auto plan = max_concurrent_flow(generate("genkautz:16,4").value());
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->certificate.load_lower_bound, Rational(53, 7));
+}
+
+// --- paths ------------------------------------------------------------------------------------------------------
+
+TEST(Decomposition, CancelsCyclesAndDropsNoise) {
+  // uniring:4 plus the way back: from 0, one unit to each of 1, 2, 3 over the forward links, a cycle 1→2→1 of 5 units
+  // on top, flow back into the source, and noise everywhere.
+  const Topology ring = generate("ring:4").value();
+  std::vector<double> flow(static_cast<std::size_t>(ring.link_count()), 3e-10);
+  const auto at = [&](NodeId from, NodeId to) -> double& {
+    return flow[static_cast<std::size_t>(ring.find_link(from, to))];
+  };
+  at(0, 1) += 3 + 1e-8;
+  at(1, 2) += 2 + 5 - 1e-8;
+  at(2, 3) += 1 + 0.25;
+  at(2, 1) += 5;
+  at(3, 0) += 0.25;
+  const std::vector<PairPaths> pairs = decompose(ring, 0, flow);
+  ASSERT_EQ(pairs.size(), 3U);
+  for (NodeId destination = 1; destination < 4; ++destination) {
+    const PairPaths& pair = pairs[static_cast<std::size_t>(destination) - 1];
+    EXPECT_EQ(pair.source, 0);
+    EXPECT_EQ(pair.destination, destination);
+    ASSERT_EQ(pair.paths.size(), 1U);
+    EXPECT_EQ(pair.paths[0].links.size(), static_cast<std::size_t>(destination));
+    EXPECT_NEAR(pair.paths[0].weight, 1, 1e-12);
+  }
+}
+
+TEST(Decomposition, KeepsTheLoadsOfTheFlow) {
+  const Topology topology = random_regular(14, 3, 9);
+  const LinkClasses classes = link_classes(topology, {});
+  const auto master = solve_master_lp(topology, classes, LpMethod::simplex);
+  ASSERT_TRUE(master.ok());
+  std::vector<double> amounts(static_cast<std::size_t>(topology.link_count()), 0);
+  for (std::size_t i = 0; i < classes.sources.size(); ++i) {
+    std::size_t paths = 0;
+    for (const PairPaths& pair : decompose(topology, classes.sources[i], master->flow[i])) {
+      double total = 0;
+      for (const WeightedPath& path : pair.paths) {
+        NodeId node = pair.source;
+        for (const LinkId link : path.links) {
+          EXPECT_EQ(topology.link(link).from, node);
+          node = topology.link(link).to;
+          amounts[static_cast<std::size_t>(link)] += path.weight;
+        }
+        EXPECT_EQ(node, pair.destination);
+        total += path.weight;
+      }
+      paths += pair.paths.size();
+      EXPECT_NEAR(total, 1, 1e-12);
+    }
+    EXPECT_LE(paths, static_cast<std::size_t>(topology.link_count() + topology.node_count()));
+  }
+  EXPECT_NEAR(largest_load(classes, amounts), master->load, 1e-6 * master->load);
+}
+
+TEST(Chunking, FindsExactRoundings) {
+  // Shortest paths balance the links of torus 3³ and of the hypercube by symmetry, any way round; on an even torus half
+  // of the ties must go each way; ring:8 has one destination opposite, whose tie only two chunks can split.
+  const std::vector<std::pair<const char*, std::int32_t>> cases = {
+      {"torus:3x3x3", 1}, {"hypercube:3", 1}, {"torus:4x4x4", 1}, {"torus:4x6", 1}, {"ring:8", 2}};
+  for (const auto& [specification, chunks] : cases) {
+    SCOPED_TRACE(specification);
+    const Topology topology = generate(specification).value();
+    const auto plan = max_concurrent_flow(topology);
+    ASSERT_TRUE(plan.ok());
+    const Chunking chunking = round_to_chunks(topology, *plan, PlanOptions{8, 1e-9});
+    EXPECT_EQ(chunking.chunks_per_shard, chunks);
+    EXPECT_NEAR(chunking.loss, 0, 1e-9);
+  }
+}
+
+TEST(Chunking, LosesNoMoreThanThePrototypeDid) {
+  // planner-figures.md: GenKautz(27,4) c=3 .53 % (as U'/U − 1).
+  const Topology topology = generate("genkautz:27,4").value();
+  const auto plan = max_concurrent_flow(topology);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_LE(round_to_chunks(topology, *plan, PlanOptions{3, 0.001}).loss, 0.0053);
+}
+
+// --- schedules --------------------------------------------------------------------------------------------------
+
+Schedule planned(Result<Schedule> (*plan)(const Topology&, const PlanOptions&), const Topology& topology,
+                 const PlanOptions& options = {}) {
+  Result<Schedule> schedule = plan(topology, options);
+  EXPECT_TRUE(schedule.ok()) << schedule.error().message;
+  EXPECT_EQ(verify(*schedule), Faults{});
+  EXPECT_TRUE(channel_dependencies_acyclic(topology, schedule->routes));
+  EXPECT_LE(schedule->proof.flow, schedule->proof.flow_upper_bound);
+  EXPECT_LE(schedule->proof.bandwidth_bound, schedule->proof.bandwidth_time);
+  EXPECT_EQ(schedule->proof.bandwidth_time, bandwidth_time(*schedule));
+  EXPECT_GE(schedule->proof.flow * schedule->proof.max_link_load.to_double(), 1 - 1e-9);
+  return std::move(schedule).value();
+}
+
+TEST(Mcf, TorusAndHypercubeAreOptimalInWholeChunks) {
+  // T_B = d/N·U: 6/27·9 and 3/8·4.
+  const std::vector<std::pair<const char*, Rational>> cases = {{"torus:3x3x3", 2}, {"hypercube:3", Rational(3, 2)}};
+  for (const auto& [specification, time] : cases) {
+    const Topology topology = generate(specification).value();
+    const Schedule routed = planned(plan_mcf_path, topology);
+    EXPECT_EQ(routed.proof.bandwidth_time, time);
+    EXPECT_EQ(routed.proof.bandwidth_bound, time);
+    EXPECT_EQ(routed.steps, 1);
+    EXPECT_EQ(routed.routes.size(), routed.transfers.size());
+    const Schedule on_links = planned(plan_mcf_link, topology);
+    EXPECT_EQ(on_links.proof.bandwidth_time, time);
+    EXPECT_EQ(on_links.steps, 3);
+    EXPECT_TRUE(on_links.routes.empty());
+  }
+}
+
+TEST(Mcf, SwitchesForwardRoutesOnly) {
+  // Every host takes in three blocks over one link: U = 3, T_B = 1/4·3.
+  const Schedule routed = planned(plan_mcf_path, star());
+  EXPECT_EQ(routed.proof.max_link_load, Rational(3));
+  EXPECT_EQ(routed.proof.bandwidth_time, Rational(3, 4));
+  EXPECT_NEAR(routed.proof.flow, 1.0 / 3, 1e-9);
+  const Result<Schedule> on_links = plan_mcf_link(star(), {});
+  ASSERT_FALSE(on_links.ok());
+  EXPECT_NE(on_links.error().message.find("switch"), std::string::npos);
+}
+
+TEST(Mcf, UnequalLinksShareByCapacity) {
+  // Two routes between the halves: hosts 0 and 1 are joined by a cable of 1 and, through 2, by cables of 3 units.
+  std::vector<Link> links;
+  for (const auto& [from, to, units] : {std::tuple{0, 1, 1}, {0, 2, 3}, {1, 2, 3}}) {
+    const std::int64_t bandwidth = units * std::int64_t{1'000'000'000};
+    links.push_back({from, to, bandwidth});
+    links.push_back({to, from, bandwidth});
+  }
+  const Topology topology = Topology::make("triangle", numbered_nodes(3), links).value();
+  // Each way x of pair (0,1) goes direct (x ≤ 1) and 1−x through 2, where 1 + 2(1−x)... per unit demand the loads are
+  // x/1 and (1 + (1−x))/3 on 0→2 and 2→1 alike; equal at x = 1/2: U = 1/2.
+  for (const auto plan : {plan_mcf_path, plan_mcf_link}) {
+    const Schedule schedule = planned(plan, topology);
+    EXPECT_NEAR(schedule.proof.flow, 2, 1e-9);
+    EXPECT_EQ(schedule.proof.max_link_load, Rational(1, 2));
+  }
+}
+
+TEST(Mcf, EveryPlanOfRandomDigraphsVerifies) {
+  for (std::uint32_t seed = 1; seed <= 10; ++seed) {
+    SCOPED_TRACE(seed);
+    const Topology topology =
+        random_regular(8 + static_cast<std::int32_t>(seed), 2 + static_cast<std::int32_t>(seed % 3), seed);
+    for (const auto plan : {plan_mcf_path, plan_mcf_link}) {
+      const Schedule schedule = planned(plan, topology);
+      EXPECT_LT(schedule.proof.flow_upper_bound / schedule.proof.flow - 1, 1e-6);
+      EXPECT_LE(schedule.chunks_per_shard, 8);
+      EXPECT_LE(planned(plan, topology, {1, 0.02}).chunks_per_shard, 1);
+    }
+  }
+}
+
+TEST(Mcf, RefusesWhatItCannotPlan) {
+  const Topology one_way = Topology::make("one-way", numbered_nodes(2), {{0, 1}}).value();
+  const Topology alone = Topology::make("alone", numbered_nodes(1), {}).value();
+  for (const Planner& planner : flow_planners()) {
+    EXPECT_FALSE(planner.plan(one_way, {}).ok());
+    EXPECT_FALSE(planner.plan(alone, {}).ok());
+  }
+  EXPECT_EQ(find_planner(flow_planners(), Collective::alltoall, "")->name, "mcf-path");
+}
+
+}  // namespace
+}  // namespace libcoll

@@ -1,0 +1,47 @@
+// Seeded random digraphs for property tests.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "planner/topology/facts.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+inline std::vector<Node> numbered_nodes(std::int32_t count) {
+  std::vector<Node> nodes(static_cast<std::size_t>(count));
+  for (std::size_t i = 0; i < nodes.size(); ++i) nodes[i].name = std::to_string(i);
+  return nodes;
+}
+
+/// A strongly connected digraph in which every node has `degree` links out and in: a union of permutations.
+inline Topology random_regular(std::int32_t nodes, std::int32_t degree, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<NodeId> permutation(static_cast<std::size_t>(nodes));
+  for (;;) {
+    std::set<std::pair<NodeId, NodeId>> links;
+    while (static_cast<std::int32_t>(links.size()) < nodes * degree) {
+      for (NodeId i = 0; i < nodes; ++i) permutation[static_cast<std::size_t>(i)] = i;
+      std::shuffle(permutation.begin(), permutation.end(), random);
+      std::set<std::pair<NodeId, NodeId>> added;
+      for (NodeId i = 0; i < nodes; ++i) added.emplace(i, permutation[static_cast<std::size_t>(i)]);
+      const bool fits = std::all_of(added.begin(), added.end(), [&](const auto& link) {
+        return link.first != link.second && links.count(link) == 0;
+      });
+      if (fits) links.insert(added.begin(), added.end());
+    }
+    std::vector<Link> list;
+    list.reserve(links.size());
+    for (const auto& [from, to] : links) list.push_back({from, to});
+    Topology topology = Topology::make("random", numbered_nodes(nodes), list).value();
+    if (graph_facts(topology).connected) return topology;
+  }
+}
+
+}  // namespace libcoll
