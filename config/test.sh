@@ -14,7 +14,10 @@ sources() {
   (cd "$root" && find benchmarks libcoll planner pmpi tests \( -name '*.cpp' -o -name '*.h' -o -name '*.c' \) -print0)
 }
 
-check_format() { (cd "$root" && sources | xargs -0 clang-format --dry-run -Werror); }
+# Lists the files that clang-format would change.
+check_format() {
+  (cd "$root" && sources | xargs -0 clang-format --dry-run -Werror 2>&1 | sed -n 's/^\([^: ]*\):[0-9].*/\1/p' | sort -u | tee /dev/stderr | wc -l | grep -x 0)
+}
 
 # Sources of the build, without what it generates.
 check_tidy() {

@@ -60,7 +60,8 @@ class Transport {
   /// Sends `bytes` bytes. The buffer may be reused when the message is complete.
   virtual Posted send(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
                       Completion* completion) noexcept = 0;
-  /// Receives exactly `bytes` bytes sent with that tag (tags name the sender too).
+  /// Receives exactly `bytes` bytes sent with that tag (tags name the sender too). The waiter may be called before
+  /// this returns `pending`.
   virtual Posted receive(std::uint64_t tag, void* data, std::size_t bytes, Completion* completion) noexcept = 0;
   /// Moves messages along; returns whether anything happened.
   virtual bool progress() noexcept = 0;
