@@ -183,6 +183,10 @@ TEST_F(Command, AllgatherTableOfTheIssue) {
   }
   const Json kautz = json("plan genkautz:27,3 allgather");
   EXPECT_EQ(kautz["steps"], json("topo genkautz:27,3")["diameter"]);
+  EXPECT_EQ(kautz["bandwidth_bound"], "26/27");
+  EXPECT_EQ(kautz["topology_bound"],
+            "13/9");  // nodes that lost their self-link take 26 shards in over 2 links: 3/27 · 26/2
+  EXPECT_EQ(kautz["bandwidth_optimal"], false);
   const Json both = json("plan --topology hypercube:3 --collective allreduce");
   EXPECT_EQ(both["bandwidth_time"], "7/4");  // twice 7/8
   EXPECT_EQ(both["steps"], 6);
