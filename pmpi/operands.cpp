@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "libcoll/reduce/kernels.h"
+#include "pmpi/quad_kernels.h"
 
 #define LIBCOLL_TEXT(argument) #argument
 #define LIBCOLL_WEAK(variable) _Pragma(LIBCOLL_TEXT(weak variable))
@@ -30,7 +31,7 @@ namespace libcoll::pmpi {
 namespace {
 
 enum class TypeClass : std::uint8_t { c_integer, other_integer, floating, logical, complex_number, byte, pair };
-enum class KernelType : std::uint8_t { none, by_size_signed, by_size_unsigned, by_size_floating };
+enum class KernelType : std::uint8_t { none, by_size_signed, by_size_unsigned, by_size_floating, quad, quad_complex };
 
 struct PredefinedType {
   MPI_Datatype handle;
@@ -101,9 +102,19 @@ std::optional<ElementType> element_type(KernelType kernel, std::int64_t bytes) {
       if (bytes == 8) return ElementType::float64;
       return std::nullopt;
     case KernelType::none:
+    case KernelType::quad:
+    case KernelType::quad_complex:
       break;
   }
   return std::nullopt;
+}
+
+/// Null when MPI_Reduce_local is to do it.
+auto find_kernel(ReduceOp op, KernelType kernel, std::int64_t bytes) -> decltype(Reduction::kernel) {
+  if (kernel == KernelType::quad) return quad_kernel(op);
+  if (kernel == KernelType::quad_complex) return quad_complex_kernel(op);
+  const std::optional<ElementType> element = element_type(kernel, bytes);
+  return element ? reduce_kernel(op, *element) : nullptr;
 }
 
 /// How a type was made: its combiner and, when it was made of exactly one type, that type.
@@ -180,8 +191,7 @@ ReductionKind classify(MPI_Op op, MPI_Datatype type, Reduction& reduction) {
   reduction.op = op;
   reduction.type = predefined->handle;
   reduction.element_bytes = extent_of(predefined->handle);
-  const std::optional<ElementType> element = element_type(predefined->kernel, reduction.element_bytes);
-  if (entry->kernel && element) reduction.kernel = reduce_kernel(*entry->kernel, *element);
+  if (entry->kernel) reduction.kernel = find_kernel(*entry->kernel, predefined->kernel, reduction.element_bytes);
   return ReductionKind::predefined;
 }
 
@@ -245,8 +255,8 @@ bool pack(const void* data, std::int64_t count, MPI_Datatype type, std::byte* pa
 bool unpack(const std::byte* packed, void* data, std::int64_t count, MPI_Datatype type, MPI_Comm comm) {
   return in_batches(count, type, [&](std::int64_t offset, std::int64_t packed_offset, int elements, int bytes) {
     int position = 0;
-    return PMPI_Unpack(packed + packed_offset, bytes, &position, static_cast<std::byte*>(data) + offset, elements,
-                       type, comm) == MPI_SUCCESS;
+    return PMPI_Unpack(packed + packed_offset, bytes, &position, static_cast<std::byte*>(data) + offset, elements, type,
+                       comm) == MPI_SUCCESS;
   });
 }
 

@@ -17,7 +17,6 @@ constexpr std::size_t cached_scripts = 16;
 struct Introduction {
   std::uint64_t settings_digest;
   std::uint32_t obstacle;
-  std::uint32_t next_communicator;
   std::uint32_t address_bytes;
   std::int32_t world_rank;
   std::int32_t world_size;
@@ -77,7 +76,6 @@ Reason Communicator::agree(HostCommunicator& host) {
   Introduction mine{};
   mine.settings_digest = runtime_.settings_digest();
   mine.obstacle = static_cast<std::uint32_t>(runtime_.obstacle());
-  mine.next_communicator = runtime_.next_communicator();
   mine.world_rank = host.world_rank();
   mine.world_size = host.world_size();
   if (runtime_.obstacle() == Reason::count_) {
@@ -92,10 +90,8 @@ Reason Communicator::agree(HostCommunicator& host) {
   for (const Introduction& rank : all) {
     if (rank.obstacle < static_cast<std::uint32_t>(Reason::count_)) return static_cast<Reason>(rank.obstacle);
     if (rank.settings_digest != all.front().settings_digest) return Reason::settings_differ;
-    id_ = std::max(id_, rank.next_communicator);
     longest = std::max<std::size_t>(longest, rank.address_bytes);
   }
-  if (id_ > TagSpace::max_communicator) return Reason::transport;
   const std::vector<NodeId> nodes = nodes_of_ranks(runtime_.topology(), all);
   if (nodes.empty()) return Reason::sub_communicator;
   node_ = nodes[static_cast<std::size_t>(host.rank())];
@@ -103,26 +99,48 @@ Reason Communicator::agree(HostCommunicator& host) {
   for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
     rank_of_node_[static_cast<std::size_t>(nodes[rank])] = static_cast<std::int32_t>(rank);
   }
-  runtime_.use_communicator(id_);
   return exchange_addresses(host, longest);
 }
 
 Reason Communicator::exchange_addresses(HostCommunicator& host, std::size_t longest) {
-  const std::size_t slot = sizeof(std::uint32_t) + longest;
+  struct Header {
+    std::uint32_t communicator;
+    std::uint32_t address_bytes;
+  };
+  const std::size_t slot = sizeof(Header) + longest;
   const std::string& address = runtime_.transport().address();
-  const auto length = static_cast<std::uint32_t>(address.size());
+  const Header header{propose_id(), static_cast<std::uint32_t>(address.size())};
   std::vector<char> mine(slot);
-  std::memcpy(mine.data(), &length, sizeof length);
-  address.copy(mine.data() + sizeof length, address.size());
+  std::memcpy(mine.data(), &header, sizeof header);
+  address.copy(mine.data() + sizeof header, address.size());
   std::vector<char> all(slot * static_cast<std::size_t>(host.size()));
   if (!host.allgather(mine.data(), slot, all.data())) return Reason::transport;
+  std::vector<std::uint32_t> proposals;
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(host.size()); ++rank) {
     const char* entry = all.data() + rank * slot;
-    std::uint32_t bytes = 0;
-    std::memcpy(&bytes, entry, sizeof bytes);
-    addresses_.emplace_back(entry + sizeof bytes, bytes);
+    Header other{};
+    std::memcpy(&other, entry, sizeof other);
+    proposals.push_back(other.communicator);
+    addresses_.emplace_back(entry + sizeof other, other.address_bytes);
   }
-  return Reason::count_;
+  return choose_id(host, proposals) ? Reason::count_ : Reason::transport;
+}
+
+std::uint32_t Communicator::propose_id() {
+  const std::lock_guard guard(runtime_.lock());
+  return runtime_.propose_communicator();
+}
+
+bool Communicator::choose_id(HostCommunicator& host, const std::vector<std::uint32_t>& proposals) {
+  // Threads may agree on several communicators at once, in another order on every rank. When each of these has all
+  // processes of the world, node 0 is the same process in all, and its proposals are all different. Other
+  // communicators may share some processes only: there, the largest proposal is new to everyone.
+  const bool whole_world = host.size() == host.world_size();
+  id_ = whole_world ? proposals[static_cast<std::size_t>(rank_of_node_[0])]
+                    : *std::max_element(proposals.begin(), proposals.end());
+  const std::lock_guard guard(runtime_.lock());
+  runtime_.use_communicator(id_);
+  return id_ <= TagSpace::max_communicator;
 }
 
 Reason Communicator::ready(Collective collective, HostCommunicator& host) {
@@ -143,8 +161,8 @@ Reason Communicator::distribute_plan(Collective collective, HostCommunicator& ho
     if (schedule) {
       text = write_schedule(*schedule);
       log(LogLevel::info, host.name() + ": " + std::string(to_string(collective)) + " by " + schedule->algorithm +
-                              ", " + std::to_string(schedule->steps) + " steps, T_B = " +
-                              schedule->proof.bandwidth_time.to_string() + " M/B");
+                              ", " + std::to_string(schedule->steps) +
+                              " steps, T_B = " + schedule->proof.bandwidth_time.to_string() + " M/B");
     } else {
       log(LogLevel::warn, host.name() + ": no plan for " + std::string(to_string(collective)) + " (" +
                               schedule.error().message + "); its calls fall through");
@@ -171,11 +189,12 @@ bool Communicator::adopt_plan(const std::string& text, Plan& plan) {
 }
 
 Status Communicator::connect_peers(Plan& plan) {
+  // Also those that only send to us: acknowledgements go back to them, and are flushed.
   plan.peers.assign(rank_of_node_.size(), -1);
   const std::lock_guard guard(runtime_.lock());
   for (const Operation& operation : plan.program.operations) {
     PeerId& peer = plan.peers[static_cast<std::size_t>(operation.peer)];
-    if (peer >= 0 || operation.kind != OperationKind::send) continue;
+    if (peer >= 0) continue;
     const auto rank = static_cast<std::size_t>(rank_of_node_[static_cast<std::size_t>(operation.peer)]);
     const Result<PeerId> connected = runtime_.transport().connect(addresses_[rank]);
     if (!connected) return connected.error();
@@ -208,7 +227,7 @@ bool Communicator::run_round(const Call& call, const Shape& shape, ProgressHook 
     const std::lock_guard guard(runtime_.lock());
     execution.start();
   }
-  return runtime_.drive(execution, hook);
+  return runtime_.drive(execution, plan.peers, hook);
 }
 
 bool Communicator::run(const Call& call, ProgressHook hook) {

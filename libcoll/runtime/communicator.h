@@ -24,7 +24,7 @@ class HostCommunicator {
   [[nodiscard]] virtual int world_rank() const = 0;
   [[nodiscard]] virtual int world_size() const = 0;
   [[nodiscard]] virtual std::string host_name() const = 0;
-  [[nodiscard]] virtual std::string name() const = 0;   ///< for log lines
+  [[nodiscard]] virtual std::string name() const = 0;  ///< for log lines
   /// Every rank's `bytes` bytes, in rank order, into `all` (size() · bytes).
   virtual bool allgather(const void* mine, std::size_t bytes, void* all) = 0;
   /// Rank 0's bytes to everybody.
@@ -34,7 +34,7 @@ class HostCommunicator {
 /// One collective call whose data is contiguous in memory.
 struct Call {
   Collective collective = Collective::allreduce;
-  const std::byte* input = nullptr;    ///< in place: where this rank's data lies in `output`
+  const std::byte* input = nullptr;  ///< in place: where this rank's data lies in `output`
   std::byte* output = nullptr;
   /// allreduce: elements of the vector; allgather, alltoall: bytes of one block (element_bytes is then 1).
   std::int64_t elements = 0;
@@ -73,6 +73,9 @@ class Communicator {
 
   Reason agree(HostCommunicator& host);
   Reason exchange_addresses(HostCommunicator& host, std::size_t longest);
+  [[nodiscard]] std::uint32_t propose_id();
+  /// Sets id_ to one that no other communicator of any of its processes has; false when there are none left.
+  bool choose_id(HostCommunicator& host, const std::vector<std::uint32_t>& proposals);
   Reason distribute_plan(Collective collective, HostCommunicator& host, Plan& plan);
   bool adopt_plan(const std::string& text, Plan& plan);
   Status connect_peers(Plan& plan);
@@ -83,11 +86,11 @@ class Communicator {
   Reason obstacle_ = Reason::count_;
   std::uint32_t id_ = 0;
   std::uint32_t calls_ = 0;
-  NodeId node_ = 0;                          ///< of this rank
+  NodeId node_ = 0;  ///< of this rank
   std::vector<std::int32_t> rank_of_node_;
-  std::vector<std::string> addresses_;       ///< by communicator rank
+  std::vector<std::string> addresses_;  ///< by communicator rank
   std::array<Plan, collective_count> plans_;
-  std::list<CachedScript> scripts_;          ///< most recently used first
+  std::list<CachedScript> scripts_;  ///< most recently used first
   Workspace workspace_;
 };
 

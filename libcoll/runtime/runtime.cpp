@@ -94,22 +94,22 @@ std::uint64_t Runtime::digest() const {
   return hash(text);
 }
 
-bool Runtime::step(Execution& execution, Flush& flush, bool& done) {
+bool Runtime::step(Execution& execution, std::span<const PeerId> peers, Flush& flush, bool& done) {
   const std::lock_guard guard(lock_);
   const bool moved = transport_->progress();
   execution.advance();
-  done = execution.failed() || (execution.finished() && transport_->flushed(flush));
+  done = execution.failed() || (execution.finished() && transport_->flushed(flush, peers));
   return moved;
 }
 
-bool Runtime::drive(Execution& execution, ProgressHook hook) {
+bool Runtime::drive(Execution& execution, std::span<const PeerId> peers, ProgressHook hook) {
   using Clock = std::chrono::steady_clock;
   const auto poll_time = std::chrono::microseconds(config_.poll_microseconds);
   Clock::time_point idle_since = Clock::now();
   unsigned idle_polls = 0;
   Flush flush;
   for (bool done = false;;) {
-    const bool moved = step(execution, flush, done);
+    const bool moved = step(execution, peers, flush, done);
     if (done) return !execution.failed();
     if (moved) {
       idle_polls = 0;

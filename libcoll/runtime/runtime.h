@@ -1,9 +1,11 @@
 // What one process has once: configuration, topology, transport, statistics, and the loop that waits.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 
 #include "libcoll/execute/execution.h"
@@ -39,13 +41,13 @@ class Runtime {
   [[nodiscard]] std::mutex& lock() { return lock_; }
   [[nodiscard]] Transport& transport() { return *transport_; }
 
-  /// Communicator ids: larger than any this process has taken part in so far. Under lock().
-  [[nodiscard]] std::uint32_t next_communicator() const { return next_communicator_; }
-  void use_communicator(std::uint32_t id) { next_communicator_ = id + 1; }
+  /// Communicator ids: larger than any this process has taken part in or proposed so far. Under lock().
+  [[nodiscard]] std::uint32_t propose_communicator() { return next_communicator_++; }
+  void use_communicator(std::uint32_t id) { next_communicator_ = std::max(next_communicator_, id + 1); }
 
-  /// Runs a started execution to its end: polls, then blocks on the transport's descriptor. False when the
-  /// transport failed.
-  bool drive(Execution& execution, ProgressHook hook);
+  /// Runs a started execution to its end and until none of its peers waits for this process: polls, then blocks on
+  /// the transport's descriptor. False when the transport failed.
+  bool drive(Execution& execution, std::span<const PeerId> peers, ProgressHook hook);
 
  private:
   void read_topology();
@@ -53,7 +55,7 @@ class Runtime {
   void find_command(const std::string& library_directory);
   [[nodiscard]] std::uint64_t digest() const;
   /// One round of progress under the lock; whether anything moved.
-  bool step(Execution& execution, Flush& flush, bool& done);
+  bool step(Execution& execution, std::span<const PeerId> peers, Flush& flush, bool& done);
 
   Config config_;
   Topology topology_;

@@ -75,7 +75,7 @@ class MemoryTransport final : public Transport {
     return moved;
   }
 
-  bool flushed(Flush&) noexcept override { return true; }
+  bool flushed(Flush&, std::span<const PeerId>) noexcept override { return true; }
 
   void block(int timeout_milliseconds) noexcept override {
     Mailbox& mailbox = (*mailboxes_)[rank_];

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "planner/result.h"
 
@@ -33,7 +35,7 @@ struct Completion {
 /// A flush under way; one per caller, starting out default.
 struct Flush {
   bool started = false;
-  void* request = nullptr;
+  std::vector<void*> requests;  ///< the transport's
 };
 
 enum class Posted : std::uint8_t {
@@ -65,9 +67,10 @@ class Transport {
   virtual Posted receive(std::uint64_t tag, void* data, std::size_t bytes, Completion* completion) noexcept = 0;
   /// Moves messages along; returns whether anything happened.
   virtual bool progress() noexcept = 0;
-  /// Starts the flush on the first call; true once nothing sent before that call is held back in this process,
-  /// which then may stop calling progress().
-  virtual bool flushed(Flush& flush) noexcept = 0;
+  /// Starts a flush towards these peers (negative entries are none) on the first call; true once nothing is held back
+  /// in this process that one of them waits for, acknowledgements of what it sent us included. Only then may this
+  /// process stop calling progress().
+  virtual bool flushed(Flush& flush, std::span<const PeerId> peers) noexcept = 0;
   /// Sleeps until something may have happened, at most `timeout_milliseconds`. Returns at once when
   /// something has.
   virtual void block(int timeout_milliseconds) noexcept = 0;

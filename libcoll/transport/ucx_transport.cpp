@@ -84,8 +84,7 @@ class UcxTransport final : public Transport {
     // Even a receive that completes at once goes through the callback (which may come before this returns): only
     // there does UCX 1.13 tell the length received.
     ucp_request_param_t parameters{};
-    parameters.op_attr_mask =
-        UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
+    parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
     parameters.cb.recv = &UcxTransport::received;
     completion->bytes = bytes;
     parameters.user_data = completion;
@@ -94,17 +93,18 @@ class UcxTransport final : public Transport {
 
   bool progress() noexcept override { return ucp_worker_progress(worker_) != 0; }
 
-  bool flushed(Flush& flush) noexcept override {
+  /// By endpoint: a flush of the worker does not wait for acknowledgements that are queued on an endpoint.
+  bool flushed(Flush& flush, std::span<const PeerId> peers) noexcept override {
     if (!flush.started) {
-      const ucp_request_param_t parameters{};
-      flush = {true, ucp_worker_flush_nbx(worker_, &parameters)};
+      flush.started = true;
+      for (const PeerId peer : peers) start_flush(flush, peer);
     }
-    // A failed flush ends here too: the operations concerned have reported their failure themselves.
-    if (flush.request == nullptr || UCS_PTR_IS_ERR(flush.request)) return true;
-    if (ucp_request_check_status(flush.request) == UCS_INPROGRESS) return false;
-    ucp_request_free(flush.request);
-    flush.request = nullptr;
-    return true;
+    std::erase_if(flush.requests, [](void* request) {
+      if (ucp_request_check_status(request) == UCS_INPROGRESS) return false;
+      ucp_request_free(request);
+      return true;
+    });
+    return flush.requests.empty();
   }
 
   void block(int timeout_milliseconds) noexcept override {
@@ -129,6 +129,14 @@ class UcxTransport final : public Transport {
     ucp_request_free(request);
     const auto* completion = static_cast<Completion*>(user_data);
     completion->waiter->completed(completion->index, status == UCS_OK && info->length == completion->bytes);
+  }
+
+  /// A flush that fails is left out: the operations concerned report their failure themselves.
+  void start_flush(Flush& flush, PeerId peer) {
+    if (peer < 0) return;
+    const ucp_request_param_t parameters{};
+    void* request = ucp_ep_flush_nbx(endpoints_[static_cast<std::size_t>(peer)], &parameters);
+    if (request != nullptr && !UCS_PTR_IS_ERR(request)) flush.requests.push_back(request);
   }
 
   Status read_address() {

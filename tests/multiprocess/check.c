@@ -1,0 +1,46 @@
+#include "check.h"
+
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void check_failed(const char* file, int line, const char* condition, const char* format, ...) {
+  int rank = -1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  char text[512];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  fprintf(stderr, "%s:%d: rank %d: %s: not (%s)\n", file, line, rank, text, condition);
+  fflush(stderr);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  abort();
+}
+
+long served_calls(const char* collective) {
+  long (*count)(const char*) = NULL;
+  *(void**)(&count) = dlsym(RTLD_DEFAULT, "libcoll_calls_served");
+  CHECK(count != NULL, "the library is not preloaded");
+  return count(collective);
+}
+
+void expect_call(const char* collective, int served, const char* what) {
+  static const char* const names[] = {"allreduce", "allgather", "alltoall"};
+  static long expected[3];
+  for (int i = 0; i < 3; ++i) {
+    if (strcmp(names[i], collective) == 0) expected[i] += served;
+    const long found = served_calls(names[i]);
+    CHECK(found == expected[i], "%s (%s): %ld %s calls served, expected %ld", collective, what, found, names[i],
+          expected[i]);
+  }
+}
+
+void* allocate(uint64_t bytes) {
+  void* memory = malloc(bytes > 0 ? bytes : 1);
+  CHECK(memory != NULL, "no memory");
+  return memory;
+}

@@ -1,0 +1,36 @@
+/* What the programs of this folder share: checks that end the whole job, and the count of served calls. They know
+ * nothing of libcoll but one symbol that is looked up at run time. */
+#ifndef LIBCOLL_TESTS_CHECK_H
+#define LIBCOLL_TESTS_CHECK_H
+
+#include <stdint.h>
+
+#define CHECK(condition, ...)                                                    \
+  do {                                                                           \
+    if (!(condition)) check_failed(__FILE__, __LINE__, #condition, __VA_ARGS__); \
+  } while (0)
+
+/* Says what failed, on which rank, and aborts the job with exit code 1. */
+_Noreturn void check_failed(const char* file, int line, const char* condition, const char* format, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* Calls of `collective` ("allreduce", "allgather", "alltoall") served in this process; ends the job when the library
+ * is not loaded. */
+long served_calls(const char* collective);
+
+/* To be said after each call of a collective: whether it should have been served. Ends the job when the count differs
+ * from what all calls so far should have made of it. Not for several threads. */
+void expect_call(const char* collective, int served, const char* what);
+
+/* A well mixed 64-bit value for every key (the finaliser of splitmix64). */
+static inline uint64_t mixed(uint64_t key) {
+  key += 0x9e3779b97f4a7c15u;
+  key = (key ^ (key >> 30)) * 0xbf58476d1ce4e5b9u;
+  key = (key ^ (key >> 27)) * 0x94d049bb133111ebu;
+  return key ^ (key >> 31);
+}
+
+/* malloc that ends the job when there is no memory. */
+void* allocate(uint64_t bytes);
+
+#endif

@@ -1,0 +1,401 @@
+/* Every predefined operation on every predefined type that the MPI standard allows it on, against references computed
+ * here; user-defined operations; equal bits everywhere. Ranks: at most 16. */
+#include <complex.h>
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+enum { count = 37, most_ranks = 16, most_bytes = 32 };
+
+enum Kind { whole, natural, real, logical, imaginary, byte, pair };
+
+/* How a value of a type lies in memory. */
+enum Form { form_i8, form_i16, form_i32, form_i64, form_bool, form_float, form_double, form_long_double, form_quad };
+
+struct Type {
+  const char* name;
+  MPI_Datatype handle;
+  enum Kind kind;
+  enum Form form;   /* of the value, and of each part of a complex number */
+  enum Form second; /* of a pair's index */
+  int is_fortran;   /* integers of Fortran take no logical operations */
+};
+
+#define C_TYPE(handle, kind, form) \
+  { #handle, handle, kind, form, form, 0 }
+#define FORTRAN_TYPE(handle, kind, form) \
+  { #handle, handle, kind, form, form, 1 }
+#define PAIR_TYPE(handle, form, second) \
+  { #handle, handle, pair, form, second, 0 }
+
+static const struct Type* all_types(int* number) {
+  static const struct Type types[] = {
+      C_TYPE(MPI_SIGNED_CHAR, whole, form_i8),
+      C_TYPE(MPI_SHORT, whole, form_i16),
+      C_TYPE(MPI_INT, whole, form_i32),
+      C_TYPE(MPI_LONG, whole, form_i64),
+      C_TYPE(MPI_LONG_LONG, whole, form_i64),
+      C_TYPE(MPI_LONG_LONG_INT, whole, form_i64),
+      C_TYPE(MPI_INT8_T, whole, form_i8),
+      C_TYPE(MPI_INT16_T, whole, form_i16),
+      C_TYPE(MPI_INT32_T, whole, form_i32),
+      C_TYPE(MPI_INT64_T, whole, form_i64),
+      C_TYPE(MPI_UNSIGNED_CHAR, natural, form_i8),
+      C_TYPE(MPI_UNSIGNED_SHORT, natural, form_i16),
+      C_TYPE(MPI_UNSIGNED, natural, form_i32),
+      C_TYPE(MPI_UNSIGNED_LONG, natural, form_i64),
+      C_TYPE(MPI_UNSIGNED_LONG_LONG, natural, form_i64),
+      C_TYPE(MPI_UINT8_T, natural, form_i8),
+      C_TYPE(MPI_UINT16_T, natural, form_i16),
+      C_TYPE(MPI_UINT32_T, natural, form_i32),
+      C_TYPE(MPI_UINT64_T, natural, form_i64),
+      FORTRAN_TYPE(MPI_AINT, whole, form_i64),
+      FORTRAN_TYPE(MPI_OFFSET, whole, form_i64),
+      FORTRAN_TYPE(MPI_COUNT, whole, form_i64),
+      FORTRAN_TYPE(MPI_INTEGER, whole, form_i32),
+      FORTRAN_TYPE(MPI_INTEGER1, whole, form_i8),
+      FORTRAN_TYPE(MPI_INTEGER2, whole, form_i16),
+      FORTRAN_TYPE(MPI_INTEGER4, whole, form_i32),
+      FORTRAN_TYPE(MPI_INTEGER8, whole, form_i64),
+      C_TYPE(MPI_FLOAT, real, form_float),
+      C_TYPE(MPI_DOUBLE, real, form_double),
+      C_TYPE(MPI_LONG_DOUBLE, real, form_long_double),
+      C_TYPE(MPI_REAL, real, form_float),
+      C_TYPE(MPI_DOUBLE_PRECISION, real, form_double),
+      C_TYPE(MPI_REAL4, real, form_float),
+      C_TYPE(MPI_REAL8, real, form_double),
+      C_TYPE(MPI_REAL16, real, form_quad),
+      C_TYPE(MPI_LOGICAL, logical, form_i32),
+      C_TYPE(MPI_C_BOOL, logical, form_bool),
+      C_TYPE(MPI_CXX_BOOL, logical, form_bool),
+      C_TYPE(MPI_COMPLEX, imaginary, form_float),
+      C_TYPE(MPI_DOUBLE_COMPLEX, imaginary, form_double),
+      C_TYPE(MPI_COMPLEX8, imaginary, form_float),
+      C_TYPE(MPI_COMPLEX16, imaginary, form_double),
+      C_TYPE(MPI_COMPLEX32, imaginary, form_quad),
+      C_TYPE(MPI_C_COMPLEX, imaginary, form_float),
+      C_TYPE(MPI_C_FLOAT_COMPLEX, imaginary, form_float),
+      C_TYPE(MPI_C_DOUBLE_COMPLEX, imaginary, form_double),
+      C_TYPE(MPI_C_LONG_DOUBLE_COMPLEX, imaginary, form_long_double),
+      C_TYPE(MPI_CXX_FLOAT_COMPLEX, imaginary, form_float),
+      C_TYPE(MPI_CXX_DOUBLE_COMPLEX, imaginary, form_double),
+      C_TYPE(MPI_CXX_LONG_DOUBLE_COMPLEX, imaginary, form_long_double),
+      C_TYPE(MPI_BYTE, byte, form_i8),
+      PAIR_TYPE(MPI_FLOAT_INT, form_float, form_i32),
+      PAIR_TYPE(MPI_DOUBLE_INT, form_double, form_i32),
+      PAIR_TYPE(MPI_LONG_INT, form_i64, form_i32),
+      PAIR_TYPE(MPI_2INT, form_i32, form_i32),
+      PAIR_TYPE(MPI_SHORT_INT, form_i16, form_i32),
+      PAIR_TYPE(MPI_LONG_DOUBLE_INT, form_long_double, form_i32),
+      PAIR_TYPE(MPI_2REAL, form_float, form_float),
+      PAIR_TYPE(MPI_2DOUBLE_PRECISION, form_double, form_double),
+      PAIR_TYPE(MPI_2INTEGER, form_i32, form_i32),
+  };
+  *number = (int)(sizeof types / sizeof *types);
+  return types;
+}
+
+/* The kinds each operation is defined on: MPI 3.1, section 5.9.2 and 5.9.4. */
+enum Op { sum, prod, max, min, land, lor, lxor, band, bor, bxor, maxloc, minloc, op_count };
+
+static MPI_Op handle_of(enum Op op) {
+  const MPI_Op handles[op_count] = {MPI_SUM,  MPI_PROD, MPI_MAX, MPI_MIN,  MPI_LAND,   MPI_LOR,
+                                    MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC};
+  return handles[op];
+}
+
+static int is_defined(enum Op op, const struct Type* type) {
+  const int integer = type->kind == whole || type->kind == natural;
+  if (op <= prod) return integer || type->kind == real || type->kind == imaginary;
+  if (op <= min) return integer || type->kind == real;
+  if (op <= lxor) return (integer && !type->is_fortran) || type->kind == logical;
+  if (op <= bxor) return integer || type->kind == byte;
+  return type->kind == pair;
+}
+
+/* ---- values ----------------------------------------------------------------------------------------------------- */
+
+/* A value of any type: two whole numbers, exact in every form they are stored in. */
+struct Value {
+  int64_t first;
+  int64_t second; /* imaginary part or index */
+};
+
+static int size_of_form(enum Form form) {
+  const int sizes[] = {1, 2, 4, 8, 1, sizeof(float), sizeof(double), sizeof(long double), sizeof(__float128)};
+  return sizes[form];
+}
+
+static void store(enum Form form, int64_t value, unsigned char* at) {
+  const int8_t i8 = (int8_t)value;
+  const int16_t i16 = (int16_t)value;
+  const int32_t i32 = (int32_t)value;
+  const bool truth = value != 0;
+  const float single = (float)value;
+  const double normal = (double)value;
+  const long double extended = (long double)value;
+  const __float128 quad = (__float128)value;
+  const void* sources[] = {&i8, &i16, &i32, &value, &truth, &single, &normal, &extended, &quad};
+  memcpy(at, sources[form], (size_t)size_of_form(form));
+}
+
+static int64_t load(enum Form form, const unsigned char* at) {
+  int8_t i8 = 0;
+  int16_t i16 = 0;
+  int32_t i32 = 0;
+  int64_t i64 = 0;
+  bool truth = false;
+  float single = 0;
+  double normal = 0;
+  long double extended = 0;
+  __float128 quad = 0;
+  void* targets[] = {&i8, &i16, &i32, &i64, &truth, &single, &normal, &extended, &quad};
+  memcpy(targets[form], at, (size_t)size_of_form(form));
+  const int64_t values[] = {i8,           i16, i32, i64, truth, (int64_t)single, (int64_t)normal, (int64_t)extended,
+                            (int64_t)quad};
+  return values[form];
+}
+
+/* Where the second part lies: as in a C structure of both. */
+static int second_offset(const struct Type* type) {
+  const int size = size_of_form(type->form);
+  const int align = size_of_form(type->second);
+  return (size + align - 1) / align * align;
+}
+
+static int has_second(const struct Type* type) { return type->kind == imaginary || type->kind == pair; }
+
+static void store_value(const struct Type* type, struct Value value, unsigned char* at) {
+  store(type->form, value.first, at);
+  if (has_second(type)) store(type->second, value.second, at + second_offset(type));
+}
+
+static struct Value load_value(const struct Type* type, const unsigned char* at) {
+  struct Value value = {load(type->form, at), 0};
+  if (has_second(type)) value.second = load(type->second, at + second_offset(type));
+  return value;
+}
+
+/* Whole numbers use all bits, so that sums and products wrap; others stay small enough to be exact in any order. */
+static struct Value make_value(const struct Type* type, int rank, int i) {
+  const uint64_t bits = mixed((uint64_t)(rank * 1000 + i));
+  struct Value value = {(int64_t)bits, (int64_t)(bits >> 40 & 3) - 1};
+  if (type->kind == real || type->kind == imaginary) value.first = (int64_t)(bits & 3) - 1;
+  if (type->kind == logical) value.first = (bits & 7) != 0; /* some elements true everywhere, some not */
+  if (type->kind == logical && i % 3 == 0) value.first = (bits & 7) == 0;
+  if (type->kind == pair) value = (struct Value){(int64_t)(bits & 3), (rank * 7 + i) % 17}; /* many are equal */
+  if ((type->kind == whole || type->kind == natural) && bits >> 61 == 0) value.first = 0;   /* for logical operations */
+  return value;
+}
+
+/* ---- references ------------------------------------------------------------------------------------------------- */
+
+/* In 64-bit arithmetic without a sign, which wraps; storing it cuts off what the type has not. */
+static struct Value combine(enum Op op, const struct Type* type, struct Value a, struct Value b) {
+  const uint64_t x = (uint64_t)a.first;
+  const uint64_t y = (uint64_t)b.first;
+  const int less = type->kind == natural ? x < y : a.first < b.first;
+  struct Value result = {0, 0};
+  switch (op) {
+    case sum:
+      return (struct Value){(int64_t)(x + y), a.second + b.second};
+    case prod:
+      if (type->kind != imaginary) return (struct Value){(int64_t)(x * y), 0};
+      result.first = a.first * b.first - a.second * b.second;
+      result.second = a.first * b.second + a.second * b.first;
+      return result;
+    case max:
+      return less ? b : a;
+    case min:
+      return less ? a : b;
+    case land:
+      result.first = x && y;
+      return result;
+    case lor:
+      result.first = x || y;
+      return result;
+    case lxor:
+      result.first = !x != !y;
+      return result;
+    case band:
+      result.first = (int64_t)(x & y);
+      return result;
+    case bor:
+      result.first = (int64_t)(x | y);
+      return result;
+    case bxor:
+      result.first = (int64_t)(x ^ y);
+      return result;
+    case maxloc:
+    case minloc:
+      if (a.first == b.first) return a.second < b.second ? a : b;
+      return (a.first < b.first) == (op == minloc) ? a : b;
+    case op_count:
+      break;
+  }
+  return result;
+}
+
+/* The value as it is after lying in memory; without its sign where the type has none. */
+static struct Value as_stored(const struct Type* type, struct Value value) {
+  unsigned char memory[2 * most_bytes];
+  store_value(type, value, memory);
+  value = load_value(type, memory);
+  const int bits = size_of_form(type->form) * 8;
+  if (type->kind == natural && bits < 64) value.first &= (INT64_C(1) << bits) - 1;
+  return value;
+}
+
+static struct Value expected_value(enum Op op, const struct Type* type, int ranks, int i) {
+  struct Value result = as_stored(type, make_value(type, 0, i));
+  for (int rank = 1; rank < ranks; ++rank) {
+    result = as_stored(type, combine(op, type, result, as_stored(type, make_value(type, rank, i))));
+  }
+  /* Only the parts that count. */
+  if (!has_second(type)) result.second = 0;
+  return result;
+}
+
+/* ---- checks ----------------------------------------------------------------------------------------------------- */
+
+static void check_pair(enum Op op, const struct Type* type, MPI_Datatype handle, int rank, int ranks, int in_place) {
+  unsigned char input[count * most_bytes];
+  unsigned char output[count * most_bytes];
+  MPI_Aint lower_bound = 0;
+  MPI_Aint extent = 0;
+  MPI_Type_get_extent(handle, &lower_bound, &extent);
+  CHECK(extent > 0 && extent <= most_bytes, "%s has extent %ld", type->name, (long)extent);
+  memset(input, 0, sizeof input);
+  memset(output, 0, sizeof output);
+  for (int i = 0; i < count; ++i) store_value(type, make_value(type, rank, i), input + i * extent);
+  if (in_place) memcpy(output, input, sizeof output);
+  MPI_Allreduce(in_place ? MPI_IN_PLACE : input, output, count, handle, handle_of(op), MPI_COMM_WORLD);
+  expect_call("allreduce", 1, type->name);
+  for (int i = 0; i < count; ++i) {
+    const struct Value found = as_stored(type, load_value(type, output + i * extent));
+    const struct Value expected = expected_value(op, type, ranks, i);
+    CHECK(found.first == expected.first && found.second == expected.second,
+          "%s, operation %d, element %d is %lld %lld, not %lld %lld", type->name, (int)op, i, (long long)found.first,
+          (long long)found.second, (long long)expected.first, (long long)expected.second);
+  }
+}
+
+static void check_all_pairs(int rank, int ranks) {
+  int number = 0;
+  const struct Type* types = all_types(&number);
+  for (int t = 0; t < number; ++t) {
+    int bytes = 0;
+    MPI_Type_size(types[t].handle, &bytes);
+    CHECK(bytes > 0, "this MPI has no %s", types[t].name);
+    for (enum Op op = sum; op < op_count; ++op) {
+      if (is_defined(op, &types[t])) check_pair(op, &types[t], types[t].handle, rank, ranks, (t + (int)op) % 2);
+    }
+  }
+}
+
+/* The same type by different handles on different ranks. */
+static void check_duplicated_type(int rank, int ranks) {
+  const struct Type type = C_TYPE(MPI_INT, whole, form_i32);
+  MPI_Datatype handle = MPI_INT;
+  if (rank % 2 == 1) MPI_Type_dup(MPI_INT, &handle);
+  check_pair(sum, &type, handle, rank, ranks, 0);
+  check_pair(max, &type, handle, rank, ranks, 1);
+  if (rank % 2 == 1) MPI_Type_free(&handle);
+}
+
+static void add_modulo(void* in, void* inout, int* length, MPI_Datatype* type) {
+  (void)type;
+  for (int i = 0; i < *length; ++i) ((int*)inout)[i] = (((int*)in)[i] + ((int*)inout)[i]) % 1009;
+}
+
+/* x → a·x + b after x → c·x + d, modulo 1009: does not commute. Pairs (factor, summand). */
+static void compose(void* in, void* inout, int* length, MPI_Datatype* type) {
+  (void)type;
+  for (int i = 0; i < *length; ++i) {
+    const int* first = (int*)in + 2 * i;
+    int* second = (int*)inout + 2 * i;
+    const int summand = (second[0] * first[1] + second[1]) % 1009;
+    second[0] = second[0] * first[0] % 1009;
+    second[1] = summand;
+  }
+}
+
+static void check_user_operations(int rank, int ranks) {
+  MPI_Op op;
+  int values[2 * count];
+  for (int i = 0; i < count; ++i) values[i] = rank * 131 + i;
+  MPI_Op_create(&add_modulo, 1, &op);
+  MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_INT, op, MPI_COMM_WORLD);
+  expect_call("allreduce", 0, "commutative user operation");
+  for (int i = 0; i < count; ++i) {
+    CHECK(values[i] == (131 * (ranks * (ranks - 1) / 2) + ranks * i) % 1009, "element %d is %d", i, values[i]);
+  }
+  MPI_Op_free(&op);
+
+  MPI_Datatype map;
+  MPI_Type_contiguous(2, MPI_INT, &map);
+  MPI_Type_commit(&map);
+  MPI_Op_create(&compose, 0, &op);
+  int expected[2 * count];
+  for (int i = 0; i < count; ++i) {
+    int* result = expected + 2 * i;
+    result[0] = 1;
+    result[1] = 0;
+    for (int r = 0; r < ranks; ++r) {
+      int next[2] = {r + 2, (r * 17 + i) % 1009};
+      int one = 1;
+      compose(result, next, &one, &map);
+      memcpy(result, next, sizeof next);
+    }
+    values[2 * i] = rank + 2;
+    values[2 * i + 1] = (rank * 17 + i) % 1009;
+  }
+  MPI_Allreduce(MPI_IN_PLACE, values, count, map, op, MPI_COMM_WORLD);
+  expect_call("allreduce", 0, "user operation that does not commute");
+  CHECK(memcmp(values, expected, sizeof expected) == 0, "composition of maps");
+  MPI_Op_free(&op);
+  MPI_Type_free(&map);
+}
+
+/* Sums that depend on the order of their terms, which is never left to arrival. */
+static void check_equal_bits(int rank, int ranks) {
+  enum { length = 5001, repetitions = 10 };
+  static double input[length];
+  static double first[length];
+  static double again[length];
+  for (int i = 0; i < length; ++i) {
+    const uint64_t bits = mixed((uint64_t)(rank * 100000 + i));
+    input[i] = (double)(int64_t)bits / (double)(UINT64_C(1) << (bits % 60));
+  }
+  for (int repetition = 0; repetition < repetitions; ++repetition) {
+    double* output = repetition == 0 ? first : again;
+    MPI_Allreduce(input, output, length, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    expect_call("allreduce", 1, "equal bits");
+    CHECK(memcmp(output, first, sizeof first) == 0, "repetition %d differs", repetition);
+  }
+  if (rank == 0) {
+    for (int r = 1; r < ranks; ++r) MPI_Send(first, length, MPI_DOUBLE, r, 0, MPI_COMM_WORLD);
+  } else {
+    MPI_Recv(again, length, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK(memcmp(again, first, sizeof first) == 0, "differs from rank 0");
+  }
+}
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+  int rank = 0;
+  int ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  CHECK(ranks <= most_ranks, "too many ranks");
+  check_all_pairs(rank, ranks);
+  check_duplicated_type(rank, ranks);
+  check_user_operations(rank, ranks);
+  check_equal_bits(rank, ranks);
+  MPI_Finalize();
+  return 0;
+}

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# Runs an MPI program under libcoll in a private directory and checks how it ended.
+#   run.sh -l LIBCOLL [OPTIONS] TOPOLOGY RANKS PROGRAM [ARGUMENTS]
+#     -l LIBCOLL             the libcoll command
+#     -e NAME=VALUE          environment of every rank
+#     -r RANK:NAME=VALUE     environment of one rank; RANK "all" for what libcoll run would set itself
+#     -n                     no plans beforehand
+#     -c                     corrupt plans in the cache
+#     -w COUNT:TEXT          lines with TEXT on stderr
+#     -j TEXT                TEXT must be in the JSON statistics
+#     -x CODE                expected exit code, default 0
+set -euo pipefail
+
+fail() {
+  echo "run.sh: $*" >&2
+  exit 1
+}
+
+libcoll='' settings=() rank_settings=() corrupt=no warning='' statistics='' expected_code=0 options=()
+while getopts l:e:r:ncw:j:x: option; do
+  case $option in
+    l) libcoll=$OPTARG ;;
+    e) settings+=("$OPTARG") ;;
+    r) rank_settings+=("$OPTARG") ;;
+    n) options+=(--no-plan) ;;
+    c) corrupt=yes ;;
+    w) warning=$OPTARG ;;
+    j) statistics=$OPTARG ;;
+    x) expected_code=$OPTARG ;;
+    *) fail "wrong usage" ;;
+  esac
+done
+shift $((OPTIND - 1))
+[[ $# -ge 3 && -n $libcoll ]] || fail "wrong usage"
+topology=$1 ranks=$2
+shift 2
+
+for name in "${!LIBCOLL_@}"; do unset "$name"; done
+directory=$(mktemp -d)
+# Processes of this run are those that carry its directory in their environment.
+processes() {
+  grep -lzs "^LIBCOLL_CACHE_DIR=$directory/" /proc/[0-9]*/environ | cut -d/ -f3 || true
+}
+clean_up() {
+  local process
+  for process in $(processes); do kill -9 "$process" 2>/dev/null || true; done
+  rm -rf "$directory"
+}
+trap clean_up EXIT
+
+# Settings of one rank are set by what mpirun starts, which then becomes the program.
+if [[ ${#rank_settings[@]} -gt 0 ]]; then
+  cat >"$directory/with_settings" <<'WRAPPER'
+#!/usr/bin/env bash
+while [[ $1 != -- ]]; do
+  if [[ ${1%%:*} == all || ${1%%:*} == "$OMPI_COMM_WORLD_RANK" ]]; then export "${1#*:}"; fi
+  shift
+done
+shift
+exec "$@"
+WRAPPER
+  chmod +x "$directory/with_settings"
+  set -- "$directory/with_settings" "${rank_settings[@]}" -- "$@"
+fi
+
+# No configuration file, plan or session directory but our own.
+cd "$directory"
+mkdir cache session
+environment=(TMPDIR="$directory/session" XDG_CONFIG_HOME="$directory" LIBCOLL_CACHE_DIR="$directory/cache"
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "${settings[@]}")
+if [[ $corrupt == yes ]]; then
+  env "${environment[@]}" "$libcoll" run --topology "$topology" -- true
+  for file in cache/*.xml; do
+    [[ -s $file ]] || fail "there is no plan to corrupt"
+    truncate -s 100 "$file"
+  done
+  options+=(--no-plan)
+fi
+
+code=0
+env "${environment[@]}" timeout -k 5 120 "$libcoll" run "${options[@]}" "--stats=json:$directory/stats.json" \
+  --topology "$topology" -- mpirun --oversubscribe -n "$ranks" "$@" 2>stderr </dev/null || code=$?
+cat stderr >&2
+[[ $code == "$expected_code" ]] || fail "exit code $code, expected $expected_code"
+left=$(processes)
+[[ -z $left ]] || fail "processes are left: $left"
+if [[ -n $warning ]]; then
+  count=$(grep -cF -- "${warning#*:}" stderr || true)
+  [[ $count == "${warning%%:*}" ]] || fail "\"${warning#*:}\" was said $count times"
+fi
+if [[ -n $statistics ]]; then
+  grep -qF -- "$statistics" stats.json || fail "statistics: $(cat stats.json)"
+fi

@@ -1,0 +1,78 @@
+/* MPI_THREAD_MULTIPLE: threads with a communicator each call collectives at the same time, the first calls included. */
+#include <mpi.h>
+#include <pthread.h>
+
+#include "check.h"
+
+enum { thread_count = 3, calls = 50, most_ranks = 64 };
+
+struct Worker {
+  MPI_Comm comm;
+  int number;
+  int rank;
+  int size;
+};
+
+static void allreduce(const struct Worker* worker, int call) {
+  long values[97];
+  for (int i = 0; i < 97; ++i) values[i] = (worker->rank + 1L) * (i + call) + worker->number;
+  MPI_Allreduce(MPI_IN_PLACE, values, 97, MPI_LONG, MPI_SUM, worker->comm);
+  const long ranks = worker->size;
+  for (int i = 0; i < 97; ++i) {
+    CHECK(values[i] == ranks * (ranks + 1) / 2 * (i + call) + ranks * worker->number, "thread %d, call %d, element %d",
+          worker->number, call, i);
+  }
+}
+
+static void alltoall(const struct Worker* worker, int call) {
+  int sent[most_ranks][3];
+  int received[most_ranks][3];
+  for (int i = 0; i < worker->size; ++i) {
+    for (int k = 0; k < 3; ++k) sent[i][k] = ((worker->number * 100 + worker->rank) * 100 + i) * 100 + call + k;
+  }
+  MPI_Alltoall(sent, 3, MPI_INT, received, 3, MPI_INT, worker->comm);
+  for (int i = 0; i < worker->size; ++i) {
+    for (int k = 0; k < 3; ++k) {
+      CHECK(received[i][k] == ((worker->number * 100 + i) * 100 + worker->rank) * 100 + call + k,
+            "thread %d, call %d, block of %d", worker->number, call, i);
+    }
+  }
+}
+
+static void* work(void* argument) {
+  const struct Worker* worker = argument;
+  for (int call = 0; call < calls; ++call) {
+    /* Threads begin with different collectives, so that agreements and plans cross, too. */
+    if ((call + worker->number) % 2 == 0) {
+      allreduce(worker, call);
+    } else {
+      alltoall(worker, call);
+    }
+  }
+  return NULL;
+}
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+  CHECK(provided == MPI_THREAD_MULTIPLE, "this MPI has no MPI_THREAD_MULTIPLE (%d)", provided);
+  struct Worker workers[thread_count];
+  pthread_t threads[thread_count];
+  for (int i = 0; i < thread_count; ++i) {
+    workers[i].number = i;
+    MPI_Comm_rank(MPI_COMM_WORLD, &workers[i].rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &workers[i].size);
+    CHECK(workers[i].size <= most_ranks, "too many ranks");
+    MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].comm);
+  }
+  for (int i = 0; i < thread_count; ++i) {
+    CHECK(pthread_create(&threads[i], NULL, &work, &workers[i]) == 0, "thread %d", i);
+  }
+  for (int i = 0; i < thread_count; ++i) pthread_join(threads[i], NULL);
+  for (int i = 0; i < thread_count; ++i) MPI_Comm_free(&workers[i].comm);
+  const long half = calls / 2 * thread_count;
+  CHECK(served_calls("allreduce") == half, "%ld served", served_calls("allreduce"));
+  CHECK(served_calls("alltoall") == half, "%ld served", served_calls("alltoall"));
+  MPI_Finalize();
+  return 0;
+}

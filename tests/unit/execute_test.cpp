@@ -1,0 +1,407 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "planner/planner.h"
+#include "planner/topology/generators.h"
+#include "tests/unit/execution_harness.h"
+#include "tests/unit/random_regular.h"
+#include "tests/unit/small_schedules.h"
+
+namespace libcoll {
+namespace {
+
+// --- every collective on many wirings, sizes and tunings --------------------------------------------------------
+
+constexpr std::int64_t large_elements = 4096 + 3;
+
+Topology make_topology_named(const std::string& specification) {
+  if (specification == "random") return random_regular(7, 3, 20240229);
+  return generate(specification).value();
+}
+
+Plan planned(std::span<const Planner> table, Collective collective, std::string_view name, const Topology& topology) {
+  const Result<Schedule> schedule = find_planner(table, collective, name)->plan(topology, {});
+  EXPECT_TRUE(schedule.ok()) << (schedule.ok() ? "" : schedule.error().message);
+  return make_plan(*schedule, 7);
+}
+
+std::vector<Tuning> tunings() {
+  std::vector<Tuning> all;
+  for (const std::int64_t segment : {64, 1024 * 1024}) {
+    for (const std::int64_t bundle : {0, 1024}) {
+      for (const std::int64_t in_flight : {1, 8}) all.push_back({segment, bundle, in_flight});
+    }
+  }
+  return all;
+}
+
+/// All tunings for every size, with gaps and late transports strewn over them.
+std::vector<Job> jobs(std::int64_t ranks) {
+  std::vector<Job> all;
+  for (const Tuning& tuning : tunings()) {
+    for (const std::int64_t elements : std::set<std::int64_t>{1, 2, ranks - 1, ranks, ranks + 1, 97, large_elements}) {
+      Job job;
+      job.seed = static_cast<std::uint32_t>(all.size());
+      job.elements = elements;
+      job.gap_bytes = mix(job.seed) % 3 == 0 ? 24 : 0;
+      job.tuning = tuning;
+      job.patience = mix(job.seed) / 3 % 2 == 0 ? 3 : 0;
+      all.push_back(job);
+    }
+  }
+  return all;
+}
+
+std::string describe(const Plan& plan, const Job& job) {
+  return std::string(to_string(plan.collective)) + " by " + plan.algorithm + ", " + std::to_string(job.elements) +
+         " elements of " + std::to_string(job.element_bytes) + " bytes, gap " + std::to_string(job.gap_bytes) +
+         ", segment " + std::to_string(job.tuning.segment_bytes) + ", bundle " +
+         std::to_string(job.tuning.bundle_bytes) + ", in flight " + std::to_string(job.tuning.in_flight) +
+         (job.in_place ? ", in place" : "") + ", patience " + std::to_string(job.patience) + ", seed " +
+         std::to_string(job.seed);
+}
+
+/// What two nodes must agree on: number, order and length of the messages from one to the other.
+using MessageList = std::vector<std::pair<std::uint32_t, std::int64_t>>;
+
+MessageList messages_with(const std::vector<Message>& messages, NodeId peer) {
+  MessageList list;
+  for (const Message& message : messages) {
+    if (message.peer == peer) list.emplace_back(message.index, message.data.bytes);
+  }
+  return list;
+}
+
+void expect_ends_agree(const std::vector<Script>& scripts) {
+  const auto nodes = static_cast<NodeId>(scripts.size());
+  for (NodeId from = 0; from < nodes; ++from) {
+    for (NodeId to = 0; to < nodes; ++to) {
+      const MessageList sent = messages_with(scripts[static_cast<std::size_t>(from)].sends, to);
+      EXPECT_EQ(sent, messages_with(scripts[static_cast<std::size_t>(to)].receives, from)) << from << "→" << to;
+      for (std::size_t i = 0; i < sent.size(); ++i) {
+        EXPECT_EQ(sent[i].first, i) << from << "→" << to;
+        EXPECT_GT(sent[i].second, 0) << from << "→" << to;
+      }
+    }
+  }
+}
+
+/// EXPECT_TRUE keeps the failure readable where buffers are large.
+void expect_right(Plan& plan, const Job& job) {
+  SCOPED_TRACE(describe(plan, job));
+  std::vector<Script> scripts = make_scripts(plan, job);
+  expect_ends_agree(scripts);
+  RoundRobin run(plan, job, std::move(scripts));
+  ASSERT_TRUE(run.finish());
+  EXPECT_LE(run.peak(), job.tuning.in_flight);
+  for (std::size_t node = 0; node < plan.programs.size(); ++node) {
+    const std::int64_t rank = plan.rank_of_node[node];
+    EXPECT_TRUE(run.memory(node).output == expected_output(plan, job, rank)) << "output of rank " << rank;
+    EXPECT_TRUE(run.memory(node).input == input_of(plan, job, rank)) << "input of rank " << rank;
+  }
+}
+
+void expect_right(Plan plan, bool also_in_place) {
+  for (Job job : jobs(plan.ranks)) {
+    expect_right(plan, job);
+    if (!also_in_place) continue;
+    job.in_place = true;
+    expect_right(plan, job);
+  }
+}
+
+class Execute : public testing::TestWithParam<const char*> {
+ protected:
+  const Topology topology_ = make_topology_named(GetParam());
+};
+
+TEST_P(Execute, Allgather) {
+  expect_right(planned(broadcast_planners(), Collective::allgather, "bfb", topology_), true);
+}
+
+TEST_P(Execute, ReduceScatter) {
+  expect_right(planned(broadcast_planners(), Collective::reduce_scatter, "bfb", topology_), false);
+}
+
+TEST_P(Execute, Allreduce) {
+  expect_right(planned(broadcast_planners(), Collective::allreduce, "bfb", topology_), true);
+}
+
+TEST_P(Execute, AlltoallOverLinks) {
+  expect_right(planned(flow_planners(), Collective::alltoall, "mcf-link", topology_), false);
+}
+
+TEST_P(Execute, AlltoallOverPaths) {
+  expect_right(planned(flow_planners(), Collective::alltoall, "mcf-path", topology_), false);
+}
+
+/// Blocks whose bytes are no multiple of a word are moved byte by byte.
+TEST_P(Execute, MovesSingleBytes) {
+  Plan allgather = planned(broadcast_planners(), Collective::allgather, "bfb", topology_);
+  Plan alltoall = planned(flow_planners(), Collective::alltoall, "mcf-link", topology_);
+  for (Job job : jobs(allgather.ranks)) {
+    if (job.elements == large_elements) continue;
+    job.element_bytes = 1;
+    expect_right(allgather, job);
+    expect_right(alltoall, job);
+  }
+}
+
+// --- sums of doubles --------------------------------------------------------------------------------------------
+
+std::vector<Bytes> outputs_of(Plan& plan, const Job& job) {
+  RoundRobin run(plan, job);
+  EXPECT_TRUE(run.finish()) << describe(plan, job);
+  std::vector<Bytes> outputs;
+  for (std::size_t node = 0; node < plan.programs.size(); ++node) outputs.push_back(run.memory(node).output);
+  return outputs;
+}
+
+/// Higham, Accuracy and Stability of Numerical Algorithms, (4.4): whatever the order, a sum of n numbers is off by at
+/// most (n−1)·u·Σ|x| to first order; twice that leaves room for the rest and for our own long double sum.
+void expect_close_sums(const Bytes& output, const Job& job, std::int64_t ranks) {
+  for (std::int64_t index = 0; index < job.elements; ++index) {
+    long double sum = 0;
+    long double magnitude = 0;
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      sum += double_at(rank, 0, index);
+      magnitude += std::abs(double_at(rank, 0, index));
+    }
+    const double got = double_of(load(output.data() + guard_bytes + 8 * index));
+    const long double unit_roundoff = std::numeric_limits<double>::epsilon() / 2;
+    EXPECT_LE(std::abs(got - sum), 2 * static_cast<long double>(ranks - 1) * unit_roundoff * magnitude) << index;
+  }
+}
+
+/// Without this the test below could not tell one order of reduction from another.
+void expect_order_to_matter(const Job& job, std::int64_t ranks) {
+  std::int64_t different = 0;
+  for (std::int64_t index = 0; index < job.elements; ++index) {
+    double upwards = 0;
+    double downwards = 0;
+    for (std::int64_t rank = 0; rank < ranks; ++rank) {
+      upwards += double_at(rank, 0, index);
+      downwards += double_at(ranks - 1 - rank, 0, index);
+    }
+    if (bits_of(upwards) != bits_of(downwards)) ++different;
+  }
+  EXPECT_GT(different, 0);
+}
+
+/// Design, runtime rule 2: the same bits on every rank and from run to run.
+void expect_same_bits(Plan& plan, Job job) {
+  const std::vector<Bytes> first = outputs_of(plan, job);
+  expect_close_sums(first.front(), job, plan.ranks);
+  for (const Bytes& output : first) EXPECT_TRUE(output == first.front()) << describe(plan, job);
+  for (job.seed = 100; job.seed < 106; ++job.seed) {
+    job.patience = job.seed % 3;
+    job.in_place = job.seed % 2 == 0;
+    EXPECT_TRUE(outputs_of(plan, job) == first) << describe(plan, job);
+  }
+}
+
+TEST_P(Execute, AllreduceRoundsAlikeOnAllRanksAndInAllRuns) {
+  Plan plan = planned(broadcast_planners(), Collective::allreduce, "bfb", topology_);
+  Job job;
+  job.elements = 301;
+  job.numbers = Numbers::doubles;
+  expect_order_to_matter(job, plan.ranks);
+  for (const Tuning& tuning : tunings()) {
+    job.tuning = tuning;
+    expect_same_bits(plan, job);
+  }
+}
+
+std::string test_name(const testing::TestParamInfo<const char*>& parameter) {
+  std::string name = parameter.param;
+  std::replace_if(
+      name.begin(), name.end(), [](char character) { return character == ':' || character == ','; }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Topologies, Execute,
+                         testing::Values("hypercube:3", "torus:3x2", "genkautz:7,2", "ring:5", "complete_bipartite:2,2",
+                                         "mesh:2x3", "random"),
+                         test_name);
+
+/// Schedules no planner of ours makes: trees (several contributions meet, and the owner is not the root), a switch.
+TEST(ExecuteByHand, SmallSchedules) {
+  for (const Schedule& schedule : all_small_schedules()) {
+    SCOPED_TRACE(name_of(schedule));
+    expect_right(make_plan(schedule, 3), schedule.collective == Collective::allreduce);
+  }
+}
+
+TEST(ExecuteByHand, LimitsMessagesInFlight) {
+  Plan plan = make_plan(ring_allgather(3), 3);
+  Job job;
+  job.elements = large_elements;
+  job.patience = 3;
+  job.tuning = {64, 0, 5};
+  RoundRobin run(plan, job);
+  EXPECT_TRUE(run.finish());
+  EXPECT_EQ(run.peak(), 5);  // 513 segments want to go out at once, so the limit is also reached
+}
+
+TEST(ExecuteByHand, ShortPiecesShareAMessage) {
+  const Plan plan = make_plan(complete_alltoall(3, 4), 3);
+  Job job;
+  job.elements = 8;
+  job.tuning = {16, 0, 8};  // pieces of two elements: four a block
+  EXPECT_EQ(make_scripts(plan, job)[0].sends.size(), 2 * 4U);
+  job.tuning.bundle_bytes = 1024;
+  EXPECT_EQ(make_scripts(plan, job)[0].sends.size(), 2U);
+}
+
+// --- failing transports -----------------------------------------------------------------------------------------
+
+/// Answers as it is told and delivers nothing; the completions of what it took are kept.
+class StubTransport final : public Transport {
+ public:
+  StubTransport(Posted sends, Posted receives) : sends_(sends), receives_(receives) {}
+
+  std::string name() const override { return "stub"; }
+  const std::string& address() const override { return address_; }
+  Result<PeerId> connect(const std::string&) override { return PeerId{0}; }
+  Posted send(PeerId, std::uint64_t, const void*, std::size_t, Completion* completion) noexcept override {
+    sent.push_back(completion);
+    return sends_;
+  }
+  Posted receive(std::uint64_t, void*, std::size_t, Completion* completion) noexcept override {
+    received.push_back(completion);
+    return receives_;
+  }
+  bool progress() noexcept override { return false; }
+  bool flushed(Flush&) noexcept override { return true; }
+  void block(int) noexcept override {}
+
+  std::vector<Completion*> sent;
+  std::vector<Completion*> received;
+
+ private:
+  Posted sends_;
+  Posted receives_;
+  std::string address_ = "stub";
+};
+
+/// Rank 0 of a two-rank allgather in which each sends and receives one message.
+class FailingExecution {
+ public:
+  explicit FailingExecution(Transport& transport)
+      : script_(make_script(plan_.programs[0], plan_.rank_of_node, shape_of(job_), job_.tuning)),
+        memory_(make_memory(plan_, job_, plan_.rank_of_node[0])),
+        execution_(script_, 0, buffers_of(plan_, job_, plan_.rank_of_node[0], memory_), reducer_of(job_.numbers),
+                   transport, peers_, TagSpace(1, 0), job_.tuning, plan_.workspaces[0]) {}
+
+  Execution& operator*() { return execution_; }
+  Execution* operator->() { return &execution_; }
+  [[nodiscard]] std::uint64_t expected_tag() const { return TagSpace(1, 0).tag(1, 0); }
+
+ private:
+  Plan plan_ = make_plan(ring_allgather(2), 1);
+  Job job_{4, 8, 0, {}, Numbers::integers, false, 0, 0};
+  Script script_;
+  Memory memory_;
+  std::vector<PeerId> peers_{0, 0};
+  Execution execution_;
+};
+
+void expect_failed(Execution& execution) {
+  EXPECT_TRUE(execution.failed());
+  EXPECT_FALSE(execution.finished());
+  execution.advance();
+  EXPECT_TRUE(execution.failed());
+  EXPECT_FALSE(execution.finished());
+}
+
+TEST(ExecuteFailing, SendNotPosted) {
+  StubTransport transport(Posted::failed, Posted::done);
+  FailingExecution execution(transport);
+  execution->start();
+  expect_failed(*execution);
+}
+
+TEST(ExecuteFailing, ReceiveNotPosted) {
+  StubTransport transport(Posted::done, Posted::failed);
+  FailingExecution execution(transport);
+  execution->start();
+  expect_failed(*execution);
+}
+
+TEST(ExecuteFailing, SendGivenUp) {
+  StubTransport transport(Posted::pending, Posted::done);
+  FailingExecution execution(transport);
+  execution->start();
+  EXPECT_FALSE(execution->failed());
+  ASSERT_EQ(transport.sent.size(), 1U);
+  transport.sent[0]->waiter->completed(transport.sent[0]->index, false);
+  expect_failed(*execution);
+}
+
+TEST(ExecuteFailing, ReceiveGivenUp) {
+  StubTransport transport(Posted::done, Posted::pending);
+  FailingExecution execution(transport);
+  execution->start();
+  EXPECT_FALSE(execution->failed());
+  ASSERT_EQ(transport.received.size(), 1U);
+  transport.received[0]->waiter->completed(transport.received[0]->index, false);
+  expect_failed(*execution);
+}
+
+/// The same stub without a failure, so that the four above fail for the reason they name.
+TEST(ExecuteFailing, NothingFails) {
+  StubTransport transport(Posted::done, Posted::pending);
+  FailingExecution execution(transport);
+  execution->start();
+  EXPECT_FALSE(execution->finished());
+  ASSERT_EQ(transport.received.size(), 1U);
+  transport.received[0]->waiter->completed(transport.received[0]->index, true);
+  EXPECT_TRUE(execution->finished());
+  EXPECT_FALSE(execution->failed());
+}
+
+TEST(ExecuteFailing, MessageOfAnotherLength) {
+  auto transports = make_memory_transports(1);  // every peer is this rank itself
+  FailingExecution execution(*transports[0]);
+  const std::uint64_t short_message = 0;
+  EXPECT_EQ(transports[0]->send(0, execution.expected_tag(), &short_message, sizeof short_message, nullptr),
+            Posted::done);
+  execution->start();
+  EXPECT_TRUE(transports[0]->progress());
+  expect_failed(*execution);
+}
+
+// --- tags -------------------------------------------------------------------------------------------------------
+
+/// Every bit of every field sets one bit of the tag, each another one: 12 + 12 + 16 + 24 = 64.
+TEST(TagSpace, FieldsDoNotOverlap) {
+  std::vector<std::uint64_t> tags;
+  for (std::uint32_t bit = 0; bit < 12; ++bit) tags.push_back(TagSpace(1U << bit, 0).tag(0, 0));
+  for (std::uint32_t bit = 0; bit < 12; ++bit) tags.push_back(TagSpace(0, 1U << bit).tag(0, 0));
+  for (std::uint32_t bit = 0; bit < 16; ++bit) tags.push_back(TagSpace(0, 0).tag(NodeId{1} << bit, 0));
+  for (std::uint32_t bit = 0; bit < 24; ++bit) tags.push_back(TagSpace(0, 0).tag(0, 1U << bit));
+  std::uint64_t all = 0;
+  for (const std::uint64_t tag : tags) {
+    EXPECT_EQ(__builtin_popcountll(tag), 1);
+    all |= tag;
+  }
+  EXPECT_EQ(tags.size(), 64U);
+  EXPECT_EQ(all, ~std::uint64_t{0});
+}
+
+TEST(TagSpace, ValuesBeyondAFieldStayInIt) {
+  EXPECT_EQ(TagSpace(TagSpace::max_communicator + 1, 0).tag(0, 0), 0U);
+  EXPECT_EQ(TagSpace(0, 0x1000).tag(0, 0), 0U);
+  EXPECT_EQ(TagSpace(0, 0).tag(0, TagSpace::max_message + 1), 0U);
+}
+
+}  // namespace
+}  // namespace libcoll

@@ -1,0 +1,389 @@
+// Runs every rank of a schedule inside one process, over memory, and knows what each should end with.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "libcoll/execute/execution.h"
+#include "libcoll/execute/script.h"
+#include "libcoll/transport/memory_transport.h"
+#include "planner/schedule/program.h"
+#include "planner/schedule/verify.h"
+
+namespace libcoll {
+
+inline constexpr std::int64_t guard_bytes = 64;
+inline constexpr std::byte guard_byte{0xa5};
+
+/// Keeps every message back for a random number of progress() calls and reads its data only when it goes out, as a
+/// zero-copy network does: a sender that writes into a buffer under way is found out. Patience 0 keeps nothing back.
+class LateTransport final : public Transport {
+ public:
+  LateTransport(std::unique_ptr<Transport> inner, unsigned patience, std::uint32_t seed)
+      : inner_(std::move(inner)), patience_(patience), random_(seed) {}
+
+  std::string name() const override { return "late " + inner_->name(); }
+  const std::string& address() const override { return inner_->address(); }
+  Result<PeerId> connect(const std::string& address) override { return inner_->connect(address); }
+
+  Posted send(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
+              Completion* completion) noexcept override {
+    if (patience_ == 0) return inner_->send(peer, tag, data, bytes, completion);
+    held_.push_back({peer, tag, data, bytes, completion});
+    const auto same = [&](const Held& held) { return held.peer == peer; };
+    peak_ = std::max(peak_, static_cast<std::int64_t>(std::count_if(held_.begin(), held_.end(), same)));
+    return Posted::pending;
+  }
+
+  Posted receive(std::uint64_t tag, void* data, std::size_t bytes, Completion* completion) noexcept override {
+    return inner_->receive(tag, data, bytes, completion);
+  }
+
+  bool progress() noexcept override {
+    const bool waited = !held_.empty();
+    for (std::size_t left = held_.size(); left > 0; --left) {
+      const Held held = held_.front();
+      held_.pop_front();
+      if (random_() % (patience_ + 1) != 0) {
+        held_.push_back(held);
+        continue;
+      }
+      const Posted posted = inner_->send(held.peer, held.tag, held.data, held.bytes, held.completion);
+      held.completion->waiter->completed(held.completion->index, posted == Posted::done);
+    }
+    return inner_->progress() || waited;
+  }
+
+  bool flushed(Flush& flush) noexcept override { return held_.empty() && inner_->flushed(flush); }
+  void block(int timeout_milliseconds) noexcept override { inner_->block(timeout_milliseconds); }
+
+  /// Most messages to one peer that were under way at once.
+  [[nodiscard]] std::int64_t peak() const { return peak_; }
+
+ private:
+  struct Held {
+    PeerId peer;
+    std::uint64_t tag;
+    const void* data;
+    std::size_t bytes;
+    Completion* completion;
+  };
+
+  std::unique_ptr<Transport> inner_;
+  unsigned patience_;
+  std::mt19937 random_;
+  std::deque<Held> held_;
+  std::int64_t peak_ = 0;
+};
+
+/// A verified schedule lowered for all its nodes, which are put on ranks of another order. The workspaces stay
+/// from call to call, as a communicator's do.
+struct Plan {
+  Collective collective = Collective::allgather;
+  std::string algorithm;
+  std::int64_t ranks = 0;
+  std::vector<Program> programs;           ///< by node
+  std::vector<std::int32_t> rank_of_node;  ///< never the identity
+  std::vector<Workspace> workspaces;       ///< by node
+};
+
+inline std::vector<std::int32_t> shuffled_ranks(std::int32_t ranks, std::mt19937& random) {
+  std::vector<std::int32_t> order(static_cast<std::size_t>(ranks));
+  std::iota(order.begin(), order.end(), 0);
+  while (std::is_sorted(order.begin(), order.end())) std::shuffle(order.begin(), order.end(), random);
+  return order;
+}
+
+inline Plan make_plan(const Schedule& schedule, std::uint32_t seed) {
+  EXPECT_EQ(verify(schedule), std::vector<std::string>{});
+  std::mt19937 random(seed);
+  Plan plan;
+  plan.collective = schedule.collective;
+  plan.algorithm = schedule.algorithm;
+  plan.ranks = schedule.topology.host_count();
+  for (NodeId node = 0; node < plan.ranks; ++node) plan.programs.push_back(lower(schedule, node));
+  plan.rank_of_node = shuffled_ranks(schedule.topology.host_count(), random);
+  plan.workspaces.resize(plan.programs.size());
+  return plan;
+}
+
+enum class Numbers : std::uint8_t { integers, doubles };
+
+/// One call, the same on all ranks.
+struct Job {
+  std::int64_t elements = 0;       ///< Shape::elements
+  std::int64_t element_bytes = 8;  ///< 8 where something is reduced
+  std::int64_t gap_bytes = 0;      ///< left between two blocks that have a stride
+  Tuning tuning;
+  Numbers numbers = Numbers::integers;
+  bool in_place = false;   ///< allreduce and allgather only
+  unsigned patience = 0;   ///< LateTransport's
+  std::uint32_t seed = 0;  ///< of the order of arrivals; the data does not depend on it
+};
+
+/// How one buffer of a call is laid out.
+struct Layout {
+  std::int64_t blocks = 1;
+  std::int64_t stride_bytes = 0;
+};
+
+inline std::int64_t block_bytes(const Job& job) { return job.elements * job.element_bytes; }
+inline std::int64_t stride_bytes(const Job& job) { return block_bytes(job) + job.gap_bytes; }
+
+inline Layout input_layout(const Plan& plan, const Job& job) {
+  if (plan.collective == Collective::alltoall) return {plan.ranks, stride_bytes(job)};
+  if (plan.collective == Collective::reduce_scatter) return {plan.ranks, block_bytes(job)};
+  return {1, block_bytes(job)};
+}
+
+inline Layout output_layout(const Plan& plan, const Job& job) {
+  const bool one = plan.collective == Collective::allreduce || plan.collective == Collective::reduce_scatter;
+  if (one) return {1, block_bytes(job)};
+  return {plan.ranks, stride_bytes(job)};
+}
+
+inline Shape shape_of(const Job& job) {
+  return {job.elements, job.element_bytes, stride_bytes(job), stride_bytes(job)};
+}
+
+/// 64 well-mixed bits (the finaliser of splitmix64), so that no wrong choice or sum of them looks right.
+inline std::uint64_t mix(std::uint64_t bits) {
+  bits += 0x9e3779b97f4a7c15U;
+  bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
+  bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
+  return bits ^ (bits >> 31U);
+}
+
+/// Element `index` of block `block` in the input of `rank`.
+inline std::uint64_t integer_at(std::int64_t rank, std::int64_t block, std::int64_t index) {
+  return mix(static_cast<std::uint64_t>((rank << 52) | (block << 40) | index));
+}
+
+/// In [1, 2) times 1, 10, …, 10^6 with either sign: sums of these are rounded, and differently in different orders.
+inline double double_at(std::int64_t rank, std::int64_t block, std::int64_t index) {
+  const std::uint64_t bits = integer_at(rank, block, index);
+  double value = 1 + static_cast<double>(bits >> 11U) * 0x1p-53;
+  for (std::uint64_t power = bits % 7; power > 0; --power) value *= 10;
+  return (bits & 8U) != 0 ? -value : value;
+}
+
+inline std::uint64_t bits_of(double value) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, &value, sizeof bits);
+  return bits;
+}
+
+inline double double_of(std::uint64_t bits) {
+  double value = 0;
+  std::memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+inline std::uint64_t load(const std::byte* from) {
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, from, sizeof bits);
+  return bits;
+}
+
+using Bytes = std::vector<std::byte>;
+
+/// A buffer full of guard bytes, with guards before and behind it.
+inline Bytes blank(const Layout& layout) {
+  return Bytes(static_cast<std::size_t>(2 * guard_bytes + layout.blocks * layout.stride_bytes), guard_byte);
+}
+
+/// Writes elements value(0), value(1), … of block `block`; of each the first element_bytes bytes.
+template <class Value>
+void fill_block(Bytes& buffer, const Layout& layout, const Job& job, std::int64_t block, Value value) {
+  std::byte* to = buffer.data() + guard_bytes + block * layout.stride_bytes;
+  for (std::int64_t index = 0; index < job.elements; ++index, to += job.element_bytes) {
+    const std::uint64_t bits = value(index);
+    std::memcpy(to, &bits, static_cast<std::size_t>(job.element_bytes));
+  }
+}
+
+inline Bytes input_of(const Plan& plan, const Job& job, std::int64_t rank) {
+  const Layout layout = input_layout(plan, job);
+  Bytes buffer = blank(layout);
+  for (std::int64_t block = 0; block < layout.blocks; ++block) {
+    fill_block(buffer, layout, job, block, [&](std::int64_t index) {
+      return job.numbers == Numbers::doubles ? bits_of(double_at(rank, block, index)) : integer_at(rank, block, index);
+    });
+  }
+  return buffer;
+}
+
+inline std::uint64_t integer_sum(const Plan& plan, std::int64_t block, std::int64_t index) {
+  std::uint64_t sum = 0;  // modulo 2^64, as two's complement adds
+  for (std::int64_t rank = 0; rank < plan.ranks; ++rank) sum += integer_at(rank, block, index);
+  return sum;
+}
+
+/// What MPI says `rank` ends with (integers), guards and gaps included.
+inline Bytes expected_output(const Plan& plan, const Job& job, std::int64_t rank) {
+  const Layout layout = output_layout(plan, job);
+  Bytes buffer = blank(layout);
+  for (std::int64_t block = 0; block < layout.blocks; ++block) {
+    fill_block(buffer, layout, job, block, [&](std::int64_t index) {
+      switch (plan.collective) {
+        case Collective::allgather:
+          return integer_at(block, 0, index);
+        case Collective::alltoall:
+          return integer_at(block, rank, index);
+        case Collective::reduce_scatter:
+          return integer_sum(plan, rank, index);
+        case Collective::allreduce:
+          return integer_sum(plan, 0, index);
+      }
+      return std::uint64_t{0};
+    });
+  }
+  return buffer;
+}
+
+/// Applies combine(left, right) → bits to every element.
+template <class Combine>
+void reduce_elements(void* destination, const void* left, const void* right, std::int64_t elements, Combine combine) {
+  for (std::int64_t i = 0; i < elements; ++i) {
+    const std::uint64_t bits =
+        combine(load(static_cast<const std::byte*>(left) + 8 * i), load(static_cast<const std::byte*>(right) + 8 * i));
+    std::memcpy(static_cast<std::byte*>(destination) + 8 * i, &bits, sizeof bits);
+  }
+}
+
+inline void add_integers(const void*, void* destination, const void* left, const void* right,
+                         std::int64_t elements) noexcept {
+  reduce_elements(destination, left, right, elements, [](std::uint64_t a, std::uint64_t b) { return a + b; });
+}
+
+inline void add_doubles(const void*, void* destination, const void* left, const void* right,
+                        std::int64_t elements) noexcept {
+  reduce_elements(destination, left, right, elements,
+                  [](std::uint64_t a, std::uint64_t b) { return bits_of(double_of(a) + double_of(b)); });
+}
+
+inline Reducer reducer_of(Numbers numbers) { return {numbers == Numbers::doubles ? add_doubles : add_integers}; }
+
+/// The memory of one rank in one call.
+struct Memory {
+  Bytes input;  ///< untouched, and without meaning when in place
+  Bytes output;
+};
+
+inline Memory make_memory(const Plan& plan, const Job& job, std::int64_t rank) {
+  Memory memory{input_of(plan, job, rank), blank(output_layout(plan, job))};
+  if (!job.in_place) return memory;
+  const std::int64_t block = plan.collective == Collective::allgather ? rank : 0;
+  std::copy_n(memory.input.begin() + guard_bytes, block_bytes(job),
+              memory.output.begin() + guard_bytes + block * output_layout(plan, job).stride_bytes);
+  return memory;
+}
+
+inline Buffers buffers_of(const Plan& plan, const Job& job, std::int64_t rank, Memory& memory) {
+  std::byte* output = memory.output.data() + guard_bytes;
+  if (!job.in_place) return {memory.input.data() + guard_bytes, output};
+  const std::int64_t block = plan.collective == Collective::allgather ? rank : 0;
+  return {output + block * output_layout(plan, job).stride_bytes, output};
+}
+
+inline std::vector<Script> make_scripts(const Plan& plan, const Job& job) {
+  std::vector<Script> scripts;
+  for (const Program& program : plan.programs) {
+    scripts.push_back(make_script(program, plan.rank_of_node, shape_of(job), job.tuning));
+  }
+  return scripts;
+}
+
+/// All ranks of one call; indexed by node throughout.
+class RoundRobin {
+ public:
+  RoundRobin(Plan& plan, const Job& job) : RoundRobin(plan, job, make_scripts(plan, job)) {}
+  RoundRobin(Plan& plan, const Job& job, std::vector<Script> scripts)
+      : tuning_(job.tuning), random_(job.seed), scripts_(std::move(scripts)), memories_(scripts_.size()) {
+    open_transports(plan, job);
+    for (std::size_t node = 0; node < scripts_.size(); ++node) {
+      const std::int64_t rank = plan.rank_of_node[node];
+      memories_[node] = make_memory(plan, job, rank);
+      executions_.push_back(std::make_unique<Execution>(
+          scripts_[node], static_cast<NodeId>(node), buffers_of(plan, job, rank, memories_[node]),
+          reducer_of(job.numbers), *transports_[node], peers_, TagSpace(1, 0), tuning_, plan.workspaces[node]));
+    }
+  }
+
+  /// Round robin in a new random order each round, ranks starting at different times. False when a rank failed or
+  /// nothing moves any more before all have finished.
+  bool finish() {
+    constexpr int most_idle_rounds = 100;
+    started_.assign(executions_.size(), false);
+    std::vector<std::size_t> order(executions_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (int idle_rounds = 0; idle_rounds < most_idle_rounds;) {
+      std::shuffle(order.begin(), order.end(), random_);
+      bool moved = false;
+      for (const std::size_t node : order) moved |= step(node);
+      if (done()) return true;
+      idle_rounds = moved ? 0 : idle_rounds + 1;
+    }
+    return false;
+  }
+
+  [[nodiscard]] const Memory& memory(std::size_t node) const { return memories_[node]; }
+
+  /// Most messages between one pair of ranks that were under way at once.
+  [[nodiscard]] std::int64_t peak() const {
+    std::int64_t peak = 0;
+    for (const auto& transport : transports_) peak = std::max(peak, transport->peak());
+    return peak;
+  }
+
+ private:
+  void open_transports(const Plan& plan, const Job& job) {
+    auto by_rank = make_memory_transports(static_cast<int>(plan.ranks));
+    for (const std::int32_t rank : plan.rank_of_node) {
+      peers_.push_back(by_rank.front()->connect(std::to_string(rank)).value());
+    }
+    for (const std::int32_t rank : plan.rank_of_node) {
+      transports_.push_back(
+          std::make_unique<LateTransport>(std::move(by_rank[static_cast<std::size_t>(rank)]), job.patience, random_()));
+    }
+  }
+
+  bool step(std::size_t node) {
+    if (started_[node]) {
+      const bool moved = transports_[node]->progress();
+      executions_[node]->advance();
+      return moved;
+    }
+    if (random_() % 2 == 0) return false;
+    started_[node] = true;
+    executions_[node]->start();
+    return true;
+  }
+
+  [[nodiscard]] bool done() const {
+    return std::all_of(executions_.begin(), executions_.end(),
+                       [](const auto& execution) { return execution->finished() && !execution->failed(); }) &&
+           std::all_of(started_.begin(), started_.end(), [](bool started) { return started; });
+  }
+
+  Tuning tuning_;
+  std::mt19937 random_;
+  std::vector<Script> scripts_;
+  std::vector<Memory> memories_;
+  std::vector<std::unique_ptr<LateTransport>> transports_;
+  std::vector<PeerId> peers_;
+  std::vector<bool> started_;
+  std::vector<std::unique_ptr<Execution>> executions_;
+};
+
+}  // namespace libcoll
