@@ -16,13 +16,12 @@ LIBCOLL_EXPORT int MPI_Allreduce(const void* sendbuf, void* recvbuf, int count, 
 LIBCOLL_EXPORT int MPI_Allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
                                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
   static const auto fall_through = libcoll::pmpi::next<decltype(&MPI_Allgather)>("MPI_Allgather");
-  const auto code =
-      libcoll::pmpi::serve_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
+  const auto code = libcoll::pmpi::serve_allgather(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   return code ? *code : fall_through(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
 }
 
-LIBCOLL_EXPORT int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-                                int recvcount, MPI_Datatype recvtype, MPI_Comm comm) {
+LIBCOLL_EXPORT int MPI_Alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf, int recvcount,
+                                MPI_Datatype recvtype, MPI_Comm comm) {
   static const auto fall_through = libcoll::pmpi::next<decltype(&MPI_Alltoall)>("MPI_Alltoall");
   const auto code = libcoll::pmpi::serve_alltoall(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);
   return code ? *code : fall_through(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm);

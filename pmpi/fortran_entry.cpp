@@ -31,8 +31,7 @@ std::optional<int> allreduce(void* sendbuf, void* recvbuf, const MPI_Fint* count
                          PMPI_Comm_f2c(*comm));
 }
 
-using ServeBlocks = std::optional<int> (*)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype,
-                                           MPI_Comm) noexcept;
+using ServeBlocks = std::optional<int> (*)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm) noexcept;
 
 std::optional<int> blocks(ServeBlocks serve, void* sendbuf, const MPI_Fint* sendcount, const MPI_Fint* sendtype,
                           void* recvbuf, const MPI_Fint* recvcount, const MPI_Fint* recvtype, const MPI_Fint* comm) {
@@ -51,44 +50,42 @@ void store(MPI_Fint* ierror, int code) {
 
 #define LIBCOLL_EXPORT extern "C" __attribute__((visibility("default")))
 
-#define LIBCOLL_FORTRAN_ALLREDUCE(symbol)                                                                           \
-  LIBCOLL_EXPORT void symbol(void* sendbuf, void* recvbuf, MPI_Fint* count, MPI_Fint* datatype, MPI_Fint* op,       \
-                             MPI_Fint* comm, MPI_Fint* ierror) {                                                    \
-    static const auto fall_through = libcoll::pmpi::next<decltype(&symbol)>(#symbol);                               \
-    if (const auto code = libcoll::pmpi::allreduce(sendbuf, recvbuf, count, datatype, op, comm)) {                  \
-      libcoll::pmpi::store(ierror, *code);                                                                          \
-    } else {                                                                                                        \
-      fall_through(sendbuf, recvbuf, count, datatype, op, comm, ierror);                                            \
-    }                                                                                                               \
+#define LIBCOLL_FORTRAN_ALLREDUCE(symbol)                                                                     \
+  LIBCOLL_EXPORT void symbol(void* sendbuf, void* recvbuf, MPI_Fint* count, MPI_Fint* datatype, MPI_Fint* op, \
+                             MPI_Fint* comm, MPI_Fint* ierror) {                                              \
+    static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol);                       \
+    if (const auto code = libcoll::pmpi::allreduce(sendbuf, recvbuf, count, datatype, op, comm)) {            \
+      libcoll::pmpi::store(ierror, *code);                                                                    \
+    } else {                                                                                                  \
+      fall_through(sendbuf, recvbuf, count, datatype, op, comm, ierror);                                      \
+    }                                                                                                         \
   }
 
-#define LIBCOLL_FORTRAN_BLOCKS(symbol, serve)                                                                       \
-  LIBCOLL_EXPORT void symbol(void* sendbuf, MPI_Fint* sendcount, MPI_Fint* sendtype, void* recvbuf,                 \
-                             MPI_Fint* recvcount, MPI_Fint* recvtype, MPI_Fint* comm, MPI_Fint* ierror) {           \
-    static const auto fall_through = libcoll::pmpi::next<decltype(&symbol)>(#symbol);                               \
-    if (const auto code = libcoll::pmpi::blocks(&libcoll::pmpi::serve, sendbuf, sendcount, sendtype, recvbuf,       \
-                                                recvcount, recvtype, comm)) {                                       \
-      libcoll::pmpi::store(ierror, *code);                                                                          \
-    } else {                                                                                                        \
-      fall_through(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);                       \
-    }                                                                                                               \
+#define LIBCOLL_FORTRAN_BLOCKS(symbol, serve)                                                                 \
+  LIBCOLL_EXPORT void symbol(void* sendbuf, MPI_Fint* sendcount, MPI_Fint* sendtype, void* recvbuf,           \
+                             MPI_Fint* recvcount, MPI_Fint* recvtype, MPI_Fint* comm, MPI_Fint* ierror) {     \
+    static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol);                       \
+    if (const auto code = libcoll::pmpi::blocks(&libcoll::pmpi::serve, sendbuf, sendcount, sendtype, recvbuf, \
+                                                recvcount, recvtype, comm)) {                                 \
+      libcoll::pmpi::store(ierror, *code);                                                                    \
+    } else {                                                                                                  \
+      fall_through(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);                 \
+    }                                                                                                         \
   }
 
-#define LIBCOLL_FORTRAN_FINALIZE(symbol)                                              \
-  LIBCOLL_EXPORT void symbol(MPI_Fint* ierror) {                                      \
-    static const auto fall_through = libcoll::pmpi::next<decltype(&symbol)>(#symbol); \
-    libcoll::pmpi::before_finalize();                                                 \
-    fall_through(ierror);                                                             \
-    libcoll::pmpi::after_finalize();                                                  \
+#define LIBCOLL_FORTRAN_FINALIZE(symbol)                                                \
+  LIBCOLL_EXPORT void symbol(MPI_Fint* ierror) {                                        \
+    static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol); \
+    libcoll::pmpi::before_finalize();                                                   \
+    fall_through(ierror);                                                               \
+    libcoll::pmpi::after_finalize();                                                    \
   }
 
 /// Every spelling a Fortran compiler may give the name, and the module procedure of mpi_f08.
-#define LIBCOLL_ALL_MANGLINGS(define, lower, upper, ...) \
-  define(lower __VA_OPT__(, ) __VA_ARGS__)               \
-  define(lower##_ __VA_OPT__(, ) __VA_ARGS__)            \
-  define(lower##__ __VA_OPT__(, ) __VA_ARGS__)           \
-  define(upper __VA_OPT__(, ) __VA_ARGS__)               \
-  define(lower##_f08_ __VA_OPT__(, ) __VA_ARGS__)
+#define LIBCOLL_ALL_MANGLINGS(define, lower, upper, ...)                                    \
+  define(lower __VA_OPT__(, ) __VA_ARGS__) define(lower##_ __VA_OPT__(, ) __VA_ARGS__)      \
+      define(lower##__ __VA_OPT__(, ) __VA_ARGS__) define(upper __VA_OPT__(, ) __VA_ARGS__) \
+          define(lower##_f08_ __VA_OPT__(, ) __VA_ARGS__)
 
 LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_ALLREDUCE, mpi_allreduce, MPI_ALLREDUCE)
 LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_BLOCKS, mpi_allgather, MPI_ALLGATHER, serve_allgather)

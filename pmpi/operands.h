@@ -20,9 +20,9 @@ struct Reduction {
 };
 
 enum class ReductionKind : std::uint8_t {
-  predefined,     ///< a pair that the MPI standard defines; served
-  user_operation, ///< falls through: MPI keeps its order
-  undefined,      ///< left to MPI, which knows what it allows beyond the standard, or raises the error
+  predefined,      ///< a pair that the MPI standard defines; served
+  user_operation,  ///< falls through: MPI keeps its order
+  undefined,       ///< left to MPI, which knows what it allows beyond the standard, or raises the error
 };
 
 /// Classifies by op and type, which MPI demands to be equal on all ranks. Duplicates of predefined types count

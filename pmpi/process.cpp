@@ -1,6 +1,7 @@
 #include "pmpi/process.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 #include <array>
 #include <atomic>
@@ -11,8 +12,6 @@
 
 #include "libcoll/runtime/log.h"
 #include "libcoll/transport/ucx_transport.h"
-
-extern "C" char** environ;
 
 namespace libcoll::pmpi {
 namespace {

@@ -109,7 +109,8 @@ bool prepare_input(const BlockArguments& call, std::int64_t block_bytes, std::in
   }
   images.input_memory = make_buffer(input_bytes);
   images.input = images.input_memory.get();
-  if (!contiguous) return pack(own, blocks * call.receive_count, call.receive_type, images.input_memory.get(), call.comm);
+  if (!contiguous)
+    return pack(own, blocks * call.receive_count, call.receive_type, images.input_memory.get(), call.comm);
   std::memcpy(images.input_memory.get(), own, static_cast<std::size_t>(input_bytes));
   return true;
 }
@@ -127,9 +128,9 @@ int run_blocks(Runtime& process, Communicator& communicator, const BlockArgument
     images.output = images.output_memory.get();
   }
   const std::int64_t element_bytes = block_bytes % word_bytes == 0 ? word_bytes : 1;
-  const int code = run(process, communicator,
-                       {call.collective, images.input, images.output, block_bytes / element_bytes, element_bytes, {}},
-                       call.comm);
+  const int code =
+      run(process, communicator,
+          {call.collective, images.input, images.output, block_bytes / element_bytes, element_bytes, {}}, call.comm);
   if (code != MPI_SUCCESS || contiguous) return code;
   const bool unpacked =
       unpack(images.output, call.receive_buffer, ranks * call.receive_count, call.receive_type, call.comm);
@@ -191,17 +192,16 @@ std::optional<int> serve_allgather(const void* send_buffer, int send_count, MPI_
                                    void* receive_buffer, int receive_count, MPI_Datatype receive_type,
                                    MPI_Comm comm) noexcept {
   return guarded(comm, [&] {
-    return serve_blocks({Collective::allgather, send_buffer, send_count, send_type, receive_buffer, receive_count,
-                         receive_type, comm});
+    return serve_blocks(
+        {Collective::allgather, send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type, comm});
   });
 }
 
-std::optional<int> serve_alltoall(const void* send_buffer, int send_count, MPI_Datatype send_type,
-                                  void* receive_buffer, int receive_count, MPI_Datatype receive_type,
-                                  MPI_Comm comm) noexcept {
+std::optional<int> serve_alltoall(const void* send_buffer, int send_count, MPI_Datatype send_type, void* receive_buffer,
+                                  int receive_count, MPI_Datatype receive_type, MPI_Comm comm) noexcept {
   return guarded(comm, [&] {
-    return serve_blocks({Collective::alltoall, send_buffer, send_count, send_type, receive_buffer, receive_count,
-                         receive_type, comm});
+    return serve_blocks(
+        {Collective::alltoall, send_buffer, send_count, send_type, receive_buffer, receive_count, receive_type, comm});
   });
 }
 

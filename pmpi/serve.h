@@ -14,8 +14,7 @@ std::optional<int> serve_allreduce(const void* send_buffer, void* receive_buffer
 std::optional<int> serve_allgather(const void* send_buffer, int send_count, MPI_Datatype send_type,
                                    void* receive_buffer, int receive_count, MPI_Datatype receive_type,
                                    MPI_Comm comm) noexcept;
-std::optional<int> serve_alltoall(const void* send_buffer, int send_count, MPI_Datatype send_type,
-                                  void* receive_buffer, int receive_count, MPI_Datatype receive_type,
-                                  MPI_Comm comm) noexcept;
+std::optional<int> serve_alltoall(const void* send_buffer, int send_count, MPI_Datatype send_type, void* receive_buffer,
+                                  int receive_count, MPI_Datatype receive_type, MPI_Comm comm) noexcept;
 
 }  // namespace libcoll::pmpi

@@ -105,9 +105,8 @@ void Execution::finish(std::uint32_t task) {
 
 void Execution::post_receive(std::uint32_t task) {
   const Message& message = script_.receives[task - script_.first_receive()];
-  const Posted posted =
-      transport_.receive(tags_.tag(message.peer, message.index), at(message.data),
-                         static_cast<std::size_t>(message.data.bytes), &workspace_.completions[task]);
+  const Posted posted = transport_.receive(tags_.tag(message.peer, message.index), at(message.data),
+                                           static_cast<std::size_t>(message.data.bytes), &workspace_.completions[task]);
   if (posted != Posted::pending) completed(task, posted == Posted::done);
 }
 
@@ -115,9 +114,9 @@ void Execution::post_send(std::uint32_t task, Lane& lane) {
   const Message& message = script_.sends[task];
   run(message.copies);
   ++lane.in_flight;
-  const Posted posted = transport_.send(peers_[static_cast<std::size_t>(message.peer)],
-                                        tags_.tag(node_, message.index), at(message.data),
-                                        static_cast<std::size_t>(message.data.bytes), &workspace_.completions[task]);
+  const Posted posted =
+      transport_.send(peers_[static_cast<std::size_t>(message.peer)], tags_.tag(node_, message.index), at(message.data),
+                      static_cast<std::size_t>(message.data.bytes), &workspace_.completions[task]);
   if (posted != Posted::pending) completed(task, posted == Posted::done);
 }
 

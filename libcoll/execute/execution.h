@@ -88,7 +88,7 @@ class Execution final : public Waiter {
   TagSpace tags_;
   const Tuning& tuning_;
   Workspace& workspace_;
-  std::vector<Lane> lanes_;                  ///< by node
+  std::vector<Lane> lanes_;  ///< by node
   std::vector<std::uint32_t> ready_reductions_;
   std::uint32_t remaining_ = 0;
   bool failed_ = false;

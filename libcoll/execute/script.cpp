@@ -20,9 +20,9 @@ bool overlap(Interval a, Interval b) { return a.begin < b.end && b.begin < a.end
 /// The piece of an operation that travels in one message.
 struct Part {
   Interval interval;
-  IndexRange producers;           ///< tasks after which a received part is in place
-  std::uint32_t receive = 0;      ///< of a part to reduce: the message that brings it …
-  std::int64_t staged_offset = 0; ///< … and where in scratch it arrives
+  IndexRange producers;            ///< tasks after which a received part is in place
+  std::uint32_t receive = 0;       ///< of a part to reduce: the message that brings it …
+  std::int64_t staged_offset = 0;  ///< … and where in scratch it arrives
 };
 
 /// Parts of one operation, ascending.
@@ -125,8 +125,7 @@ class Builder {
 
   std::int64_t allocate(std::int64_t bytes) {
     const std::int64_t offset = script_.scratch_bytes;
-    script_.scratch_bytes +=
-        (bytes + scratch_alignment_bytes - 1) / scratch_alignment_bytes * scratch_alignment_bytes;
+    script_.scratch_bytes += (bytes + scratch_alignment_bytes - 1) / scratch_alignment_bytes * scratch_alignment_bytes;
     return offset;
   }
 
@@ -157,8 +156,8 @@ class Builder {
         return span(Space::output, 0, interval);
       case Collective::reduce_scatter:
         if (shard == program_.node) return span(Space::output, 0, interval);
-        return span(Space::scratch,
-                    accumulator_offset_ + rank_of(shard) * shape_.elements * shape_.element_bytes, interval);
+        return span(Space::scratch, accumulator_offset_ + rank_of(shard) * shape_.elements * shape_.element_bytes,
+                    interval);
       case Collective::alltoall:
         if (shard % program_.nodes == program_.node) {
           return span(Space::output, rank_of(shard / program_.nodes) * shape_.output_stride_bytes, interval);
@@ -179,8 +178,8 @@ class Builder {
       Bundle& bundle = bundles[{is_send(operation), operation.peer}];
       for (std::size_t part = 0; part < parts_[index].parts.size(); ++part) {
         const std::int64_t bytes = bytes_of(parts_[index].parts[part].interval);
-        const bool joins = !bundle.parts.empty() && bundle.step == operation.step &&
-                           bundle.route == operation.route && bytes < tuning_.bundle_bytes &&
+        const bool joins = !bundle.parts.empty() && bundle.step == operation.step && bundle.route == operation.route &&
+                           bytes < tuning_.bundle_bytes &&
                            bundle.bytes + bytes <= bundle_capacity_factor * tuning_.bundle_bytes;
         if (!joins) flush(bundle, is_send(operation));
         bundle.step = operation.step;
@@ -282,12 +281,13 @@ class Builder {
     const auto first_producer = static_cast<std::uint32_t>(producers_.size());
     std::vector<TaskRef> made;
     for (const Interval stretch : stretches(part.interval, covered)) {
-      const bool first = std::none_of(covered.begin(), covered.end(),
-                                      [&](Interval earlier) { return overlap(earlier, stretch); });
+      const bool first =
+          std::none_of(covered.begin(), covered.end(), [&](Interval earlier) { return overlap(earlier, stretch); });
       const Span accumulated = in_place(operation.shard, stretch);
       const std::int64_t skipped_bytes = (stretch.begin - part.interval.begin) * shape_.element_bytes;
       const TaskRef task{TaskKind::reduction, static_cast<std::uint32_t>(script_.reductions.size())};
-      script_.reductions.push_back({accumulated, first ? in_input(operation.shard, stretch) : accumulated,
+      script_.reductions.push_back({accumulated,
+                                    first ? in_input(operation.shard, stretch) : accumulated,
                                     {Space::scratch, part.staged_offset + skipped_bytes, accumulated.bytes},
                                     stretch.end - stretch.begin});
       depend({TaskKind::receive, part.receive}, task);
@@ -363,7 +363,7 @@ class Builder {
     }
   }
 
-  void depend(TaskRef from, TaskRef to) { edges_.push_back({from, to}); }
+  void depend(TaskRef from, TaskRef to) { edges_.emplace_back(from, to); }
 
   [[nodiscard]] std::uint32_t task_id(TaskRef task) const {
     switch (task.kind) {

@@ -12,9 +12,9 @@ namespace libcoll {
 struct Shape {
   /// allreduce: elements of the whole vector. Others: elements of one shard (block).
   std::int64_t elements = 0;
-  std::int64_t element_bytes = 1;           ///< what is never cut
-  std::int64_t input_stride_bytes = 0;      ///< alltoall: from one block to the next in the input
-  std::int64_t output_stride_bytes = 0;     ///< allgather, alltoall: the same in the output
+  std::int64_t element_bytes = 1;        ///< what is never cut
+  std::int64_t input_stride_bytes = 0;   ///< alltoall: from one block to the next in the input
+  std::int64_t output_stride_bytes = 0;  ///< allgather, alltoall: the same in the output
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 
@@ -66,14 +66,14 @@ struct Reduction {
 /// Task ids: sends first, then receives, then reductions. A task may start when `waits[task]` tasks that list
 /// it as a successor have finished; receives wait for nothing.
 struct Script {
-  std::vector<Message> sends;       ///< in canonical order: earlier steps first
+  std::vector<Message> sends;  ///< in canonical order: earlier steps first
   std::vector<Message> receives;
   std::vector<Reduction> reductions;
   std::vector<Copy> copies;
-  std::vector<Copy> initial_copies; ///< what a rank keeps of its own input
+  std::vector<Copy> initial_copies;  ///< what a rank keeps of its own input
   std::vector<std::uint32_t> waits;
-  std::vector<std::uint32_t> successors;         ///< concatenated lists …
-  std::vector<std::uint32_t> successors_begin;   ///< … of task t: [begin[t], begin[t+1])
+  std::vector<std::uint32_t> successors;        ///< concatenated lists …
+  std::vector<std::uint32_t> successors_begin;  ///< … of task t: [begin[t], begin[t+1])
   std::int64_t scratch_bytes = 0;
 
   [[nodiscard]] std::uint32_t first_receive() const { return static_cast<std::uint32_t>(sends.size()); }

@@ -221,13 +221,17 @@ bool Communicator::run_round(const Call& call, const Shape& shape, ProgressHook 
   const Script& script = script_for(call.collective, shape);
   const Tuning tuning = runtime_.tuning();
   const Plan& plan = plans_[static_cast<std::size_t>(call.collective)];
-  Execution execution(script, node_, {call.input, call.output}, call.reducer, runtime_.transport(), plan.peers,
-                      TagSpace(id_, calls_++), tuning, workspace_);
+  auto execution = std::make_unique<Execution>(script, node_, Buffers{call.input, call.output}, call.reducer,
+                                               runtime_.transport(), plan.peers, TagSpace(id_, calls_++), tuning,
+                                               workspace_);
   {
     const std::lock_guard guard(runtime_.lock());
-    execution.start();
+    execution->start();
   }
-  return runtime_.drive(execution, plan.peers, hook);
+  if (runtime_.drive(*execution, plan.peers, hook)) return true;
+  // Messages still under way may yet report to it: it stays behind, as does this communicator's memory.
+  static_cast<void>(execution.release());
+  return false;
 }
 
 bool Communicator::run(const Call& call, ProgressHook hook) {

@@ -20,8 +20,6 @@
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 
-extern "C" char** environ;
-
 namespace libcoll {
 namespace {
 
@@ -29,7 +27,7 @@ constexpr std::chrono::seconds planning_limit{120};
 
 /// The planner runs outside MPI: what makes a child believe it is a rank, and our own preload, stay behind.
 std::vector<char*> environment_of_child() {
-  constexpr std::array<std::string_view, 7> dropped{"LD_PRELOAD=", "OMPI_",  "PMIX_", "PMI_",
+  constexpr std::array<std::string_view, 7> dropped{"LD_PRELOAD=", "OMPI_",  "PMIX_",   "PMI_",
                                                     "ORTE_",       "SLURM_", "LIBCOLL_"};
   std::vector<char*> kept;
   for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -52,6 +50,7 @@ Result<Child> spawn(std::vector<std::string> arguments) {
   std::array<int, 2> pipe_ends{};
   if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return Error{std::string("pipe: ") + std::strerror(errno)};
   std::vector<char*> argv;
+  argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
   argv.push_back(nullptr);
   std::vector<char*> environment = environment_of_child();
@@ -73,7 +72,8 @@ Result<std::string> read_all(int descriptor) {
   std::string text;
   std::array<char, 65536> buffer{};
   for (;;) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+    const auto left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
     pollfd waiting{descriptor, POLLIN, 0};
     const int ready = left.count() > 0 ? poll(&waiting, 1, static_cast<int>(left.count())) : 0;
     if (ready < 0 && errno == EINTR) continue;
@@ -97,7 +97,7 @@ int wait_for(pid_t process) {
 Result<Schedule> plan_by_command(const Config& config, Collective collective) {
   if (config.command.empty()) return Error{"the libcoll command was not found; set LIBCOLL_COMMAND"};
   std::vector<std::string> arguments{config.command, "plan", config.topology, std::string(to_string(collective)),
-                                     "--output", "-"};
+                                     "--output",     "-"};
   const std::string& algorithm = algorithm_setting(config, collective);
   if (algorithm != "auto") arguments.insert(arguments.end(), {"--algorithm", algorithm});
   const Result<Child> child = spawn(std::move(arguments));

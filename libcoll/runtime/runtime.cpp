@@ -102,6 +102,11 @@ bool Runtime::step(Execution& execution, std::span<const PeerId> peers, Flush& f
   return moved;
 }
 
+bool Runtime::arm() {
+  const std::lock_guard guard(lock_);
+  return transport_->arm();
+}
+
 bool Runtime::drive(Execution& execution, std::span<const PeerId> peers, ProgressHook hook) {
   using Clock = std::chrono::steady_clock;
   const auto poll_time = std::chrono::microseconds(config_.poll_microseconds);
@@ -120,7 +125,7 @@ bool Runtime::drive(Execution& execution, std::span<const PeerId> peers, Progres
     sched_yield();
     if (Clock::now() - idle_since < poll_time) continue;
     hook.call();
-    transport_->block(block_milliseconds);
+    if (arm()) transport_->block(block_milliseconds);
     idle_polls = 0;
   }
 }

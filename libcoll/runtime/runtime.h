@@ -54,6 +54,8 @@ class Runtime {
   void open_transport();
   void find_command(const std::string& library_directory);
   [[nodiscard]] std::uint64_t digest() const;
+  /// Transport::arm() under the lock.
+  bool arm();
   /// One round of progress under the lock; whether anything moved.
   bool step(Execution& execution, std::span<const PeerId> peers, Flush& flush, bool& done);
 

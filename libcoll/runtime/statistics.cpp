@@ -33,13 +33,13 @@ constexpr std::array<Collective, collective_count> all_collectives{Collective::a
 std::string_view to_string(Reason reason) { return reason_texts[static_cast<std::size_t>(reason)]; }
 
 std::string Statistics::to_json(int ranks) const {
-  std::string text = "{\"version\": \"" LIBCOLL_VERSION "\", \"ranks\": " + std::to_string(ranks) +
-                     ", \"collectives\": {";
-  std::string_view separator = "";
+  std::string text =
+      "{\"version\": \"" LIBCOLL_VERSION "\", \"ranks\": " + std::to_string(ranks) + ", \"collectives\": {";
+  std::string_view separator;
   for (const Collective collective : all_collectives) {
     text.append(separator).append("\"").append(to_string(collective)).append("\": {\"served\": ");
-    text += std::to_string(served(collective)) +
-            ", \"fallen_through\": " + std::to_string(fallen_through(collective)) + "}";
+    text += std::to_string(served(collective)) + ", \"fallen_through\": " + std::to_string(fallen_through(collective)) +
+            "}";
     separator = ", ";
   }
   text += "}, \"reasons\": {";
@@ -59,8 +59,8 @@ std::string Statistics::to_summary() const {
   for (const Collective collective : all_collectives) {
     if (served(collective) + fallen_through(collective) == 0) continue;
     text.append(separator).append(to_string(collective)).append(" ");
-    text += std::to_string(served(collective)) + " served, " + std::to_string(fallen_through(collective)) +
-            " fell through";
+    text +=
+        std::to_string(served(collective)) + " served, " + std::to_string(fallen_through(collective)) + " fell through";
     separator = "; ";
   }
   if (separator == ": ") return "no collective that libcoll knows was called";

@@ -104,6 +104,7 @@ class MemoryTransport final : public Transport {
 std::vector<std::unique_ptr<Transport>> make_memory_transports(int ranks) {
   auto mailboxes = std::make_shared<std::vector<Mailbox>>(static_cast<std::size_t>(ranks));
   std::vector<std::unique_ptr<Transport>> transports;
+  transports.reserve(static_cast<std::size_t>(ranks));
   for (int rank = 0; rank < ranks; ++rank) transports.push_back(std::make_unique<MemoryTransport>(rank, mailboxes));
   return transports;
 }

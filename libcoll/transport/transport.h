@@ -44,8 +44,8 @@ enum class Posted : std::uint8_t {
   failed,   ///< not posted; the waiter is not called
 };
 
-/// Point-to-point messages of one process. Calls are serialised by the caller (one lock around posting and
-/// progress); block() may run beside them.
+/// Point-to-point messages of one process. Calls are serialised by the caller (one lock around posting,
+/// progress and arming); block() may run beside them.
 class Transport {
  public:
   Transport() = default;
@@ -71,8 +71,9 @@ class Transport {
   /// in this process that one of them waits for, acknowledgements of what it sent us included. Only then may this
   /// process stop calling progress().
   virtual bool flushed(Flush& flush, std::span<const PeerId> peers) noexcept = 0;
-  /// Sleeps until something may have happened, at most `timeout_milliseconds`. Returns at once when
-  /// something has.
+  /// Asks for block() to be woken by what comes from now on. False when something has come already: progress first.
+  virtual bool arm() noexcept { return true; }
+  /// Sleeps until something may have happened since arm(), at most `timeout_milliseconds`.
   virtual void block(int timeout_milliseconds) noexcept = 0;
 };
 

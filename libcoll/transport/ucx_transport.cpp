@@ -107,8 +107,9 @@ class UcxTransport final : public Transport {
     return flush.requests.empty();
   }
 
+  bool arm() noexcept override { return ucp_worker_arm(worker_) == UCS_OK; }
+
   void block(int timeout_milliseconds) noexcept override {
-    if (ucp_worker_arm(worker_) != UCS_OK) return;  // UCS_ERR_BUSY: something has happened already
     pollfd descriptor{event_descriptor_, POLLIN, 0};
     poll(&descriptor, 1, timeout_milliseconds);
   }

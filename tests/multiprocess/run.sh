@@ -32,8 +32,9 @@ while getopts l:e:r:ncw:j:x: option; do
 done
 shift $((OPTIND - 1))
 [[ $# -ge 3 && -n $libcoll ]] || fail "wrong usage"
-topology=$1 ranks=$2
-shift 2
+libcoll=$(realpath "$libcoll") topology=$1 ranks=$2 program=$(realpath "$3")
+shift 3
+set -- "$program" "$@"
 
 for name in "${!LIBCOLL_@}"; do unset "$name"; done
 directory=$(mktemp -d)

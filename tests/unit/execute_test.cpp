@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <set>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -280,7 +281,7 @@ class StubTransport final : public Transport {
     return receives_;
   }
   bool progress() noexcept override { return false; }
-  bool flushed(Flush&) noexcept override { return true; }
+  bool flushed(Flush&, std::span<const PeerId>) noexcept override { return true; }
   void block(int) noexcept override {}
 
   std::vector<Completion*> sent;

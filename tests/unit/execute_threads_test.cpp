@@ -1,6 +1,8 @@
 // One thread per rank; small, for it runs under the thread sanitizer.
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
@@ -61,7 +63,7 @@ bool drive(Execution& execution, Transport& transport) {
     const bool moved = transport.progress();
     execution.advance();
     if (moved || execution.finished()) continue;
-    transport.block(1);
+    if (transport.arm()) transport.block(1);
     ++idle;
   }
   return execution.finished() && !execution.failed();

@@ -11,6 +11,7 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -64,7 +65,10 @@ class LateTransport final : public Transport {
     return inner_->progress() || waited;
   }
 
-  bool flushed(Flush& flush) noexcept override { return held_.empty() && inner_->flushed(flush); }
+  bool flushed(Flush& flush, std::span<const PeerId> peers) noexcept override {
+    return held_.empty() && inner_->flushed(flush, peers);
+  }
+  bool arm() noexcept override { return inner_->arm(); }
   void block(int timeout_milliseconds) noexcept override { inner_->block(timeout_milliseconds); }
 
   /// Most messages to one peer that were under way at once.
