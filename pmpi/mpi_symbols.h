@@ -27,11 +27,13 @@
 #pragma weak PMPI_Finalized
 #pragma weak PMPI_Get_library_version
 #pragma weak PMPI_Get_processor_name
+#pragma weak PMPI_Ibarrier
 #pragma weak PMPI_Initialized
 #pragma weak PMPI_Iprobe
 #pragma weak PMPI_Op_f2c
 #pragma weak PMPI_Pack
 #pragma weak PMPI_Reduce_local
+#pragma weak PMPI_Test
 #pragma weak PMPI_Type_f2c
 #pragma weak PMPI_Type_free
 #pragma weak PMPI_Type_get_contents

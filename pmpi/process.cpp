@@ -13,6 +13,11 @@
 #include "libcoll/runtime/log.h"
 #include "libcoll/transport/ucx_transport.h"
 
+extern "C" {
+// Open MPI's own progress engine takes further callbacks (libopen-pal, opal/runtime/opal_progress.h).
+int opal_progress_register(int (*callback)()) __attribute__((weak));
+}
+
 namespace libcoll::pmpi {
 namespace {
 
@@ -49,6 +54,12 @@ int finish_with_self(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
+/// Called by MPI whenever it makes progress: what a call of ours left to be delivered moves as well.
+int progress_ours() {
+  Runtime* process = process_runtime.load(std::memory_order_acquire);
+  return process != nullptr && process->progress() ? 1 : 0;
+}
+
 bool mpi_is_supported() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
   int length = 0;
@@ -75,7 +86,11 @@ void start_runtime() {
       PMPI_Comm_set_attr(MPI_COMM_SELF, self_keyval, nullptr) != MPI_SUCCESS) {
     return;
   }
-  process_runtime = new Runtime(environ, library_directory(), MpiHost(MPI_COMM_WORLD).world_rank());
+  auto process = std::make_unique<Runtime>(environ, library_directory(), MpiHost(MPI_COMM_WORLD).world_rank());
+  if (&opal_progress_register != nullptr && opal_progress_register(&progress_ours) == 0) {
+    process->set_background_progress();
+  }
+  process_runtime = process.release();
 }
 
 bool mpi_is_running() {
@@ -177,6 +192,16 @@ bool MpiHost::broadcast(void* data, std::size_t bytes) {
   }
   return true;
 }
+
+bool MpiHost::begin_barrier() { return PMPI_Ibarrier(comm_, &barrier_) == MPI_SUCCESS; }
+
+bool MpiHost::barrier_passed() {
+  int passed = 0;
+  // An error ends the wait as well: there is nothing left to wait for.
+  return PMPI_Test(&barrier_, &passed, MPI_STATUS_IGNORE) != MPI_SUCCESS || passed != 0;
+}
+
+void MpiHost::progress() { progress_mpi(); }
 
 void progress_mpi() noexcept {
   // A probe moves everything along; whether it finds something is of no interest.

@@ -33,9 +33,13 @@ class MpiHost final : public HostCommunicator {
   std::string name() const override;
   bool allgather(const void* mine, std::size_t bytes, void* all) override;
   bool broadcast(void* data, std::size_t bytes) override;
+  bool begin_barrier() override;
+  bool barrier_passed() override;
+  void progress() override;
 
  private:
   MPI_Comm comm_;
+  MPI_Request barrier_ = nullptr;
 };
 
 /// Lets the program's own messages move.

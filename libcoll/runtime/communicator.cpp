@@ -58,6 +58,43 @@ std::vector<NodeId> nodes_of_ranks(const Topology& topology, const std::vector<I
   return nodes;
 }
 
+/// One word to and from every peer.
+class Greetings final : public Waiter {
+ public:
+  Greetings(Transport& transport, NodeId node, std::span<const PeerId> peers, TagSpace tags)
+      : transport_(transport), node_(node), peers_(peers), tags_(tags), words_(peers.size()) {
+    completions_.assign(2 * peers.size(), Completion{this, 0, 0});
+  }
+
+  void post() {
+    for (std::size_t node = 0; node < peers_.size(); ++node) {
+      if (peers_[node] < 0) continue;
+      waiting_ += 2;
+      count(transport_.receive(tags_.tag(static_cast<NodeId>(node), 0), &words_[node], sizeof word_,
+                               &completions_[2 * node]));
+      count(transport_.send(peers_[node], tags_.tag(node_, 0), &word_, sizeof word_, &completions_[2 * node + 1]));
+    }
+  }
+
+  [[nodiscard]] bool done() const { return waiting_ == 0; }
+  // A peer that cannot be reached will fail the first call; there is nothing more to wait for here.
+  void completed(std::uint32_t, bool) noexcept override { --waiting_; }
+
+ private:
+  void count(Posted posted) {
+    if (posted != Posted::pending) --waiting_;
+  }
+
+  Transport& transport_;
+  NodeId node_;
+  std::span<const PeerId> peers_;
+  TagSpace tags_;
+  std::vector<std::uint64_t> words_;
+  std::vector<Completion> completions_;
+  std::uint64_t word_ = 0;
+  std::int64_t waiting_ = 0;
+};
+
 }  // namespace
 
 std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunicator& host) {
@@ -173,7 +210,29 @@ Reason Communicator::distribute_plan(Collective collective, HostCommunicator& ho
   if (bytes == 0) return Reason::no_plan;
   text.resize(bytes);
   const bool received = host.broadcast(text.data(), bytes);
-  return all_agree(host, received && adopt_plan(text, plan)) ? Reason::count_ : Reason::no_plan;
+  if (!all_agree(host, received && adopt_plan(text, plan))) return Reason::no_plan;
+  wire_up(host, plan);
+  return Reason::count_;
+}
+
+/// Connections are made on first use, with the help of both ends. Later a rank may be in MPI, or computing, while a
+/// peer still waits for that help; so everybody says a word to everybody it will talk to, and helps until all are
+/// connected.
+void Communicator::wire_up(HostCommunicator& host, const Plan& plan) {
+  Greetings greetings(runtime_.transport(), node_, plan.peers, TagSpace(id_, calls_++));
+  Flush flush;
+  const auto connected = [&] {
+    const std::lock_guard guard(runtime_.lock());
+    runtime_.transport().progress();
+    return greetings.done() && runtime_.transport().flushed(flush, plan.peers);
+  };
+  {
+    const std::lock_guard guard(runtime_.lock());
+    greetings.post();
+  }
+  while (!connected()) host.progress();
+  if (!host.begin_barrier()) return;
+  while (!host.barrier_passed()) connected();
 }
 
 bool Communicator::adopt_plan(const std::string& text, Plan& plan) {
@@ -221,9 +280,9 @@ bool Communicator::run_round(const Call& call, const Shape& shape, ProgressHook 
   const Script& script = script_for(call.collective, shape);
   const Tuning tuning = runtime_.tuning();
   const Plan& plan = plans_[static_cast<std::size_t>(call.collective)];
-  auto execution = std::make_unique<Execution>(script, node_, Buffers{call.input, call.output}, call.reducer,
-                                               runtime_.transport(), plan.peers, TagSpace(id_, calls_++), tuning,
-                                               workspace_);
+  auto execution =
+      std::make_unique<Execution>(script, node_, Buffers{call.input, call.output}, call.reducer, runtime_.transport(),
+                                  plan.peers, TagSpace(id_, calls_++), tuning, workspace_);
   {
     const std::lock_guard guard(runtime_.lock());
     execution->start();

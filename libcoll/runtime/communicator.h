@@ -29,6 +29,11 @@ class HostCommunicator {
   virtual bool allgather(const void* mine, std::size_t bytes, void* all) = 0;
   /// Rank 0's bytes to everybody.
   virtual bool broadcast(void* data, std::size_t bytes) = 0;
+  /// A barrier in two halves, so that a rank can look after other things until all have begun it.
+  virtual bool begin_barrier() = 0;
+  virtual bool barrier_passed() = 0;
+  /// Lets the program's own messages move.
+  virtual void progress() = 0;
 };
 
 /// One collective call whose data is contiguous in memory.
@@ -79,6 +84,7 @@ class Communicator {
   Reason distribute_plan(Collective collective, HostCommunicator& host, Plan& plan);
   bool adopt_plan(const std::string& text, Plan& plan);
   Status connect_peers(Plan& plan);
+  void wire_up(HostCommunicator& host, const Plan& plan);
   const Script& script_for(Collective collective, const Shape& shape);
   bool run_round(const Call& call, const Shape& shape, ProgressHook hook);
 

@@ -19,6 +19,12 @@ namespace {
 constexpr int block_milliseconds = 1;
 constexpr unsigned polls_per_hook = 8;
 
+/// How long a finished call waits for what it still owes its peers, when MPI will look after that later: over shared
+/// memory almost always nothing, over tcp also for answers of peers that may have gone on already.
+constexpr auto flush_time = std::chrono::microseconds(200);
+
+using Clock = std::chrono::steady_clock;
+
 /// FNV-1a.
 std::uint64_t hash(std::string_view text) {
   std::uint64_t value = 0xcbf29ce484222325U;
@@ -94,11 +100,11 @@ std::uint64_t Runtime::digest() const {
   return hash(text);
 }
 
-bool Runtime::step(Execution& execution, std::span<const PeerId> peers, Flush& flush, bool& done) {
+bool Runtime::step(Execution& execution, bool& done) {
   const std::lock_guard guard(lock_);
   const bool moved = transport_->progress();
   execution.advance();
-  done = execution.failed() || (execution.finished() && transport_->flushed(flush, peers));
+  done = execution.failed() || execution.finished();
   return moved;
 }
 
@@ -107,15 +113,18 @@ bool Runtime::arm() {
   return transport_->arm();
 }
 
-bool Runtime::drive(Execution& execution, std::span<const PeerId> peers, ProgressHook hook) {
-  using Clock = std::chrono::steady_clock;
+bool Runtime::progress() noexcept {
+  const std::unique_lock guard(lock_, std::try_to_lock);
+  return guard.owns_lock() && transport_ != nullptr && transport_->progress();
+}
+
+void Runtime::wait_for_end(Execution& execution, ProgressHook hook) {
   const auto poll_time = std::chrono::microseconds(config_.poll_microseconds);
   Clock::time_point idle_since = Clock::now();
   unsigned idle_polls = 0;
-  Flush flush;
   for (bool done = false;;) {
-    const bool moved = step(execution, peers, flush, done);
-    if (done) return !execution.failed();
+    const bool moved = step(execution, done);
+    if (done) return;
     if (moved) {
       idle_polls = 0;
       continue;
@@ -128,6 +137,31 @@ bool Runtime::drive(Execution& execution, std::span<const PeerId> peers, Progres
     if (arm()) transport_->block(block_milliseconds);
     idle_polls = 0;
   }
+}
+
+void Runtime::flush(std::span<const PeerId> peers, ProgressHook hook) {
+  const Clock::time_point deadline = Clock::now() + flush_time;
+  Flush flush;
+  for (;;) {
+    {
+      const std::lock_guard guard(lock_);
+      if (transport_->flushed(flush, peers)) return;
+      transport_->progress();
+      if (background_progress_ && Clock::now() > deadline) {
+        transport_->abandon(flush);
+        return;
+      }
+    }
+    hook.call();
+    sched_yield();
+  }
+}
+
+bool Runtime::drive(Execution& execution, std::span<const PeerId> peers, ProgressHook hook) {
+  wait_for_end(execution, hook);
+  if (execution.failed()) return false;
+  flush(peers, hook);
+  return true;
 }
 
 }  // namespace libcoll

@@ -45,8 +45,15 @@ class Runtime {
   [[nodiscard]] std::uint32_t propose_communicator() { return next_communicator_++; }
   void use_communicator(std::uint32_t id) { next_communicator_ = std::max(next_communicator_, id + 1); }
 
-  /// Runs a started execution to its end and until none of its peers waits for this process: polls, then blocks on
-  /// the transport's descriptor. False when the transport failed.
+  /// Somebody will call progress() while this process is in MPI.
+  void set_background_progress() { background_progress_ = true; }
+  /// Moves our messages along from within the program's MPI; whether anything moved. Does nothing when a call of ours
+  /// is at it.
+  bool progress() noexcept;
+
+  /// Runs a started execution to its end: polls, then blocks on the transport's descriptor. What is still held back for
+  /// its peers then goes out too; with background progress that is waited for a short time only. False when the
+  /// transport failed.
   bool drive(Execution& execution, std::span<const PeerId> peers, ProgressHook hook);
 
  private:
@@ -57,7 +64,9 @@ class Runtime {
   /// Transport::arm() under the lock.
   bool arm();
   /// One round of progress under the lock; whether anything moved.
-  bool step(Execution& execution, std::span<const PeerId> peers, Flush& flush, bool& done);
+  bool step(Execution& execution, bool& done);
+  void wait_for_end(Execution& execution, ProgressHook hook);
+  void flush(std::span<const PeerId> peers, ProgressHook hook);
 
   Config config_;
   Topology topology_;
@@ -67,6 +76,7 @@ class Runtime {
   std::uint64_t settings_digest_ = 0;
   std::mutex lock_;
   std::uint32_t next_communicator_ = 1;
+  bool background_progress_ = false;
 };
 
 }  // namespace libcoll

@@ -68,9 +68,11 @@ class Transport {
   /// Moves messages along; returns whether anything happened.
   virtual bool progress() noexcept = 0;
   /// Starts a flush towards these peers (negative entries are none) on the first call; true once nothing is held back
-  /// in this process that one of them waits for, acknowledgements of what it sent us included. Only then may this
-  /// process stop calling progress().
+  /// in this process that one of them waits for, acknowledgements of what it sent us included. Over tcp it also
+  /// waits for the peers to answer, which they do in their own progress().
   virtual bool flushed(Flush& flush, std::span<const PeerId> peers) noexcept = 0;
+  /// Gives up waiting for a flush that was started; what it waited for goes on as progress() is called.
+  virtual void abandon(Flush& flush) noexcept { flush = {}; }
   /// Asks for block() to be woken by what comes from now on. False when something has come already: progress first.
   virtual bool arm() noexcept { return true; }
   /// Sleeps until something may have happened since arm(), at most `timeout_milliseconds`.

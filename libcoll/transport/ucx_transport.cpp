@@ -107,6 +107,11 @@ class UcxTransport final : public Transport {
     return flush.requests.empty();
   }
 
+  void abandon(Flush& flush) noexcept override {
+    for (void* request : flush.requests) ucp_request_free(request);  // UCX keeps it until it is done
+    flush = {};
+  }
+
   bool arm() noexcept override { return ucp_worker_arm(worker_) == UCS_OK; }
 
   void block(int timeout_milliseconds) noexcept override {
