@@ -13,17 +13,17 @@ namespace libcoll {
 
 /// What a caller may ask of any planner; each takes what concerns it.
 struct PlanOptions {
-  std::int32_t max_chunks = 0;       ///< upper limit on chunks_per_shard; 0: the planner's default
-  double chunk_loss = 0.02;          ///< accepted loss in F through rounding to chunks (all-to-all)
+  std::int32_t max_chunks = 0;  ///< upper limit on chunks_per_shard; 0: the planner's default
+  double chunk_loss = 0.02;     ///< accepted loss in F through rounding to chunks (all-to-all)
 };
 
 /// One planning algorithm for one collective.
 struct Planner {
-  std::string_view name;         ///< "bfb", "mcf-path", "mcf-link": what --algorithm takes
+  std::string_view name;  ///< "bfb", "mcf-path", "mcf-link": what --algorithm takes
   Collective collective;
-  std::string_view needs;        ///< "" or what it needs: "GLPK", "hosts only (no switches)", …
+  std::string_view needs;  ///< "" or what it needs: "GLPK", "hosts only (no switches)", …
   Result<Schedule> (*plan)(const Topology& topology, const PlanOptions& options);
-  std::string_view text;         ///< one line for --help and `libcoll info`
+  std::string_view text;  ///< one line for --help and `libcoll info`
 };
 
 /// Combinatorial planners, fit to run inside a user's process: BFB for allgather, reduce_scatter, allreduce.

@@ -32,7 +32,7 @@ struct Operation {
 struct Program {
   Collective collective = Collective::allgather;
   NodeId node = 0;
-  std::int32_t nodes = 0;             ///< N: hosts of the topology
+  std::int32_t nodes = 0;  ///< N: hosts of the topology
   std::int32_t chunks_per_shard = 1;
   std::int32_t steps = 0;
   std::vector<Operation> operations;

@@ -46,8 +46,8 @@ struct Transfer {
   std::int32_t chunk_count = 0;
   NodeId from = 0;
   NodeId to = 0;
-  std::int32_t step = 1;          ///< 1..steps
-  std::int32_t route = direct;    ///< index into Schedule::routes, or `direct`
+  std::int32_t step = 1;        ///< 1..steps
+  std::int32_t route = direct;  ///< index into Schedule::routes, or `direct`
   TransferKind kind = TransferKind::copy;
   friend bool operator==(const Transfer&, const Transfer&) = default;
 };
@@ -70,12 +70,12 @@ struct Proof {
 /// One planned collective on one topology.
 struct Schedule {
   Collective collective = Collective::allgather;
-  std::string algorithm;               ///< name in the planner table
+  std::string algorithm;  ///< name in the planner table
   Topology topology;
   std::int32_t chunks_per_shard = 1;
-  std::int32_t steps = 0;              ///< T_L / α
-  std::vector<Route> routes;           ///< empty for link-based schedules
-  std::vector<Transfer> transfers;     ///< ordered by (step, from, to, …): see sort_transfers
+  std::int32_t steps = 0;           ///< T_L / α
+  std::vector<Route> routes;        ///< empty for link-based schedules
+  std::vector<Transfer> transfers;  ///< ordered by (step, from, to, …): see sort_transfers
   Proof proof;
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
