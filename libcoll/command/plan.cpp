@@ -26,6 +26,7 @@ struct Options {
   PlanOptions plan;
   bool cache = false;
   bool json = false;
+  bool quiet = false;
 };
 
 /// What was asked for, understood.
@@ -77,6 +78,7 @@ Status store(const Options& options, const Schedule& schedule) {
 }
 
 void report(const Options& options, const Plan& plan) {
+  if (options.quiet && plan.faults.empty()) return;
   std::FILE* stream = options.output == "-" ? stderr : stdout;  // stdout belongs to the schedule then
   if (!options.json) {
     std::fputs(plan_text(plan).c_str(), stream);
@@ -123,6 +125,7 @@ void add_plan(CLI::App& app, int& exit_code) {
   sub->add_flag("--cache", options->cache, "Also put the plan into the plan cache, where programs find it");
   sub->add_option("--cache-dir", options->cache_dir, "Use this plan cache instead of the configured one")
       ->type_name("DIR");
+  sub->add_flag("--quiet", options->quiet, "Say nothing where nothing is wrong");
   sub->add_flag("--json", options->json, "Machine-readable figures");
   sub->footer("Algorithms\n" + algorithms_text() + "\nTopologies\n" + topologies_text() +
               "\nExamples\n  libcoll plan torus:3x3x3 alltoall\n"
