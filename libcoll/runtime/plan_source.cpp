@@ -96,8 +96,8 @@ int wait_for(pid_t process) {
 
 Result<Schedule> plan_by_command(const Config& config, Collective collective) {
   if (config.command.empty()) return Error{"the libcoll command was not found; set LIBCOLL_COMMAND"};
-  std::vector<std::string> arguments{config.command, "plan", config.topology, std::string(to_string(collective)),
-                                     "--output",     "-"};
+  std::vector<std::string> arguments{
+      config.command, "plan", config.topology, std::string(to_string(collective)), "--quiet", "--output", "-"};
   const std::string& algorithm = algorithm_setting(config, collective);
   if (algorithm != "auto") arguments.insert(arguments.end(), {"--algorithm", algorithm});
   const Result<Child> child = spawn(std::move(arguments));
