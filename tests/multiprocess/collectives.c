@@ -62,13 +62,13 @@ static void check_xor_byte(MPI_Comm comm, int count, int in_place, int served) {
   const int size = size_of(comm);
   unsigned char* input = allocate((size_t)count);
   unsigned char* output = allocate((size_t)count);
-  for (int i = 0; i < count; ++i) input[i] = (unsigned char)mixed((uint64_t)(i * 64 + rank));
+  for (int i = 0; i < count; ++i) input[i] = (unsigned char)mixed((uint64_t)i * 64 + (uint64_t)rank);
   if (in_place) memcpy(output, input, (size_t)count);
   MPI_Allreduce(in_place ? MPI_IN_PLACE : input, output, count, MPI_BYTE, MPI_BXOR, comm);
   expect_call("allreduce", served && count > 0, "byte xor");
   for (int i = 0; i < count; ++i) {
     unsigned char expected = 0;
-    for (int r = 0; r < size; ++r) expected ^= (unsigned char)mixed((uint64_t)(i * 64 + r));
+    for (int r = 0; r < size; ++r) expected ^= (unsigned char)mixed((uint64_t)i * 64 + (uint64_t)r);
     CHECK(output[i] == expected, "element %d of %d is %d, not %d", i, count, output[i], expected);
   }
   free(input);

@@ -181,7 +181,7 @@ static struct Value load_value(const struct Type* type, const unsigned char* at)
 
 /* Whole numbers use all bits, so that sums and products wrap; others stay small enough to be exact in any order. */
 static struct Value make_value(const struct Type* type, int rank, int i) {
-  const uint64_t bits = mixed((uint64_t)(rank * 1000 + i));
+  const uint64_t bits = mixed((uint64_t)rank * 1000 + (uint64_t)i);
   struct Value value = {(int64_t)bits, (int64_t)(bits >> 40 & 3) - 1};
   if (type->kind == real || type->kind == imaginary) value.first = (int64_t)(bits & 3) - 1;
   if (type->kind == logical) value.first = (bits & 7) != 0; /* some elements true everywhere, some not */
@@ -367,7 +367,7 @@ static void check_equal_bits(int rank, int ranks) {
   static double first[length];
   static double again[length];
   for (int i = 0; i < length; ++i) {
-    const uint64_t bits = mixed((uint64_t)(rank * 100000 + i));
+    const uint64_t bits = mixed((uint64_t)rank * 100000 + (uint64_t)i);
     input[i] = (double)(int64_t)bits / (double)(UINT64_C(1) << (bits % 60));
   }
   for (int repetition = 0; repetition < repetitions; ++repetition) {
