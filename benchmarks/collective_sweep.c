@@ -54,30 +54,6 @@ struct Sweep {
 
 /* ---- data ------------------------------------------------------------------------------------------------------- */
 
-static uint64_t block_key(size_t size, int source, int destination) {
-  return mix64(size * 1000003u + (uint64_t)source * 1009u + (uint64_t)destination);
-}
-
-static void fill_block(unsigned char* block, size_t size, int source, int destination) {
-  const uint64_t key = block_key(size, source, destination);
-  for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
-    const uint64_t word = mix64(key + at);
-    memcpy(block + at, &word, size - at < sizeof word ? size - at : sizeof word);
-  }
-}
-
-static int block_is(const unsigned char* block, size_t size, int source, int destination) {
-  const uint64_t key = block_key(size, source, destination);
-  for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
-    const uint64_t word = mix64(key + at);
-    if (memcmp(block + at, &word, size - at < sizeof word ? size - at : sizeof word) != 0) return 0;
-  }
-  return 1;
-}
-
-/* Integers of at most 100: their sums over any ranks are exact in float, in any order. */
-static float small_integer(int rank, size_t index) { return (float)((index * 7 + (size_t)rank * 13) % 101); }
-
 /* Fractions of both signs: their sums depend on the order. */
 static double fraction(int rank, size_t index) {
   return (double)(int64_t)mix64(index * 65537u + (uint64_t)rank) / 9223372036854775808.0;

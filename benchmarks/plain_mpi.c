@@ -30,6 +30,27 @@ uint64_t digest_ranks(uint64_t digest, MPI_Comm communicator) {
   return combined;
 }
 
+static uint64_t block_key(size_t size, int source, int destination) {
+  return mix64(size * 1000003u + (uint64_t)source * 1009u + (uint64_t)destination);
+}
+
+void fill_block(unsigned char* block, size_t size, int source, int destination) {
+  const uint64_t key = block_key(size, source, destination);
+  for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
+    const uint64_t word = mix64(key + at);
+    memcpy(block + at, &word, size - at < sizeof word ? size - at : sizeof word);
+  }
+}
+
+int block_is(const unsigned char* block, size_t size, int source, int destination) {
+  const uint64_t key = block_key(size, source, destination);
+  for (size_t at = 0; at < size; at += sizeof(uint64_t)) {
+    const uint64_t word = mix64(key + at);
+    if (memcmp(block + at, &word, size - at < sizeof word ? size - at : sizeof word) != 0) return 0;
+  }
+  return 1;
+}
+
 long served_calls(const char* collective) {
   void* symbol = dlsym(RTLD_DEFAULT, "libcoll_calls_served");
   if (symbol == NULL) return -1;

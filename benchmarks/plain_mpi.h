@@ -21,6 +21,14 @@ uint64_t digest_bytes(uint64_t digest, const void* data, size_t bytes);
 /* Collective: the digests of all ranks in rank order as one digest, on rank 0; 0 elsewhere. */
 uint64_t digest_ranks(uint64_t digest, MPI_Comm communicator);
 
+/* Fills a block of `size` bytes with what `source` sends to `destination`, and tells whether a block holds it. */
+void fill_block(unsigned char* block, size_t size, int source, int destination);
+int block_is(const unsigned char* block, size_t size, int source, int destination);
+
+/* Element `index` of a rank's vector: integers of at most 100, whose sums over ranks are exact in float, in any order.
+ */
+static inline float small_integer(int rank, size_t index) { return (float)((index * 7 + (size_t)rank * 13) % 101); }
+
 /* How many calls of `collective` ("allreduce", …) were served by libcoll on this rank; -1 when it is not loaded. */
 long served_calls(const char* collective);
 

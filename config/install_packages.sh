@@ -7,7 +7,7 @@ packages=(
   g++ gcc gfortran cmake ninja-build pkg-config ccache
   libopenmpi-dev openmpi-bin libucx-dev libglpk-dev libhwloc-dev libpugixml-dev libtomlplusplus-dev
   libcli11-dev nlohmann-json3-dev libbenchmark-dev libgtest-dev
-  libfftw3-dev libfftw3-mpi-dev hpcc jq clang-format clang-tidy
+  libfftw3-dev libfftw3-mpi-dev hpcc jq iproute2 clang-format clang-tidy
 )
 
 installed() { dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -x installed >/dev/null; }

@@ -1,18 +1,21 @@
 // The `libcoll` command: one subcommand per file.
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <string_view>
 
 #include "libcoll/command/command.h"
+#include "libcoll/command/fabric.h"
+#include "libcoll/fabric/hold.h"
 #include "libcoll/version.h"
 
 namespace libcoll::command {
 namespace {
 
-/// Takes the command line of `libcoll run … -- COMMAND` apart, so that nothing in COMMAND is read as an option of
-/// ours. `arguments` keeps what stands before the `--`.
+/// Takes the command line of `libcoll run … -- COMMAND` (or fabric run, fabric exec) apart, so that nothing in COMMAND
+/// is read as an option of ours. `arguments` keeps what stands before the `--`.
 std::vector<std::string> cut_command(std::vector<std::string>& arguments) {
-  if (arguments.empty() || arguments.front() != "run") return {};
+  if (arguments.empty() || (arguments.front() != "run" && arguments.front() != "fabric")) return {};
   const auto mark = std::find(arguments.begin(), arguments.end(), "--");
   if (mark == arguments.end()) return {};
   std::vector<std::string> command(mark + 1, arguments.end());
@@ -29,7 +32,16 @@ bool has_subcommand(const CLI::App& app, const std::string& name) {
   return !app.get_subcommands([&](const CLI::App* sub) { return sub->get_name() == name; }).empty();
 }
 
+/// What this command starts itself as, and nobody else: no part of --help.
+std::optional<int> run_hidden(const std::vector<std::string>& arguments) {
+  const std::string first = first_word(arguments);
+  if (first == hold_subcommand) return hold_fabric();
+  if (first == agent_subcommand) return fabric_agent({arguments.begin() + 1, arguments.end()});
+  return std::nullopt;
+}
+
 int parse_and_run(std::vector<std::string> arguments) {
+  if (const std::optional<int> code = run_hidden(arguments)) return *code;
   const std::vector<std::string> command = cut_command(arguments);
   int exit_code = ExitCode::good;
   CLI::App app("libcoll plans collectives for direct-connect fabrics and runs MPI programs on the plans.", "libcoll");
@@ -41,8 +53,9 @@ int parse_and_run(std::vector<std::string> arguments) {
   add_verify(app, exit_code);
   add_info(app, exit_code);
   add_run(app, command, exit_code);
+  add_fabric(app, command, exit_code);
   if (const std::string sub = first_word(arguments); !sub.empty() && !has_subcommand(app, sub)) {
-    return fail("unknown subcommand '" + sub + "', expected topo, plan, verify, info or run");
+    return fail("unknown subcommand '" + sub + "', expected topo, plan, verify, info, run or fabric");
   }
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back

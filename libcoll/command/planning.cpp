@@ -11,6 +11,8 @@
 
 #include "libcoll/command/progress.h"
 #include "libcoll/runtime/plan_cache.h"
+#include "planner/route/route_binding.h"
+#include "planner/route/route_classes.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/facts.h"
@@ -52,6 +54,18 @@ std::int32_t layers(const Schedule& schedule) {
   std::int32_t count = 0;
   for (const Route& route : schedule.routes) count = std::max(count, route.layer + 1);
   return count;
+}
+
+std::int32_t route_classes(const Schedule& schedule) {
+  std::int32_t count = 0;
+  for (const Route& route : schedule.routes) count = std::max(count, route.route_class);
+  return count;
+}
+
+/// How many classes the routes would take on a fabric whose forwarding looks at destinations only.
+std::int32_t route_classes_by_destination(const Schedule& schedule) {
+  std::vector<Route> routes = schedule.routes;
+  return assign_route_classes(schedule.topology, routes, Forwarding::by_destination);
 }
 
 /// F_upper_bound / F − 1: how much better the best could be.
@@ -114,7 +128,11 @@ std::string routes_text(const Schedule& schedule) {
   const std::string paths = "at most " + count(paths_per_pair_max(schedule), "path") + " per pair";
   if (schedule.routes.empty()) return "none, hosts forward; " + paths;
   const auto lanes = static_cast<std::size_t>(layers(schedule));
-  return std::to_string(schedule.routes.size()) + " in " + count(lanes, "layer") + "; " + paths;
+  const std::int32_t classes = route_classes(schedule);
+  return std::to_string(schedule.routes.size()) + " in " + count(lanes, "layer") + "; " + paths + ", " +
+         std::to_string(classes) + (classes == 1 ? " class" : " classes") + " (" +
+         std::to_string(route_classes_by_destination(schedule)) + " if forwarded by destination alone), digest " +
+         route_set_digest(schedule.topology, schedule.routes);
 }
 
 std::string seconds_text(double seconds) {
@@ -179,6 +197,9 @@ Json plan_json(const Plan& plan) {
   json["paths_per_pair_max"] = paths_per_pair_max(schedule);
   json["loss_chunking"] = loss_chunking(proof);
   json["layers"] = layers(schedule);
+  json["route_classes"] = route_classes(schedule);
+  json["route_classes_by_destination"] = route_classes_by_destination(schedule);
+  json["routes_digest"] = route_set_digest(schedule.topology, schedule.routes);
   return json;
 }
 

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <limits>
 
 namespace libcoll {
 
 Execution::Execution(const Script& script, NodeId node, const Buffers& buffers, const Reducer& reducer,
                      Transport& transport, std::span<const PeerId> peers, TagSpace tags, const Tuning& tuning,
-                     Workspace& workspace)
+                     Workspace& workspace, Pace pace)
     : script_(script),
       node_(node),
       buffers_(buffers),
@@ -18,6 +19,7 @@ Execution::Execution(const Script& script, NodeId node, const Buffers& buffers, 
       tags_(tags),
       tuning_(tuning),
       workspace_(workspace),
+      pace_(pace),
       lanes_(peers.size()),
       remaining_(script.task_count()) {
   workspace_.waits = script.waits;
@@ -28,6 +30,10 @@ Execution::Execution(const Script& script, NodeId node, const Buffers& buffers, 
 }
 
 void Execution::start() {
+  if (pace_.duration_nanoseconds > 0) {
+    for (const Message& message : script_.sends) lanes_[script_.lane(message)].bytes += message.data.bytes;
+    started_at_ = pace_.now_nanoseconds();
+  }
   const std::uint32_t first_receive = script_.first_receive();
   const std::uint32_t first_reduction = script_.first_reduction();
   for (std::uint32_t task = 0; task < script_.task_count(); ++task) workspace_.completions[task] = {this, task, 0};
@@ -46,6 +52,7 @@ void Execution::advance() {
     ready_reductions_.pop_back();
     reduce(task);
   }
+  if (pace_.duration_nanoseconds > 0) now_ = pace_.now_nanoseconds();
   for (Lane& lane : lanes_) pump(lane);
 }
 
@@ -55,7 +62,7 @@ void Execution::completed(std::uint32_t index, bool ok) noexcept {
     return;
   }
   if (index < script_.first_receive()) {
-    --lanes_[static_cast<std::size_t>(script_.sends[index].peer)].in_flight;
+    --lanes_[script_.lane(script_.sends[index])].in_flight;
   } else {
     run(script_.receives[index - script_.first_receive()].copies);
   }
@@ -90,7 +97,7 @@ void Execution::make_ready(std::uint32_t task) {
     ready_reductions_.push_back(task);
     return;
   }
-  std::vector<std::uint32_t>& ready = lanes_[static_cast<std::size_t>(script_.sends[task].peer)].ready;
+  std::vector<std::uint32_t>& ready = lanes_[script_.lane(script_.sends[task])].ready;
   ready.push_back(task);
   std::push_heap(ready.begin(), ready.end(), std::greater<>());
 }
@@ -105,8 +112,9 @@ void Execution::finish(std::uint32_t task) {
 
 void Execution::post_receive(std::uint32_t task) {
   const Message& message = script_.receives[task - script_.first_receive()];
-  const Posted posted = transport_.receive(tags_.tag(message.peer, message.index), at(message.data),
-                                           static_cast<std::size_t>(message.data.bytes), &workspace_.completions[task]);
+  const Posted posted =
+      transport_.receive(message.route_class, tags_.tag(message.peer, message.index), at(message.data),
+                         static_cast<std::size_t>(message.data.bytes), &workspace_.completions[task]);
   if (posted != Posted::pending) completed(task, posted == Posted::done);
 }
 
@@ -114,8 +122,9 @@ void Execution::post_send(std::uint32_t task, Lane& lane) {
   const Message& message = script_.sends[task];
   run(message.copies);
   ++lane.in_flight;
+  lane.sent_bytes += message.data.bytes;
   const Posted posted =
-      transport_.send(peers_[static_cast<std::size_t>(message.peer)], tags_.tag(node_, message.index), at(message.data),
+      transport_.send(peers_[script_.lane(message)], tags_.tag(node_, message.index), at(message.data),
                       static_cast<std::size_t>(message.data.bytes), &workspace_.completions[task]);
   if (posted != Posted::pending) completed(task, posted == Posted::done);
 }
@@ -129,11 +138,34 @@ void Execution::reduce(std::uint32_t task) {
 
 void Execution::pump(Lane& lane) {
   while (!lane.ready.empty() && lane.in_flight < tuning_.in_flight && !failed_) {
+    if (pace_.duration_nanoseconds > 0 && release_time(lane) > now_ - started_at_) return;
     std::pop_heap(lane.ready.begin(), lane.ready.end(), std::greater<>());
     const std::uint32_t task = lane.ready.back();
     lane.ready.pop_back();
     post_send(task, lane);
   }
+}
+
+std::int64_t Execution::release_time(const Lane& lane) const {
+  const std::int64_t ahead = lane.sent_bytes - pace_.window_bytes;
+  if (ahead <= 0 || lane.bytes == 0) return 0;
+  // The product may pass 63 bits.
+  __extension__ using Wide = __int128;
+  return static_cast<std::int64_t>(Wide{pace_.duration_nanoseconds} * ahead / lane.bytes);
+}
+
+int Execution::milliseconds_to_next_send() const {
+  constexpr std::int64_t nanoseconds_per_millisecond = 1'000'000;
+  std::int64_t wait = std::numeric_limits<int>::max() * nanoseconds_per_millisecond;
+  if (pace_.duration_nanoseconds > 0) {
+    for (const Lane& lane : lanes_) {
+      if (!lane.ready.empty() && lane.in_flight < tuning_.in_flight) {
+        wait = std::min(wait, release_time(lane) - (now_ - started_at_));
+      }
+    }
+  }
+  return static_cast<int>(std::max<std::int64_t>(0, wait + nanoseconds_per_millisecond - 1) /
+                          nanoseconds_per_millisecond);
 }
 
 }  // namespace libcoll

@@ -32,6 +32,14 @@ struct Workspace {
   std::vector<Completion> completions;
 };
 
+/// Injection rate control, the limitation of paper 003 §5.5: each lane sends its share at the rate the plan gives it,
+/// so that no link gets more than it can take.
+struct Pace {
+  std::int64_t duration_nanoseconds = 0;  ///< predicted time of the call; 0: send as fast as the transport takes it
+  std::int64_t window_bytes = 0;          ///< how far a lane may run ahead of its rate
+  std::int64_t (*now_nanoseconds)() noexcept = nullptr;
+};
+
 /// Tags of one call: 12 bits communicator, 12 bits call, 16 bits sender (node), 24 bits message.
 class TagSpace {
  public:
@@ -51,22 +59,27 @@ class TagSpace {
 /// All members are to be called under the transport's lock.
 class Execution final : public Waiter {
  public:
-  /// `peers[v]` is the transport's peer for node v; entries of nodes this rank never talks to are not read.
+  /// `peers[k·N + v]` is the transport's peer for node v by route class k; entries this rank never uses are not read.
   Execution(const Script& script, NodeId node, const Buffers& buffers, const Reducer& reducer, Transport& transport,
-            std::span<const PeerId> peers, TagSpace tags, const Tuning& tuning, Workspace& workspace);
+            std::span<const PeerId> peers, TagSpace tags, const Tuning& tuning, Workspace& workspace, Pace pace = {});
 
   void start();
   void advance();
   [[nodiscard]] bool finished() const { return remaining_ == 0; }
   [[nodiscard]] bool failed() const { return failed_; }
+  [[nodiscard]] std::int64_t largest_message_bytes() const { return script_.largest_message_bytes; }
+  /// When pacing holds a send back: how soon advance() should be called again.
+  [[nodiscard]] int milliseconds_to_next_send() const;
 
   void completed(std::uint32_t index, bool ok) noexcept override;
 
  private:
-  /// Sends to one peer that could go out, earliest first, and how many are out.
+  /// Sends to one peer by one route class that could go out, earliest first, and how many are out.
   struct Lane {
     std::vector<std::uint32_t> ready;  ///< min-heap of send tasks
     std::int64_t in_flight = 0;
+    std::int64_t bytes = 0;  ///< of all its sends
+    std::int64_t sent_bytes = 0;
   };
 
   [[nodiscard]] std::byte* at(Span span) const;
@@ -78,6 +91,8 @@ class Execution final : public Waiter {
   void post_send(std::uint32_t task, Lane& lane);
   void reduce(std::uint32_t task);
   void pump(Lane& lane);
+  /// Nanoseconds after the start when the lane's next send may leave.
+  [[nodiscard]] std::int64_t release_time(const Lane& lane) const;
 
   const Script& script_;
   NodeId node_;
@@ -88,7 +103,10 @@ class Execution final : public Waiter {
   TagSpace tags_;
   const Tuning& tuning_;
   Workspace& workspace_;
-  std::vector<Lane> lanes_;  ///< by node
+  Pace pace_;
+  std::int64_t started_at_ = 0;  ///< these two in nanoseconds of the pace's clock, while paced
+  std::int64_t now_ = 0;
+  std::vector<Lane> lanes_;  ///< as `peers`
   std::vector<std::uint32_t> ready_reductions_;
   std::uint32_t remaining_ = 0;
   bool failed_ = false;

@@ -52,6 +52,7 @@ class Builder {
       : program_(program), rank_of_node_(rank_of_node), shape_(shape), tuning_(tuning) {}
 
   Script build() {
+    script_.nodes = program_.nodes;
     cut_into_parts();
     place_forwarded_shards();
     form_messages();
@@ -228,7 +229,7 @@ class Builder {
         script_.copies.push_back({source, extend_packed(message, pending.bytes)});
       }
     }
-    message.copies.last = static_cast<std::uint32_t>(script_.copies.size());
+    complete(message);
     script_.sends.push_back(message);
   }
 
@@ -270,7 +271,7 @@ class Builder {
         script_.copies.push_back({extend_packed(message, pending.bytes), place});
       }
     }
-    message.copies.last = static_cast<std::uint32_t>(script_.copies.size());
+    complete(message);
     script_.receives.push_back(message);
   }
 
@@ -302,11 +303,18 @@ class Builder {
 
   Message new_message(const Bundle& bundle, std::map<NodeId, std::uint32_t>& indices) {
     Message message;
-    message.peer = program_.operations[bundle.parts.front().operation].peer;
+    const Operation& operation = program_.operations[bundle.parts.front().operation];
+    message.peer = operation.peer;
+    message.route_class = operation.route_class;
     message.index = indices[message.peer]++;
     message.copies.first = static_cast<std::uint32_t>(script_.copies.size());
     if (bundle.parts.size() > 1) message.data = {Space::scratch, allocate(bundle.bytes), 0};
     return message;
+  }
+
+  void complete(Message& message) {
+    message.copies.last = static_cast<std::uint32_t>(script_.copies.size());
+    script_.largest_message_bytes = std::max(script_.largest_message_bytes, message.data.bytes);
   }
 
   /// The next `bytes` bytes of a packed message.

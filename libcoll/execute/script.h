@@ -46,11 +46,12 @@ struct IndexRange {
   std::uint32_t last = 0;
 };
 
-/// A message to or from a node, the `index`-th between the two. A sender makes `copies` (packing) before it
-/// posts `data`, a receiver (unpacking) after `data` has arrived.
+/// A message to or from a node through a route class, the `index`-th between the two nodes. A sender makes `copies`
+/// (packing) before it posts `data`, a receiver (unpacking) after `data` has arrived.
 struct Message {
   NodeId peer = 0;
   std::uint32_t index = 0;
+  std::int32_t route_class = 0;
   Span data;
   IndexRange copies;
 };
@@ -75,10 +76,17 @@ struct Script {
   std::vector<std::uint32_t> successors;        ///< concatenated lists …
   std::vector<std::uint32_t> successors_begin;  ///< … of task t: [begin[t], begin[t+1])
   std::int64_t scratch_bytes = 0;
+  std::int64_t largest_message_bytes = 0;  ///< sent or received
+  std::int32_t nodes = 0;
 
   [[nodiscard]] std::uint32_t first_receive() const { return static_cast<std::uint32_t>(sends.size()); }
   [[nodiscard]] std::uint32_t first_reduction() const {
     return static_cast<std::uint32_t>(sends.size() + receives.size());
+  }
+  /// Place of a message's peer and route class in tables over both.
+  [[nodiscard]] std::size_t lane(const Message& message) const {
+    return static_cast<std::size_t>(message.route_class) * static_cast<std::size_t>(nodes) +
+           static_cast<std::size_t>(message.peer);
   }
   [[nodiscard]] std::uint32_t task_count() const { return static_cast<std::uint32_t>(waits.size()); }
 };

@@ -1,6 +1,7 @@
 #include "libcoll/runtime/communicator.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <map>
 
@@ -12,6 +13,12 @@ namespace libcoll {
 namespace {
 
 constexpr std::size_t cached_scripts = 16;
+constexpr double nanoseconds_per_second = 1e9;
+
+std::int64_t steady_nanoseconds() noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
 
 /// What every rank tells the others before anything is decided.
 struct Introduction {
@@ -58,21 +65,42 @@ std::vector<NodeId> nodes_of_ranks(const Topology& topology, const std::vector<I
   return nodes;
 }
 
+/// Takes the route classes away when the fabric cannot follow them. Rank 0 alone looks at this: the classes
+/// travel with the plan.
+void steer(Schedule& schedule, const RouteBinding& binding, std::int32_t classes) {
+  const auto highest = std::max_element(schedule.routes.begin(), schedule.routes.end(),
+                                        [](const Route& a, const Route& b) { return a.route_class < b.route_class; });
+  if (highest == schedule.routes.end() || highest->route_class == 0) return;
+  std::string obstacle;
+  if (highest->route_class >= classes) {
+    obstacle = "they need route class " + std::to_string(highest->route_class) + " and the route binding ends at " +
+               std::to_string(classes - 1);
+  } else if (!binding.routes.empty() && binding.routes != route_set_digest(schedule.topology, schedule.routes)) {
+    obstacle = "the route binding is for other routes";
+  }
+  if (obstacle.empty()) return;
+  if (!binding.classes.empty()) {
+    log(LogLevel::warn, "the routes of " + schedule.algorithm + " are not steered: " + obstacle);
+  }
+  for (Route& route : schedule.routes) route.route_class = 0;
+}
+
 /// One word to and from every peer.
 class Greetings final : public Waiter {
  public:
-  Greetings(Transport& transport, NodeId node, std::span<const PeerId> peers, TagSpace tags)
-      : transport_(transport), node_(node), peers_(peers), tags_(tags), words_(peers.size()) {
+  Greetings(Transport& transport, NodeId node, NodeId nodes, std::span<const PeerId> peers, TagSpace tags)
+      : transport_(transport), node_(node), nodes_(nodes), peers_(peers), tags_(tags), words_(peers.size()) {
     completions_.assign(2 * peers.size(), Completion{this, 0, 0});
   }
 
   void post() {
-    for (std::size_t node = 0; node < peers_.size(); ++node) {
-      if (peers_[node] < 0) continue;
+    for (std::size_t lane = 0; lane < peers_.size(); ++lane) {
+      if (peers_[lane] < 0) continue;
+      const auto route_class = static_cast<std::int32_t>(lane) / nodes_;
+      const NodeId peer = static_cast<NodeId>(lane) % nodes_;
       waiting_ += 2;
-      count(transport_.receive(tags_.tag(static_cast<NodeId>(node), 0), &words_[node], sizeof word_,
-                               &completions_[2 * node]));
-      count(transport_.send(peers_[node], tags_.tag(node_, 0), &word_, sizeof word_, &completions_[2 * node + 1]));
+      count(transport_.receive(route_class, tags_.tag(peer, 0), &words_[lane], sizeof word_, &completions_[2 * lane]));
+      count(transport_.send(peers_[lane], tags_.tag(node_, 0), &word_, sizeof word_, &completions_[2 * lane + 1]));
     }
   }
 
@@ -87,6 +115,7 @@ class Greetings final : public Waiter {
 
   Transport& transport_;
   NodeId node_;
+  NodeId nodes_;
   std::span<const PeerId> peers_;
   TagSpace tags_;
   std::vector<std::uint64_t> words_;
@@ -194,8 +223,9 @@ Reason Communicator::distribute_plan(Collective collective, HostCommunicator& ho
   if (algorithm_setting(runtime_.config(), collective) == "native") return Reason::chosen_native;
   std::string text;
   if (host.rank() == 0) {
-    const Result<Schedule> schedule = obtain_plan(runtime_.config(), runtime_.topology(), collective);
+    Result<Schedule> schedule = obtain_plan(runtime_.config(), runtime_.topology(), collective);
     if (schedule) {
+      steer(*schedule, runtime_.route_binding(), runtime_.transport().route_classes());
       text = write_schedule(*schedule);
       log(LogLevel::info, host.name() + ": " + std::string(to_string(collective)) + " by " + schedule->algorithm +
                               ", " + std::to_string(schedule->steps) +
@@ -219,7 +249,7 @@ Reason Communicator::distribute_plan(Collective collective, HostCommunicator& ho
 /// peer still waits for that help; so everybody says a word to everybody it will talk to, and helps until all are
 /// connected.
 void Communicator::wire_up(HostCommunicator& host, const Plan& plan) {
-  Greetings greetings(runtime_.transport(), node_, plan.peers, TagSpace(id_, calls_++));
+  Greetings greetings(runtime_.transport(), node_, plan.program.nodes, plan.peers, TagSpace(id_, calls_++));
   Flush flush;
   const auto connected = [&] {
     const std::lock_guard guard(runtime_.lock());
@@ -242,6 +272,10 @@ bool Communicator::adopt_plan(const std::string& text, Plan& plan) {
     return false;
   }
   plan.program = lower(*schedule, node_);
+  if (route_classes(plan.program) > 1) {
+    plan.nanoseconds_per_shard_byte = schedule->proof.max_link_load.to_double() * nanoseconds_per_second /
+                                      static_cast<double>(schedule->topology.unit_bandwidth_bytes_per_second());
+  }
   const Status connected = connect_peers(plan);
   if (!connected) log(LogLevel::warn, connected.error().message);
   return connected.ok();
@@ -249,13 +283,15 @@ bool Communicator::adopt_plan(const std::string& text, Plan& plan) {
 
 Status Communicator::connect_peers(Plan& plan) {
   // Also those that only send to us: acknowledgements go back to them, and are flushed.
-  plan.peers.assign(rank_of_node_.size(), -1);
+  const std::size_t nodes = rank_of_node_.size();
+  plan.peers.assign(nodes * static_cast<std::size_t>(runtime_.transport().route_classes()), -1);
   const std::lock_guard guard(runtime_.lock());
   for (const Operation& operation : plan.program.operations) {
-    PeerId& peer = plan.peers[static_cast<std::size_t>(operation.peer)];
+    const auto node = static_cast<std::size_t>(operation.peer);
+    PeerId& peer = plan.peers[static_cast<std::size_t>(operation.route_class) * nodes + node];
     if (peer >= 0) continue;
-    const auto rank = static_cast<std::size_t>(rank_of_node_[static_cast<std::size_t>(operation.peer)]);
-    const Result<PeerId> connected = runtime_.transport().connect(addresses_[rank]);
+    const auto rank = static_cast<std::size_t>(rank_of_node_[node]);
+    const Result<PeerId> connected = runtime_.transport().connect(addresses_[rank], operation.route_class);
     if (!connected) return connected.error();
     peer = *connected;
   }
@@ -276,13 +312,20 @@ const Script& Communicator::script_for(Collective collective, const Shape& shape
   return scripts_.front().script;
 }
 
+Pace Communicator::pace_of(const Plan& plan, const Shape& shape) const {
+  if (!runtime_.config().pacing || plan.nanoseconds_per_shard_byte <= 0) return {};
+  const auto shard_bytes = static_cast<double>(shape.elements * shape.element_bytes);
+  return {static_cast<std::int64_t>(plan.nanoseconds_per_shard_byte * shard_bytes), runtime_.config().segment_bytes,
+          &steady_nanoseconds};
+}
+
 bool Communicator::run_round(const Call& call, const Shape& shape, ProgressHook hook) {
   const Script& script = script_for(call.collective, shape);
   const Tuning tuning = runtime_.tuning();
   const Plan& plan = plans_[static_cast<std::size_t>(call.collective)];
   auto execution =
       std::make_unique<Execution>(script, node_, Buffers{call.input, call.output}, call.reducer, runtime_.transport(),
-                                  plan.peers, TagSpace(id_, calls_++), tuning, workspace_);
+                                  plan.peers, TagSpace(id_, calls_++), tuning, workspace_, pace_of(plan, shape));
   {
     const std::lock_guard guard(runtime_.lock());
     execution->start();

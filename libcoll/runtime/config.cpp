@@ -209,6 +209,8 @@ std::vector<Setting> make_settings() {
       boolean<&Config::enable>("enable", "Serve collectives at all; no leaves every call to MPI."),
       text<&Config::topology>(
           "topology", "Specification (torus:2x2x2) or absolute path of the topology file; empty: serve nothing."),
+      text<&Config::route_binding>("route_binding",
+                                   "Path of the route binding file: how a route class is reached; empty: no steering."),
       log_level("log_level", "How much is said on stderr."),
       stats("stats", "Totals at MPI_Finalize: a table on stderr, or JSON into FILE; empty: none."),
       text<&Config::cache_dir>("cache_dir", "Directory of plans; empty: $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll."),
@@ -225,6 +227,10 @@ std::vector<Setting> make_settings() {
       integer<&Config::in_flight, 1, 1024>("in_flight", "Messages in flight per peer."),
       integer<&Config::poll_microseconds, 0, 1'000'000>("poll_microseconds",
                                                         "A waiting rank polls this long before it blocks."),
+      boolean<&Config::pacing>("pacing",
+                               "Steered messages leave at the rate that the plan and the topology's bandwidths give."),
+      integer<&Config::timeout_seconds, 0, 86'400>(
+          "timeout_seconds", "A call in which nothing moves for this long fails; 0: it waits as long as MPI would."),
   };
 }
 

@@ -17,7 +17,8 @@ enum class LogLevel : std::uint8_t { error, warn, info, debug, trace };
 /// Values in force. Defaults are the records' defaults.
 struct Config {
   bool enable = true;
-  std::string topology;  ///< specification or absolute path; empty: everything falls through
+  std::string topology;       ///< specification or absolute path; empty: everything falls through
+  std::string route_binding;  ///< path of a route binding file; empty: messages are not steered
   LogLevel log_level = LogLevel::warn;
   std::string stats;               ///< "", "summary" or "json:FILE"
   std::string cache_dir;           ///< empty: $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll
@@ -30,6 +31,8 @@ struct Config {
   std::int64_t round_bytes = 64 * 1024 * 1024;  ///< a call larger than this per rank runs in several rounds
   std::int64_t in_flight = 8;                   ///< messages in flight per peer
   std::int64_t poll_microseconds = 20;          ///< a waiting rank polls this long before it blocks
+  bool pacing = false;                          ///< steered messages leave at the rate the plan gives their route
+  std::int64_t timeout_seconds = 0;             ///< a call that did not move for so long fails; 0: it waits for ever
 };
 
 enum class SettingType : std::uint8_t { boolean, integer, bytes, text, choice };

@@ -3,11 +3,14 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
+#include <utility>
 
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_cache.h"
+#include "libcoll/transport/uct_transport.h"
 #include "libcoll/transport/ucx_transport.h"
 #include "libcoll/version.h"
 #include "planner/topology/reader.h"
@@ -15,9 +18,15 @@
 namespace libcoll {
 namespace {
 
-/// A blocked rank looks after the program's own MPI this often.
-constexpr int block_milliseconds = 1;
-constexpr unsigned polls_per_hook = 8;
+/// A waiting rank looks after the program's own MPI at intervals that grow with the wait: each look costs system calls,
+/// and the ranks of a machine share its cores.
+constexpr std::chrono::nanoseconds shortest_hook_interval = std::chrono::microseconds(100);
+constexpr std::chrono::nanoseconds longest_hook_interval = std::chrono::milliseconds(8);
+constexpr int hook_intervals_per_wait = 4;
+
+/// Polling that ended in blocking this often in a row is left out, but for a try every now and then.
+constexpr unsigned fruitless_limit = 3;
+constexpr unsigned waits_per_try = 32;
 
 /// How long a finished call waits for what it still owes its peers, when MPI will look after that later: over shared
 /// memory almost always nothing, over tcp also for answers of peers that may have gone on already.
@@ -46,6 +55,7 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
   }
   if (!config_.enable) obstacle_ = Reason::disabled;
   if (obstacle_ == Reason::count_) read_topology();
+  if (obstacle_ == Reason::count_) read_route_binding();
   if (obstacle_ == Reason::count_) open_transport();
   find_command(library_directory);
   settings_digest_ = digest();
@@ -65,8 +75,21 @@ void Runtime::read_topology() {
   log(LogLevel::warn, topology.error().message);
 }
 
+void Runtime::read_route_binding() {
+  if (config_.route_binding.empty()) return;
+  Result<RouteBinding> binding = load_route_binding(config_.route_binding);
+  if (binding) {
+    route_binding_ = std::move(*binding);
+    return;
+  }
+  obstacle_ = Reason::bad_route_binding;
+  log(LogLevel::warn, binding.error().message);
+}
+
 void Runtime::open_transport() {
-  Result<std::unique_ptr<Transport>> transport = make_ucx_transport();
+  Result<std::unique_ptr<Transport>> transport = route_binding_.backend == SteeringBackend::uct
+                                                     ? make_uct_transport(route_binding_)
+                                                     : make_ucx_transport(route_binding_);
   if (transport) {
     transport_ = std::move(*transport);
     return;
@@ -92,8 +115,11 @@ std::uint64_t Runtime::digest() const {
   for (const std::string& part :
        {config_.allreduce, config_.allgather, config_.alltoall, std::to_string(config_.segment_bytes),
         std::to_string(config_.bundle_bytes), std::to_string(config_.round_bytes),
+        std::to_string(static_cast<int>(route_binding_.backend)),
         // The plan file's name is a hash over the whole topology.
-        plan_file_name(topology_, Collective::allgather, "")}) {
+        plan_file_name(topology_, Collective::allgather, ""),
+        // Devices may be named differently from node to node.
+        std::to_string(route_binding_.classes.size()), route_binding_.routes}) {
     text.append(part).append("\n");
   }
   for (const Node& node : topology_.nodes()) text.append(node.host).append("\n");
@@ -118,24 +144,53 @@ bool Runtime::progress() noexcept {
   return guard.owns_lock() && transport_ != nullptr && transport_->progress();
 }
 
-void Runtime::wait_for_end(Execution& execution, ProgressHook hook) {
+/// Whether this wait begins with polling.
+bool Runtime::polling_pays() noexcept {
+  const unsigned fruitless = fruitless_polls_.load(std::memory_order_relaxed);
+  if (fruitless < fruitless_limit) return true;
+  fruitless_polls_.store(fruitless + 1, std::memory_order_relaxed);
+  return fruitless % waits_per_try == 0;
+}
+
+bool Runtime::wait_for_end(Execution& execution, ProgressHook hook) {
   const auto poll_time = std::chrono::microseconds(config_.poll_microseconds);
-  Clock::time_point idle_since = Clock::now();
-  unsigned idle_polls = 0;
+  const auto patience = std::chrono::seconds(config_.timeout_seconds);
+  const Clock::time_point begin = Clock::now();
+  Clock::time_point still_since = begin;
+  Clock::time_point next_hook = begin + shortest_hook_interval;
+  bool still = false;
+  bool poll = true;
   for (bool done = false;;) {
     const bool moved = step(execution, done);
-    if (done) return;
+    if (done) return true;
     if (moved) {
-      idle_polls = 0;
+      if (still && poll) fruitless_polls_.store(0, std::memory_order_relaxed);
+      still = false;
       continue;
     }
-    if (idle_polls++ == 0) idle_since = Clock::now();
-    if (idle_polls % polls_per_hook == 0) hook.call();
-    sched_yield();
-    if (Clock::now() - idle_since < poll_time) continue;
-    hook.call();
-    if (arm()) transport_->block(block_milliseconds);
-    idle_polls = 0;
+    const Clock::time_point now = Clock::now();
+    if (!still) {
+      still = true;
+      still_since = now;
+      poll = polling_pays();
+    }
+    if (config_.timeout_seconds > 0 && now - still_since > patience) {
+      log(LogLevel::error, "a collective fails: nothing moved for " + std::to_string(config_.timeout_seconds) + " s");
+      return false;
+    }
+    if (now >= next_hook) {
+      hook.call();
+      next_hook = now + std::clamp<std::chrono::nanoseconds>((now - begin) / hook_intervals_per_wait,
+                                                             shortest_hook_interval, longest_hook_interval);
+      continue;
+    }
+    if (poll && now - still_since < poll_time) {
+      sched_yield();
+      continue;
+    }
+    if (std::exchange(poll, false)) fruitless_polls_.fetch_add(1, std::memory_order_relaxed);
+    const auto until_hook = std::chrono::ceil<std::chrono::milliseconds>(next_hook - now).count();
+    if (arm()) transport_->block(std::min(static_cast<int>(until_hook), execution.milliseconds_to_next_send()));
   }
 }
 
@@ -158,9 +213,8 @@ void Runtime::flush(std::span<const PeerId> peers, ProgressHook hook) {
 }
 
 bool Runtime::drive(Execution& execution, std::span<const PeerId> peers, ProgressHook hook) {
-  wait_for_end(execution, hook);
-  if (execution.failed()) return false;
-  flush(peers, hook);
+  if (!wait_for_end(execution, hook) || execution.failed()) return false;
+  if (!background_progress_ || execution.largest_message_bytes() > transport_->unflushed_bytes()) flush(peers, hook);
   return true;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -12,6 +13,7 @@
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/statistics.h"
 #include "libcoll/transport/transport.h"
+#include "planner/route/route_binding.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {
@@ -31,6 +33,8 @@ class Runtime {
 
   [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] const Topology& topology() const { return topology_; }
+  /// How route classes are reached; without classes when messages are not steered.
+  [[nodiscard]] const RouteBinding& route_binding() const { return route_binding_; }
   [[nodiscard]] Tuning tuning() const { return {config_.segment_bytes, config_.bundle_bytes, config_.in_flight}; }
   [[nodiscard]] Statistics& statistics() { return statistics_; }
   /// count_ when this process could serve; otherwise what is in the way.
@@ -53,11 +57,12 @@ class Runtime {
 
   /// Runs a started execution to its end: polls, then blocks on the transport's descriptor. What is still held back for
   /// its peers then goes out too; with background progress that is waited for a short time only. False when the
-  /// transport failed.
+  /// transport failed or nothing moved for the configured time.
   bool drive(Execution& execution, std::span<const PeerId> peers, ProgressHook hook);
 
  private:
   void read_topology();
+  void read_route_binding();
   void open_transport();
   void find_command(const std::string& library_directory);
   [[nodiscard]] std::uint64_t digest() const;
@@ -65,11 +70,14 @@ class Runtime {
   bool arm();
   /// One round of progress under the lock; whether anything moved.
   bool step(Execution& execution, bool& done);
-  void wait_for_end(Execution& execution, ProgressHook hook);
+  /// False when it gave up: nothing moved for the configured time.
+  bool wait_for_end(Execution& execution, ProgressHook hook);
+  bool polling_pays() noexcept;
   void flush(std::span<const PeerId> peers, ProgressHook hook);
 
   Config config_;
   Topology topology_;
+  RouteBinding route_binding_;
   std::unique_ptr<Transport> transport_;
   Statistics statistics_;
   Reason obstacle_ = Reason::count_;
@@ -77,6 +85,7 @@ class Runtime {
   std::mutex lock_;
   std::uint32_t next_communicator_ = 1;
   bool background_progress_ = false;
+  std::atomic<unsigned> fruitless_polls_{0};  ///< waits in a row that polling did not end
 };
 
 }  // namespace libcoll

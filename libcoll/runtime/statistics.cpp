@@ -12,6 +12,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Reason::count_)>
     "LIBCOLL_ENABLE is off on some rank",
     "LIBCOLL_TOPOLOGY is not set",
     "the topology could not be read on some rank",
+    "the route binding could not be read on some rank",
     "settings or topology differ between ranks",
     "the transport could not be set up on some rank",
     "the communicator has one rank",

@@ -17,6 +17,7 @@ enum class Reason : std::uint8_t {
   disabled,
   no_topology,
   bad_topology,
+  bad_route_binding,
   settings_differ,
   transport,
   single_rank,

@@ -6,9 +6,13 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <utility>
 
 namespace libcoll {
 namespace {
+
+/// What sends and receives are matched by: route class and tag.
+using Key = std::pair<std::int32_t, std::uint64_t>;
 
 struct Arrived {
   std::vector<std::byte> data;
@@ -24,34 +28,41 @@ struct Waiting {
 struct Mailbox {
   std::mutex mutex;
   std::condition_variable arrival;
-  std::deque<std::pair<std::uint64_t, Arrived>> arrivals;
+  std::deque<std::pair<Key, Arrived>> arrivals;
 };
 
 class MemoryTransport final : public Transport {
  public:
-  MemoryTransport(int rank, std::shared_ptr<std::vector<Mailbox>> mailboxes)
-      : rank_(static_cast<std::size_t>(rank)), address_(std::to_string(rank)), mailboxes_(std::move(mailboxes)) {}
+  MemoryTransport(int rank, std::int32_t route_classes, std::shared_ptr<std::vector<Mailbox>> mailboxes)
+      : rank_(static_cast<std::size_t>(rank)),
+        route_classes_(route_classes),
+        address_(std::to_string(rank)),
+        mailboxes_(std::move(mailboxes)) {}
 
   std::string name() const override { return "memory"; }
   const std::string& address() const override { return address_; }
 
-  Result<PeerId> connect(const std::string& address) override {
-    const auto peer = static_cast<PeerId>(std::strtol(address.c_str(), nullptr, 10));
-    if (peer < 0 || static_cast<std::size_t>(peer) >= mailboxes_->size()) return Error{"no rank " + address};
-    return peer;
+  std::int32_t route_classes() const override { return route_classes_; }
+
+  Result<PeerId> connect(const std::string& address, std::int32_t route_class) override {
+    const auto rank = static_cast<std::int32_t>(std::strtol(address.c_str(), nullptr, 10));
+    if (rank < 0 || static_cast<std::size_t>(rank) >= mailboxes_->size()) return Error{"no rank " + address};
+    if (route_class < 0 || route_class >= route_classes_) return Error{"no class " + std::to_string(route_class)};
+    return rank * route_classes_ + route_class;
   }
 
   Posted send(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes, Completion*) noexcept override {
     const auto* first = static_cast<const std::byte*>(data);
-    Mailbox& mailbox = (*mailboxes_)[static_cast<std::size_t>(peer)];
+    Mailbox& mailbox = (*mailboxes_)[static_cast<std::size_t>(peer / route_classes_)];
     const std::lock_guard lock(mailbox.mutex);
-    mailbox.arrivals.emplace_back(tag, Arrived{{first, first + bytes}});
+    mailbox.arrivals.emplace_back(Key{peer % route_classes_, tag}, Arrived{{first, first + bytes}});
     mailbox.arrival.notify_one();
     return Posted::done;
   }
 
-  Posted receive(std::uint64_t tag, void* data, std::size_t bytes, Completion* completion) noexcept override {
-    waiting_[tag] = Waiting{data, bytes, completion};
+  Posted receive(std::int32_t route_class, std::uint64_t tag, void* data, std::size_t bytes,
+                 Completion* completion) noexcept override {
+    waiting_[{route_class, tag}] = Waiting{data, bytes, completion};
     return Posted::pending;
   }
 
@@ -88,24 +99,27 @@ class MemoryTransport final : public Transport {
   void collect() {
     Mailbox& mailbox = (*mailboxes_)[rank_];
     const std::lock_guard lock(mailbox.mutex);
-    for (auto& [tag, arrived] : mailbox.arrivals) unmatched_.emplace(tag, std::move(arrived));
+    for (auto& [key, arrived] : mailbox.arrivals) unmatched_.emplace(key, std::move(arrived));
     mailbox.arrivals.clear();
   }
 
   std::size_t rank_;
+  std::int32_t route_classes_;
   std::string address_;
   std::shared_ptr<std::vector<Mailbox>> mailboxes_;
-  std::multimap<std::uint64_t, Arrived> unmatched_;
-  std::map<std::uint64_t, Waiting> waiting_;
+  std::multimap<Key, Arrived> unmatched_;
+  std::map<Key, Waiting> waiting_;
 };
 
 }  // namespace
 
-std::vector<std::unique_ptr<Transport>> make_memory_transports(int ranks) {
+std::vector<std::unique_ptr<Transport>> make_memory_transports(int ranks, std::int32_t route_classes) {
   auto mailboxes = std::make_shared<std::vector<Mailbox>>(static_cast<std::size_t>(ranks));
   std::vector<std::unique_ptr<Transport>> transports;
   transports.reserve(static_cast<std::size_t>(ranks));
-  for (int rank = 0; rank < ranks; ++rank) transports.push_back(std::make_unique<MemoryTransport>(rank, mailboxes));
+  for (int rank = 0; rank < ranks; ++rank) {
+    transports.push_back(std::make_unique<MemoryTransport>(rank, route_classes, mailboxes));
+  }
   return transports;
 }
 

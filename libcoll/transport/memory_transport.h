@@ -9,7 +9,7 @@
 namespace libcoll {
 
 /// One transport per rank, connected through memory. Addresses are the decimal ranks. Each transport may be
-/// used by its own thread.
-std::vector<std::unique_ptr<Transport>> make_memory_transports(int ranks);
+/// used by its own thread. Route classes are kept apart.
+std::vector<std::unique_ptr<Transport>> make_memory_transports(int ranks, std::int32_t route_classes = 1);
 
 }  // namespace libcoll

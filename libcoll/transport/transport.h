@@ -56,17 +56,25 @@ class Transport {
   [[nodiscard]] virtual std::string name() const = 0;
   /// Opaque address of this process, for connect() elsewhere. At most `max_address_bytes` long.
   [[nodiscard]] virtual const std::string& address() const = 0;
-  /// The peer with that address; the same address gives the same peer again.
-  virtual Result<PeerId> connect(const std::string& address) = 0;
+  /// How many route classes messages can be steered through, 0 (the fabric's default routing) included. Equal on all
+  /// ranks that share a route binding.
+  [[nodiscard]] virtual std::int32_t route_classes() const { return 1; }
+  /// The peer with that address by way of that class, below route_classes(); the same arguments give the same peer
+  /// again.
+  virtual Result<PeerId> connect(const std::string& address, std::int32_t route_class) = 0;
 
   /// Sends `bytes` bytes. The buffer may be reused when the message is complete.
   virtual Posted send(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
                       Completion* completion) noexcept = 0;
-  /// Receives exactly `bytes` bytes sent with that tag (tags name the sender too). The waiter may be called before
-  /// this returns `pending`.
-  virtual Posted receive(std::uint64_t tag, void* data, std::size_t bytes, Completion* completion) noexcept = 0;
+  /// Receives exactly `bytes` bytes sent with that tag (tags name the sender too) through that class. The waiter may
+  /// be called before this returns `pending`.
+  virtual Posted receive(std::int32_t route_class, std::uint64_t tag, void* data, std::size_t bytes,
+                         Completion* completion) noexcept = 0;
   /// Moves messages along; returns whether anything happened.
   virtual bool progress() noexcept = 0;
+  /// Messages up to this size have left the process once they are complete: they are sent without asking the receiver,
+  /// and fit into what a socket buffers. A flush can then be left out, which may cost a message to every peer and back.
+  [[nodiscard]] virtual std::int64_t unflushed_bytes() const { return 16 * 1024; }
   /// Starts a flush towards these peers (negative entries are none) on the first call; true once nothing is held back
   /// in this process that one of them waits for, acknowledgements of what it sent us included. Over tcp it also
   /// waits for the peers to answer, which they do in their own progress().
@@ -79,6 +87,6 @@ class Transport {
   virtual void block(int timeout_milliseconds) noexcept = 0;
 };
 
-inline constexpr std::size_t max_address_bytes = 4096;
+inline constexpr std::size_t max_address_bytes = 16384;
 
 }  // namespace libcoll

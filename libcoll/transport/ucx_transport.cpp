@@ -1,13 +1,20 @@
 #include "libcoll/transport/ucx_transport.h"
 
 #include <dlfcn.h>
-#include <poll.h>
+#include <sys/epoll.h>
 #include <ucp/api/ucp.h>
 #include <ucs/debug/debug.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <limits>
 #include <map>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace libcoll {
@@ -20,54 +27,147 @@ Error ucx_error(const char* what, ucs_status_t status) {
 /// The 64 bits of a tag are matched whole.
 constexpr ucp_tag_t whole_tag = ~ucp_tag_t{0};
 
-class UcxTransport final : public Transport {
- public:
-  UcxTransport() = default;
-  ~UcxTransport() override {
-    if (worker_ != nullptr) {
-      for (ucp_ep_h endpoint : endpoints_) close(endpoint);
-      ucp_worker_destroy(worker_);
-    }
-    if (context_ != nullptr) ucp_cleanup(context_);
-  }
+/// What one route class has of UCX.
+struct Rail {
+  ucp_context_h context = nullptr;
+  ucp_worker_h worker = nullptr;
+  std::string address;
 
-  Status open() {
-    ucp_config_t* config = nullptr;
-    ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
-    if (status != UCS_OK) return ucx_error("reading its configuration", status);
+  Rail() = default;
+  Rail(Rail&& other) noexcept
+      : context(std::exchange(other.context, nullptr)),
+        worker(std::exchange(other.worker, nullptr)),
+        address(std::move(other.address)) {}
+  Rail(const Rail&) = delete;
+  Rail& operator=(const Rail&) = delete;
+  Rail& operator=(Rail&&) = delete;
+  ~Rail() {
+    if (worker != nullptr) ucp_worker_destroy(worker);
+    if (context != nullptr) ucp_cleanup(context);
+  }
+};
+
+Status apply_settings(ucp_config_t* config, const RouteClassBinding& binding) {
+  for (const auto& [name, value] : binding.settings) {
+    const ucs_status_t status = ucp_config_modify(config, name.c_str(), value.c_str());
+    if (status == UCS_OK) continue;
+    std::string what = "setting ";
+    what.append(name).append(" = \"").append(value).append("\" of route class ");
+    what += std::to_string(binding.route_class);
+    return ucx_error(what.c_str(), status);
+  }
+  return {};
+}
+
+/// Larger messages are copied into sockets by the kernel before they complete, when nothing is agreed with the
+/// receiver.
+bool without_rendezvous(const RouteClassBinding& binding) {
+  const char* from_environment = std::getenv("UCX_RNDV_THRESH");
+  std::string value = from_environment == nullptr ? "" : from_environment;
+  for (const auto& [name, setting] : binding.settings) {
+    if (name == "RNDV_THRESH") value = setting;
+  }
+  return value == "inf";
+}
+
+Status open_context(Rail& rail, const RouteClassBinding& binding) {
+  ucp_config_t* config = nullptr;
+  ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
+  if (status != UCS_OK) return ucx_error("reading its configuration", status);
+  Status applied = apply_settings(config, binding);
+  if (applied.ok()) {
     ucp_params_t parameters{};
     parameters.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
     parameters.features = UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP;
     parameters.name = "libcoll";
-    status = ucp_init(&parameters, config, &context_);
-    ucp_config_release(config);
-    if (status != UCS_OK) return ucx_error("opening a context", status);
+    status = ucp_init(&parameters, config, &rail.context);
+  }
+  ucp_config_release(config);
+  if (!applied) return applied;
+  return status == UCS_OK ? Status() : ucx_error("opening a context", status);
+}
 
-    ucp_worker_params_t worker_parameters{};
-    worker_parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
-    worker_parameters.thread_mode = UCS_THREAD_MODE_SERIALIZED;
-    status = ucp_worker_create(context_, &worker_parameters, &worker_);
-    if (status != UCS_OK) return ucx_error("creating a worker", status);
-    status = ucp_worker_get_efd(worker_, &event_descriptor_);
-    if (status != UCS_OK) return ucx_error("getting an event descriptor", status);
-    return read_address();
+Status open_worker(Rail& rail) {
+  ucp_worker_params_t parameters{};
+  parameters.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  parameters.thread_mode = UCS_THREAD_MODE_SERIALIZED;
+  ucs_status_t status = ucp_worker_create(rail.context, &parameters, &rail.worker);
+  if (status != UCS_OK) return ucx_error("creating a worker", status);
+  ucp_address_t* address = nullptr;
+  std::size_t bytes = 0;
+  status = ucp_worker_get_address(rail.worker, &address, &bytes);
+  if (status != UCS_OK) return ucx_error("reading the worker's address", status);
+  rail.address.assign(reinterpret_cast<const char*>(address), bytes);
+  ucp_worker_release_address(rail.worker, address);
+  return {};
+}
+
+/// The addresses of all classes as one text: each with its length, in 32 bits, before it.
+void append_address(std::string& text, const std::string& address) {
+  const auto bytes = static_cast<std::uint32_t>(address.size());
+  text.append(reinterpret_cast<const char*>(&bytes), sizeof bytes).append(address);
+}
+
+/// The `index`-th of them; empty when there is none.
+std::string_view nth_address(std::string_view text, std::int32_t index) {
+  for (; text.size() >= sizeof(std::uint32_t); --index) {
+    std::uint32_t bytes = 0;
+    std::memcpy(&bytes, text.data(), sizeof bytes);
+    const std::string_view address = text.substr(sizeof bytes, bytes);
+    if (index == 0) return address;
+    text.remove_prefix(sizeof bytes + address.size());
+  }
+  return {};
+}
+
+class UcxTransport final : public Transport {
+ public:
+  UcxTransport() = default;
+  ~UcxTransport() override {
+    for (const Endpoint& endpoint : endpoints_) close(endpoint);
+    if (epoll_ >= 0) ::close(epoll_);
+  }
+
+  Status open(const RouteBinding& binding) {
+    static const std::vector<RouteClassBinding> unsteered(1);
+    const std::vector<RouteClassBinding>& classes = binding.classes.empty() ? unsteered : binding.classes;
+    epoll_ = epoll_create1(EPOLL_CLOEXEC);
+    if (epoll_ < 0) return Error{std::string("epoll_create1: ") + std::strerror(errno)};
+    for (const RouteClassBinding& each : classes) {
+      eager_only_ = eager_only_ && without_rendezvous(each);
+      if (Status opened = open_rail(each); !opened) return opened;
+    }
+    if (address_.size() <= max_address_bytes) return {};
+    return Error{"UCX: worker addresses of " + std::to_string(address_.size()) + " bytes, expected at most " +
+                 std::to_string(max_address_bytes)};
   }
 
   std::string name() const override { return "ucx"; }
   const std::string& address() const override { return address_; }
+  std::int32_t route_classes() const override { return static_cast<std::int32_t>(rails_.size()); }
 
-  Result<PeerId> connect(const std::string& address) override {
-    const auto known = peers_.find(address);
+  std::int64_t unflushed_bytes() const override {
+    return eager_only_ ? std::numeric_limits<std::int64_t>::max() : Transport::unflushed_bytes();
+  }
+
+  Result<PeerId> connect(const std::string& address, std::int32_t route_class) override {
+    const auto known = peers_.find({address, route_class});
     if (known != peers_.end()) return known->second;
+    const std::string_view target = nth_address(address, route_class);
+    if (route_class < 0 || route_class >= route_classes() || target.empty()) {
+      return Error{"UCX: no route class " + std::to_string(route_class) + ", expected from 0 to " +
+                   std::to_string(route_classes() - 1)};
+    }
+    const ucp_worker_h worker = rails_[static_cast<std::size_t>(route_class)].worker;
     ucp_ep_params_t parameters{};
     parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
-    parameters.address = reinterpret_cast<const ucp_address_t*>(address.data());
+    parameters.address = reinterpret_cast<const ucp_address_t*>(target.data());
     ucp_ep_h endpoint = nullptr;
-    const ucs_status_t status = ucp_ep_create(worker_, &parameters, &endpoint);
+    const ucs_status_t status = ucp_ep_create(worker, &parameters, &endpoint);
     if (status != UCS_OK) return ucx_error("creating an endpoint", status);
     const auto peer = static_cast<PeerId>(endpoints_.size());
-    endpoints_.push_back(endpoint);
-    peers_.emplace(address, peer);
+    endpoints_.push_back({endpoint, worker});
+    peers_.emplace(std::pair(address, route_class), peer);
     return peer;
   }
 
@@ -77,10 +177,11 @@ class UcxTransport final : public Transport {
     parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
     parameters.cb.send = &UcxTransport::sent;
     parameters.user_data = completion;
-    return posted(ucp_tag_send_nbx(endpoints_[static_cast<std::size_t>(peer)], data, bytes, tag, &parameters));
+    return posted(ucp_tag_send_nbx(endpoint_of(peer), data, bytes, tag, &parameters));
   }
 
-  Posted receive(std::uint64_t tag, void* data, std::size_t bytes, Completion* completion) noexcept override {
+  Posted receive(std::int32_t route_class, std::uint64_t tag, void* data, std::size_t bytes,
+                 Completion* completion) noexcept override {
     // Even a receive that completes at once goes through the callback (which may come before this returns): only
     // there does UCX 1.13 tell the length received.
     ucp_request_param_t parameters{};
@@ -88,10 +189,15 @@ class UcxTransport final : public Transport {
     parameters.cb.recv = &UcxTransport::received;
     completion->bytes = bytes;
     parameters.user_data = completion;
-    return posted(ucp_tag_recv_nbx(worker_, data, bytes, tag, whole_tag, &parameters));
+    const ucp_worker_h worker = rails_[static_cast<std::size_t>(route_class)].worker;
+    return posted(ucp_tag_recv_nbx(worker, data, bytes, tag, whole_tag, &parameters));
   }
 
-  bool progress() noexcept override { return ucp_worker_progress(worker_) != 0; }
+  bool progress() noexcept override {
+    bool moved = false;
+    for (const Rail& rail : rails_) moved = ucp_worker_progress(rail.worker) != 0 || moved;
+    return moved;
+  }
 
   /// By endpoint: a flush of the worker does not wait for acknowledgements that are queued on an endpoint.
   bool flushed(Flush& flush, std::span<const PeerId> peers) noexcept override {
@@ -112,14 +218,22 @@ class UcxTransport final : public Transport {
     flush = {};
   }
 
-  bool arm() noexcept override { return ucp_worker_arm(worker_) == UCS_OK; }
+  bool arm() noexcept override {
+    return std::all_of(rails_.begin(), rails_.end(),
+                       [](const Rail& rail) { return ucp_worker_arm(rail.worker) == UCS_OK; });
+  }
 
   void block(int timeout_milliseconds) noexcept override {
-    pollfd descriptor{event_descriptor_, POLLIN, 0};
-    poll(&descriptor, 1, timeout_milliseconds);
+    epoll_event event{};
+    epoll_wait(epoll_, &event, 1, timeout_milliseconds);
   }
 
  private:
+  struct Endpoint {
+    ucp_ep_h handle;
+    ucp_worker_h worker;
+  };
+
   static Posted posted(ucs_status_ptr_t request) {
     if (request == nullptr) return Posted::done;
     return UCS_PTR_IS_ERR(request) ? Posted::failed : Posted::pending;
@@ -137,51 +251,52 @@ class UcxTransport final : public Transport {
     completion->waiter->completed(completion->index, status == UCS_OK && info->length == completion->bytes);
   }
 
+  ucp_ep_h endpoint_of(PeerId peer) const { return endpoints_[static_cast<std::size_t>(peer)].handle; }
+
+  Status open_rail(const RouteClassBinding& binding) {
+    Rail& rail = rails_.emplace_back();
+    if (Status opened = open_context(rail, binding); !opened) return opened;
+    if (Status opened = open_worker(rail); !opened) return opened;
+    append_address(address_, rail.address);
+    int descriptor = -1;
+    const ucs_status_t status = ucp_worker_get_efd(rail.worker, &descriptor);
+    if (status != UCS_OK) return ucx_error("getting an event descriptor", status);
+    epoll_event event{EPOLLIN, {}};
+    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, descriptor, &event) == 0) return {};
+    return Error{std::string("epoll_ctl: ") + std::strerror(errno)};
+  }
+
   /// A flush that fails is left out: the operations concerned report their failure themselves.
   void start_flush(Flush& flush, PeerId peer) {
     if (peer < 0) return;
     const ucp_request_param_t parameters{};
-    void* request = ucp_ep_flush_nbx(endpoints_[static_cast<std::size_t>(peer)], &parameters);
+    void* request = ucp_ep_flush_nbx(endpoint_of(peer), &parameters);
     if (request != nullptr && !UCS_PTR_IS_ERR(request)) flush.requests.push_back(request);
   }
 
-  Status read_address() {
-    ucp_address_t* address = nullptr;
-    std::size_t bytes = 0;
-    const ucs_status_t status = ucp_worker_get_address(worker_, &address, &bytes);
-    if (status != UCS_OK) return ucx_error("reading the worker's address", status);
-    address_.assign(reinterpret_cast<const char*>(address), bytes);
-    ucp_worker_release_address(worker_, address);
-    if (bytes > max_address_bytes) {
-      return Error{"UCX: worker address of " + std::to_string(bytes) + " bytes, expected at most " +
-                   std::to_string(max_address_bytes)};
-    }
-    return {};
-  }
-
-  void close(ucp_ep_h endpoint) {
+  static void close(const Endpoint& endpoint) {
     ucp_request_param_t parameters{};
     parameters.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     parameters.flags = UCP_EP_CLOSE_FLAG_FORCE;
-    void* request = ucp_ep_close_nbx(endpoint, &parameters);
+    void* request = ucp_ep_close_nbx(endpoint.handle, &parameters);
     if (request == nullptr || UCS_PTR_IS_ERR(request)) return;
-    while (ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(worker_);
+    while (ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(endpoint.worker);
     ucp_request_free(request);
   }
 
-  ucp_context_h context_ = nullptr;
-  ucp_worker_h worker_ = nullptr;
-  int event_descriptor_ = -1;
+  bool eager_only_ = true;   ///< no message waits for its receiver, whatever its size
+  std::vector<Rail> rails_;  ///< by route class
+  int epoll_ = -1;           ///< over the descriptors of all workers
   std::string address_;
-  std::vector<ucp_ep_h> endpoints_;
-  std::map<std::string, PeerId> peers_;
+  std::vector<Endpoint> endpoints_;
+  std::map<std::pair<std::string, std::int32_t>, PeerId> peers_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Transport>> make_ucx_transport() {
+Result<std::unique_ptr<Transport>> make_ucx_transport(const RouteBinding& binding) {
   auto transport = std::make_unique<UcxTransport>();
-  const Status opened = transport->open();
+  const Status opened = transport->open(binding);
   if (!opened) return opened.error();
   return std::unique_ptr<Transport>(std::move(transport));
 }

@@ -1,14 +1,16 @@
-// The default transport: libucp, one context and one worker per process.
+// The default transport: libucp, one context and one worker per route class.
 #pragma once
 
 #include <memory>
 
 #include "libcoll/transport/transport.h"
+#include "planner/route/route_binding.h"
 
 namespace libcoll {
 
-/// Settings come from UCX's own environment (UCX_TLS, UCX_NET_DEVICES, …).
-Result<std::unique_ptr<Transport>> make_ucx_transport();
+/// Settings come from UCX's own environment (UCX_TLS, UCX_NET_DEVICES, …), and for each class those of the binding over
+/// them. A binding without classes gives one class, 0. Errors name the class, the setting and UCX's reason.
+Result<std::unique_ptr<Transport>> make_ucx_transport(const RouteBinding& binding);
 
 /// UCX installs handlers for SIGSEGV and others when it is loaded; they are not ours to give to a user's
 /// process. Call once, early.

@@ -10,6 +10,7 @@
 #include "planner/flow/chunking.h"
 #include "planner/flow/concurrent_flow.h"
 #include "planner/route/lash.h"
+#include "planner/route/route_classes.h"
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
 
@@ -95,6 +96,7 @@ Result<Schedule> plan(const Topology& topology, const PlanOptions& options, cons
   const Chunking chunking = round_to_chunks(topology, *fluid, options);
   Schedule schedule = lower_pairs(topology, algorithm, chunking, fluid->classes, append);
   assign_layers(topology, schedule.routes);
+  assign_route_classes(topology, schedule.routes);
   sort_transfers(schedule);
   const Rational unit(degree(topology), topology.host_count());
   schedule.proof.max_link_load = max_link_load(schedule);

@@ -8,7 +8,8 @@
 
 namespace libcoll {
 
-/// "mcf-path" (paper 003 §3.2.1): one routed transfer per pair and path, all at step 1; routes are in layers by LASH.
+/// "mcf-path" (paper 003 §3.2.1): one routed transfer per pair and path, all at step 1; routes are in layers by LASH
+/// and in classes by source.
 /// "mcf-link": hop h of a path is a direct transfer at step h, steps = longest path; hosts forward, so switches are
 /// refused.
 /// Both: shard s·N+d, whole chunks by round_to_chunks, F and its certified bound in the proof, bandwidth_time =

@@ -1,5 +1,6 @@
 #include "planner/schedule/program.h"
 
+#include <cstddef>
 #include <unordered_map>
 
 namespace libcoll {
@@ -9,7 +10,7 @@ bool share_chunks(const Operation& a, const Operation& b) {
   return a.chunk_begin < b.chunk_begin + b.chunk_count && b.chunk_begin < a.chunk_begin + a.chunk_count;
 }
 
-Operation operation_of(const Transfer& transfer, NodeId node) {
+Operation operation_of(const Schedule& schedule, const Transfer& transfer, NodeId node) {
   Operation operation;
   if (transfer.from == node) {
     operation.kind = OperationKind::send;
@@ -22,6 +23,9 @@ Operation operation_of(const Transfer& transfer, NodeId node) {
   operation.peer = transfer.from == node ? transfer.to : transfer.from;
   operation.step = transfer.step;
   operation.route = transfer.route;
+  if (transfer.route != direct) {
+    operation.route_class = schedule.routes[static_cast<std::size_t>(transfer.route)].route_class;
+  }
   return operation;
 }
 
@@ -61,7 +65,7 @@ Program lower(const Schedule& schedule, NodeId node) {
   program.steps = schedule.steps;
   Lowering lowering(program.operations);
   for (const Transfer& transfer : schedule.transfers) {
-    if (transfer.from == node || transfer.to == node) lowering.add(operation_of(transfer, node));
+    if (transfer.from == node || transfer.to == node) lowering.add(operation_of(schedule, transfer, node));
   }
   return program;
 }

@@ -1,6 +1,7 @@
 // One rank's part of a schedule, lowered: what it sends and receives, in order, and what waits for what.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct Operation {
   NodeId peer = 0;
   std::int32_t step = 1;
   std::int32_t route = direct;
+  std::int32_t route_class = 0;  ///< of that route; 0 for a direct transfer
   /// Indices (into Program::operations, ascending) of earlier operations of this rank that must have finished
   /// on the chunks they share with this one. send: every receive or receive_reduce of an earlier step that
   /// touches one of its chunks. receive_reduce: the earlier receive_reduces on its chunks, which fixes the order of
@@ -38,6 +40,13 @@ struct Program {
   std::vector<Operation> operations;
   friend bool operator==(const Program&, const Program&) = default;
 };
+
+/// How many route classes its messages use at most, 0 included.
+inline std::int32_t route_classes(const Program& program) {
+  std::int32_t highest = 0;
+  for (const Operation& operation : program.operations) highest = std::max(highest, operation.route_class);
+  return highest + 1;
+}
 
 /// Precondition: verify(schedule) found nothing and the transfers are in canonical order.
 Program lower(const Schedule& schedule, NodeId node);

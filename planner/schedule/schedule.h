@@ -23,12 +23,14 @@ Result<Collective> parse_collective(std::string_view text);
 /// 0..N-1. All-to-all: source·N + destination for the block that source sends to destination.
 using ShardId = std::int32_t;
 
-/// A path the fabric follows, link by link, in virtual lane `layer`.
+/// A path the fabric follows, link by link, in virtual lane `layer`. A message takes it when it is sent through route
+/// class `route_class` (1, 2, …) from source to destination; 0: not assigned, the fabric's default routing.
 struct Route {
   NodeId source = 0;
   NodeId destination = 0;
   std::vector<LinkId> links;
   std::int32_t layer = 0;
+  std::int32_t route_class = 0;
   friend bool operator==(const Route&, const Route&) = default;
 };
 

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <optional>
 #include <span>
+#include <tuple>
 
 #include "planner/route/channel_dependency.h"
 #include "planner/schedule/cost.h"
@@ -18,6 +19,7 @@ namespace {
 constexpr std::int32_t max_hosts = 32768;
 constexpr std::int32_t max_steps = 1 << 20;
 constexpr std::int32_t max_layers = 256;
+constexpr std::int32_t max_classes = 4096;
 constexpr std::int64_t max_state_words = std::int64_t{1} << 27;
 
 /// The faults found so far, at most `limit`.
@@ -100,6 +102,9 @@ std::optional<std::string> route_fault(const Topology& topology, const Route& ro
   if (route.layer < 0 || route.layer >= max_layers) {
     return "layer " + std::to_string(route.layer) + ", expected " + between(0, max_layers - 1);
   }
+  if (route.route_class < 0 || route.route_class >= max_classes) {
+    return "class " + std::to_string(route.route_class) + ", expected " + between(0, max_classes - 1);
+  }
   return path_fault(topology, route);
 }
 
@@ -110,6 +115,20 @@ void check_routes(const Schedule& schedule, Faults& faults) {
       faults.add("route " + std::to_string(i) + " (" + std::to_string(route.source) + "->" +
                  std::to_string(route.destination) + "): " + *fault);
     }
+  }
+}
+
+/// A class and a pair must name one path, or the fabric could follow only one of them.
+void check_classes(const Schedule& schedule, Faults& faults) {
+  std::map<std::tuple<NodeId, NodeId, std::int32_t>, std::size_t> first;
+  for (std::size_t i = 0; i < schedule.routes.size() && !faults.full(); ++i) {
+    const Route& route = schedule.routes[i];
+    if (route.route_class <= 0) continue;
+    const auto [known, is_new] = first.emplace(std::tuple(route.source, route.destination, route.route_class), i);
+    if (is_new || schedule.routes[known->second].links == route.links) continue;
+    faults.add("routes " + std::to_string(known->second) + " and " + std::to_string(i) + " (" +
+               std::to_string(route.source) + "->" + std::to_string(route.destination) +
+               ") go different ways in class " + std::to_string(route.route_class));
   }
 }
 
@@ -394,6 +413,7 @@ std::vector<std::string> verify(const Schedule& schedule, std::size_t limit) {
     return faults.take();
   }
   check_routes(schedule, faults);
+  check_classes(schedule, faults);
   check_transfers(schedule, faults);
   if (!faults.none()) return faults.take();
   check_data(schedule, faults);

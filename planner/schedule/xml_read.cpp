@@ -16,6 +16,7 @@ namespace {
 constexpr std::int64_t max_nodes = 32768;
 constexpr std::int64_t max_steps = 1 << 20;
 constexpr std::int64_t max_layers = 256;
+constexpr std::int64_t max_classes = 4096;
 constexpr std::int64_t max_int32 = std::numeric_limits<std::int32_t>::max();
 constexpr std::int64_t max_int64 = std::numeric_limits<std::int64_t>::max();
 
@@ -244,11 +245,12 @@ class Reader {
   }
 
   void read_route(pugi::xml_node node) {
-    check_leaf(node, {"u", "v", "layer", "links"});
+    check_leaf(node, {"u", "v", "layer", "links"}, {"class"});
     Route route;
     route.source = integer32(node, "u", 0, hosts_ - 1);
     route.destination = integer32(node, "v", 0, hosts_ - 1);
     route.layer = integer32(node, "layer", 0, max_layers - 1);
+    if (node.attribute("class")) route.route_class = integer32(node, "class", 0, max_classes - 1);
     route.links = link_list(node);
     schedule_.routes.push_back(std::move(route));
   }

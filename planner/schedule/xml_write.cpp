@@ -2,7 +2,7 @@
 //   libcoll_schedule version collective algorithm nodes (hosts) chunks_per_shard steps
 //     topology name nics_forward injection (bytes/s) — with node name host switch, link from to bandwidth latency
 //     proof bandwidth_time bandwidth_bound max_link_load flow flow_upper_bound
-//     route u (source) v (destination) layer links — numbered from 0 in file order
+//     route u (source) v (destination) layer [class (when not 0)] links — numbered from 0 in file order
 //     step s — with t: u (from) v (to) s (shard) c (first chunk) cnt (chunks) [r (route)] [type="rrc" (reduce)]
 #include <charconv>
 #include <concepts>
@@ -106,6 +106,7 @@ void write_route(Writer& writer, const Route& route) {
   writer.attribute("u", route.source);
   writer.attribute("v", route.destination);
   writer.attribute("layer", route.layer);
+  if (route.route_class != 0) writer.attribute("class", route.route_class);
   writer.attribute("links", links);
   writer.end_empty();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "planner/topology/facts.h"
+#include "planner/topology/random_regular.h"
 #include "planner/topology/specification.h"
 
 namespace libcoll {
@@ -109,6 +111,24 @@ Result<Topology> make_hypercube(std::string_view arguments) {
   return grid(Numbers(static_cast<std::size_t>(dimensions->front()), 2), Ends::joined);
 }
 
+/// The twisted N-cube (Esfahanian, Ni, Sagan 1991): in one cycle of four of the hypercube, here 0-1-3-2, two parallel
+/// cables change partners: 0-1 and 2-3 become 0-3 and 1-2. The diameter falls from D to D-1.
+Result<Topology> make_twisted_hypercube(std::string_view arguments) {
+  constexpr std::int32_t most = 16;
+  const Result<Numbers> dimensions = parse_numbers(arguments, ',', 3, most);
+  if (!dimensions.ok()) return dimensions.error();
+  if (dimensions->size() != 1) return Error{"found " + std::to_string(dimensions->size()) + " numbers, expected 1"};
+  const std::int32_t node_count = 1 << dimensions->front();
+  std::vector<Link> links;
+  for (NodeId node = 0; node < node_count; ++node) {
+    for (std::int32_t stride = node_count / 2; stride > 0; stride /= 2) {
+      const bool twisted = node < 4 && stride == 1;
+      links.push_back({node, twisted ? 3 - node : node ^ stride});
+    }
+  }
+  return build(node_count, std::move(links));
+}
+
 Result<Topology> make_complete(std::string_view arguments) {
   const Result<Numbers> size = exactly(1, arguments, 2);
   if (!size.ok()) return size.error();
@@ -193,12 +213,40 @@ Result<Topology> make_circulant(std::string_view arguments) {
   return build(n, std::move(links));
 }
 
-constexpr std::array<Generator, 9> families = {{
+Result<Topology> make_random_regular(std::string_view arguments) {
+  const Result<Numbers> numbers = parse_numbers(arguments, ',', 0, std::numeric_limits<std::int32_t>::max());
+  if (!numbers.ok()) return numbers.error();
+  if (numbers->size() != 3) return Error{"found " + std::to_string(numbers->size()) + " numbers, expected 3"};
+  const std::int32_t n = (*numbers)[0];
+  const std::int32_t d = (*numbers)[1];
+  if (d < 1 || d >= n) {
+    return Error{"found degree " + std::to_string(d) + ", expected from 1 to N-1, one less than the number of nodes"};
+  }
+  const std::int64_t link_count = std::int64_t{n} * d;
+  if (const Status status = check_size(n, link_count); !status) return status.error();
+  if (link_count % 2 != 0) return Error{"found an odd number of cable ends, expected N or D to be even"};
+  if (d == 1 && n > 2) return Error{"found degree 1, expected at least 2 to connect more than two nodes"};
+  const auto edges = random_regular_edges(n, d, static_cast<std::uint64_t>((*numbers)[2]));
+  if (!edges) return Error{"found no connected graph in many attempts, expected another seed"};
+  std::vector<Link> links;
+  links.reserve(2 * edges->size());
+  for (const auto& [a, b] : *edges) {
+    links.push_back({a, b});
+    links.push_back({b, a});
+  }
+  std::sort(links.begin(), links.end(),
+            [](const Link& a, const Link& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
+  return build(n, std::move(links));
+}
+
+constexpr std::array<Generator, 11> families = {{
     {"torus", "torus:AxBx...", "torus:3x3x3", "rings in every dimension; a dimension of 2 is one cable", make_torus},
     {"mesh", "mesh:AxBx...", "mesh:4x4", "a torus without its wrap-around cables", make_mesh},
     {"ring", "ring:N", "ring:8", "N nodes in a two-way ring", make_ring},
     {"uniring", "uniring:N", "uniring:8", "N nodes in a one-way ring", make_uniring},
     {"hypercube", "hypercube:D", "hypercube:3", "2^D nodes, a cable wherever ids differ in one bit", make_hypercube},
+    {"twisted_hypercube", "twisted_hypercube:D", "twisted_hypercube:3",
+     "a hypercube with 0-1 and 2-3 rewired as 0-3 and 1-2: diameter D-1", make_twisted_hypercube},
     {"complete", "complete:N", "complete:5", "a cable between every two nodes", make_complete},
     {"complete_bipartite", "complete_bipartite:A,B", "complete_bipartite:4,4",
      "a cable between each of A and each of B nodes", make_complete_bipartite},
@@ -206,6 +254,8 @@ constexpr std::array<Generator, 9> families = {{
      "generalized Kautz: one-way x to -D*x-a mod N for a = 1..D, self-links dropped", make_genkautz},
     {"circulant", "circulant:N,A,B,...", "circulant:12,2,3", "cables from each node x to x+A, x+B, ... mod N",
      make_circulant},
+    {"random_regular", "random_regular:N,D,SEED", "random_regular:16,4,1",
+     "D cables at each of N nodes, drawn at random; a seed always gives the same", make_random_regular},
 }};
 
 std::string known_forms() {

@@ -23,7 +23,8 @@ struct Generator {
   Result<Topology> (*make)(std::string_view arguments);  ///< without a name, not yet checked for connectivity
 };
 
-/// torus, mesh, ring, uniring, hypercube, complete, complete_bipartite, genkautz, circulant.
+/// torus, mesh, ring, uniring, hypercube, twisted_hypercube, complete, complete_bipartite, genkautz, circulant,
+/// random_regular.
 std::span<const Generator> generators();
 
 /// Makes the topology a specification such as "torus:3x3x3" describes, of 2 to max_nodes nodes that all reach

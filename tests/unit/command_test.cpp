@@ -202,7 +202,8 @@ TEST_F(Command, AllToAllTableOfTheIssue) {
                          Row{"genkautz:32,4", 0.0470588235}}) {
     const Json plan = json(std::string("plan ") + row.topology + " alltoall");
     expect_fields(plan, {"F", "F_upper_bound", "gap", "max_link_load", "max_link_load_exact", "routes",
-                         "paths_per_pair_max", "loss_chunking", "layers", "bandwidth_time", "bandwidth_bound"});
+                         "paths_per_pair_max", "loss_chunking", "layers", "route_classes",
+                         "route_classes_by_destination", "routes_digest", "bandwidth_time", "bandwidth_bound"});
     EXPECT_NEAR(plan["F"], row.flow, 1e-9) << row.topology;
     EXPECT_GE(plan["F_upper_bound"].get<double>(), plan["F"].get<double>() - 1e-12) << row.topology;
     EXPECT_LT(std::abs(plan["gap"].get<double>()), 1e-6) << row.topology;
@@ -213,6 +214,8 @@ TEST_F(Command, AllToAllTableOfTheIssue) {
     EXPECT_GE(plan["routes"], plan["nodes"].get<int>() * (plan["nodes"].get<int>() - 1));
     EXPECT_GE(plan["paths_per_pair_max"], 1);
     EXPECT_GE(plan["layers"], 1);
+    EXPECT_EQ(plan["route_classes"], plan["paths_per_pair_max"]);  // every path of every pair has one
+    EXPECT_GE(plan["route_classes_by_destination"], plan["route_classes"].get<int>());
   }
 }
 
@@ -221,9 +224,31 @@ TEST_F(Command, LinkBasedAllToAllHasNoRoutesButPaths) {
   EXPECT_EQ(plan["algorithm"], "mcf-link");
   EXPECT_EQ(plan["routes"], 0);
   EXPECT_EQ(plan["layers"], 0);
+  EXPECT_EQ(plan["route_classes"], 0);
+  EXPECT_EQ(plan["route_classes_by_destination"], 0);
   EXPECT_GE(plan["paths_per_pair_max"], 1);
   EXPECT_GE(plan["steps"], 3);  // the diameter: hosts forward
   EXPECT_NEAR(plan["F"], 0.25, 1e-9);
+}
+
+TEST_F(Command, SinglePathPlansAreBaselines) {
+  const Json dor = json("plan torus:3x3x3 alltoall --algorithm dor");
+  EXPECT_EQ(dor["algorithm"], "dor");
+  EXPECT_EQ(dor["max_link_load_exact"], "9");  // paper 003: F = 1/9
+  EXPECT_EQ(dor["bandwidth_optimal"], true);
+  const Json sssp = json("plan random_regular:16,4,1 alltoall --algorithm sssp");
+  const Json best = json("plan random_regular:16,4,1 alltoall");
+  EXPECT_EQ(sssp["F_upper_bound"], best["F_upper_bound"]);
+  EXPECT_LE(sssp["F"].get<double>(), best["F"].get<double>());
+  for (const Json& plan : {dor, sssp}) {
+    EXPECT_EQ(plan["verified"], true);
+    EXPECT_EQ(plan["paths_per_pair_max"], 1);
+    EXPECT_EQ(plan["route_classes"], 1);
+    EXPECT_EQ(plan["route_classes_by_destination"], 1);
+  }
+  expect_refused("plan genkautz:16,4 alltoall --algorithm dor", "dimension-ordered");
+  EXPECT_TRUE(contains(libcoll("plan ring:8 alltoall").out, "2 classes (2 if forwarded by destination alone)"));
+  EXPECT_TRUE(contains(libcoll("plan ring:8 alltoall --algorithm dor").out, "1 class (1 if"));
 }
 
 TEST_F(Command, PlanForPeopleNamesProofAndBound) {

@@ -91,15 +91,27 @@ TEST(Settings, EveryRecordIsCompleteAndAgreesWithConfig) {
     EXPECT_TRUE(setting.text.ends_with('.')) << setting.name;
     EXPECT_EQ(setting.default_value, setting.print(Config{})) << setting.name;
   }
-  EXPECT_EQ(names.size(), 14U);  // one for each member of Config
+  EXPECT_EQ(names.size(), 17U);  // one for each member of Config
 }
 
 TEST(Settings, PrintedValuesAreReadBack) {
-  const std::vector<std::pair<std::string, std::string>> values = {
-      {"enable", "no"},         {"topology", "torus:3x3x3"}, {"log_level", "trace"}, {"stats", "json:/tmp/s.json"},
-      {"cache_dir", "/c"},      {"command", "/bin/libcoll"}, {"allreduce", "bfb"},   {"allgather", "native"},
-      {"alltoall", "mcf-path"}, {"segment_bytes", "1536"},   {"bundle_bytes", "0"},  {"round_bytes", "inf"},
-      {"in_flight", "1024"},    {"poll_microseconds", "0"}};
+  const std::vector<std::pair<std::string, std::string>> values = {{"enable", "no"},
+                                                                   {"topology", "torus:3x3x3"},
+                                                                   {"route_binding", "/b.toml"},
+                                                                   {"log_level", "trace"},
+                                                                   {"stats", "json:/tmp/s.json"},
+                                                                   {"cache_dir", "/c"},
+                                                                   {"command", "/bin/libcoll"},
+                                                                   {"allreduce", "bfb"},
+                                                                   {"allgather", "native"},
+                                                                   {"alltoall", "mcf-path"},
+                                                                   {"segment_bytes", "1536"},
+                                                                   {"bundle_bytes", "0"},
+                                                                   {"round_bytes", "inf"},
+                                                                   {"in_flight", "1024"},
+                                                                   {"poll_microseconds", "0"},
+                                                                   {"pacing", "yes"},
+                                                                   {"timeout_seconds", "30"}};
   ASSERT_EQ(values.size(), settings().size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Setting& setting = settings()[i];

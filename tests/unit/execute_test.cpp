@@ -271,12 +271,12 @@ class StubTransport final : public Transport {
 
   std::string name() const override { return "stub"; }
   const std::string& address() const override { return address_; }
-  Result<PeerId> connect(const std::string&) override { return PeerId{0}; }
+  Result<PeerId> connect(const std::string&, std::int32_t) override { return PeerId{0}; }
   Posted send(PeerId, std::uint64_t, const void*, std::size_t, Completion* completion) noexcept override {
     sent.push_back(completion);
     return sends_;
   }
-  Posted receive(std::uint64_t, void*, std::size_t, Completion* completion) noexcept override {
+  Posted receive(std::int32_t, std::uint64_t, void*, std::size_t, Completion* completion) noexcept override {
     received.push_back(completion);
     return receives_;
   }
@@ -378,6 +378,68 @@ TEST(ExecuteFailing, MessageOfAnotherLength) {
   execution->start();
   EXPECT_TRUE(transports[0]->progress());
   expect_failed(*execution);
+}
+
+// --- pacing -----------------------------------------------------------------------------------------------------
+
+std::int64_t pretended_now = 0;
+std::int64_t pretended_clock() noexcept { return pretended_now; }
+
+/// One lane of 10 messages of 64 bytes that has 1 ms: a message every 0.1 ms once the window is used up.
+TEST(ExecutePaced, SendsLeaveAtTheirRate) {
+  Plan plan = make_plan(ring_allgather(2), 1);
+  Job job{80, 8, 0, {64, 0, 1000}, Numbers::integers, false, 0, 0};
+  const Script script = make_script(plan.programs[0], plan.rank_of_node, shape_of(job), job.tuning);
+  ASSERT_EQ(script.sends.size(), 10U);
+  Memory memory = make_memory(plan, job, plan.rank_of_node[0]);
+  const std::vector<PeerId> peers{0, 0};
+  StubTransport transport(Posted::done, Posted::done);
+  pretended_now = 5'000'000;  // whatever it starts at
+  Execution execution(script, 0, buffers_of(plan, job, plan.rank_of_node[0], memory), reducer_of(job.numbers),
+                      transport, peers, TagSpace(1, 0), job.tuning, plan.workspaces[0],
+                      Pace{1'000'000, 128, &pretended_clock});
+  const auto sent_at = [&](std::int64_t nanoseconds) {
+    pretended_now = 5'000'000 + nanoseconds;
+    execution.advance();
+    return transport.sent.size();
+  };
+  execution.start();
+  EXPECT_EQ(transport.sent.size(), 3U);  // the window of two, and the one that is due at 0
+  EXPECT_EQ(execution.milliseconds_to_next_send(), 1);
+  EXPECT_EQ(sent_at(99'999), 3U);
+  EXPECT_EQ(sent_at(100'000), 4U);
+  EXPECT_EQ(sent_at(450'000), 7U);
+  EXPECT_FALSE(execution.finished());
+  EXPECT_EQ(sent_at(700'000), 10U);  // by its window ahead of 1 ms
+  EXPECT_TRUE(execution.finished());
+  EXPECT_GT(execution.milliseconds_to_next_send(), 1'000'000);
+}
+
+// --- steering ---------------------------------------------------------------------------------------------------
+
+/// Two routes between the same two nodes: their chunks leave by different peers of the transport, and are expected
+/// on the classes of their routes.
+TEST(ExecuteSteered, MessagesUseTheClassOfTheirRoute) {
+  Program program;
+  program.collective = Collective::alltoall;
+  program.nodes = 2;
+  program.chunks_per_shard = 2;
+  program.steps = 1;
+  for (const std::int32_t chunk : {0, 1}) {
+    program.operations.push_back({OperationKind::send, 1, chunk, 1, 1, 1, chunk, chunk + 1, {}});
+    program.operations.push_back({OperationKind::receive, 2, chunk, 1, 1, 1, chunk, chunk + 1, {}});
+  }
+  EXPECT_EQ(route_classes(program), 3);
+  const Script script = make_script(program, {0, 1}, Shape{8, 8, 64, 64}, Tuning{});
+  ASSERT_EQ(script.sends.size(), 2U);
+  ASSERT_EQ(script.receives.size(), 2U);
+  for (const std::size_t chunk : {0U, 1U}) {
+    const auto expected = static_cast<std::int32_t>(chunk) + 1;
+    EXPECT_EQ(script.sends[chunk].route_class, expected);
+    EXPECT_EQ(script.receives[chunk].route_class, expected);
+    EXPECT_EQ(script.lane(script.sends[chunk]), static_cast<std::size_t>(expected) * 2 + 1);
+    EXPECT_EQ(script.sends[chunk].data.bytes, 32);
+  }
 }
 
 // --- tags -------------------------------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ std::vector<Rank> make_ranks(int count) {
   for (std::size_t node = 0; node < ranks.size(); ++node) {
     ranks[node].node = static_cast<NodeId>(node);
     for (const auto& transport : transports) {
-      ranks[node].peers.push_back(transports[node]->connect(transport->address()).value());
+      ranks[node].peers.push_back(transports[node]->connect(transport->address(), 0).value());
     }
   }
   for (std::size_t node = 0; node < ranks.size(); ++node) ranks[node].transport = std::move(transports[node]);

@@ -35,7 +35,9 @@ class LateTransport final : public Transport {
 
   std::string name() const override { return "late " + inner_->name(); }
   const std::string& address() const override { return inner_->address(); }
-  Result<PeerId> connect(const std::string& address) override { return inner_->connect(address); }
+  Result<PeerId> connect(const std::string& address, std::int32_t route_class) override {
+    return inner_->connect(address, route_class);
+  }
 
   Posted send(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
               Completion* completion) noexcept override {
@@ -46,8 +48,9 @@ class LateTransport final : public Transport {
     return Posted::pending;
   }
 
-  Posted receive(std::uint64_t tag, void* data, std::size_t bytes, Completion* completion) noexcept override {
-    return inner_->receive(tag, data, bytes, completion);
+  Posted receive(std::int32_t route_class, std::uint64_t tag, void* data, std::size_t bytes,
+                 Completion* completion) noexcept override {
+    return inner_->receive(route_class, tag, data, bytes, completion);
   }
 
   bool progress() noexcept override {
@@ -352,9 +355,13 @@ class RoundRobin {
 
  private:
   void open_transports(const Plan& plan, const Job& job) {
-    auto by_rank = make_memory_transports(static_cast<int>(plan.ranks));
-    for (const std::int32_t rank : plan.rank_of_node) {
-      peers_.push_back(by_rank.front()->connect(std::to_string(rank)).value());
+    std::int32_t classes = 1;
+    for (const Program& program : plan.programs) classes = std::max(classes, route_classes(program));
+    auto by_rank = make_memory_transports(static_cast<int>(plan.ranks), classes);
+    for (std::int32_t route_class = 0; route_class < classes; ++route_class) {
+      for (const std::int32_t rank : plan.rank_of_node) {
+        peers_.push_back(by_rank.front()->connect(std::to_string(rank), route_class).value());
+      }
     }
     for (const std::int32_t rank : plan.rank_of_node) {
       transports_.push_back(

@@ -14,6 +14,7 @@
 #include "planner/flow/master_lp.h"
 #include "planner/flow/mcf.h"
 #include "planner/flow/path_decomposition.h"
+#include "planner/flow/single_path.h"
 #include "planner/lp/glpk_solver.h"
 #include "planner/planner.h"
 #include "planner/route/channel_dependency.h"
@@ -354,6 +355,38 @@ TEST(Mcf, EveryPlanOfRandomDigraphsVerifies) {
       EXPECT_LE(planned(plan, topology, {1, 0.02}).chunks_per_shard, 1);
     }
   }
+}
+
+TEST(Mcf, ClassesTellTheRoutesOfAPairApart) {
+  // ring:8 splits the pairs opposite each other both ways around and nothing else: two classes, the second for one
+  // route of each of these eight pairs.
+  const Schedule routed = planned(plan_mcf_path, generate("ring:8").value());
+  std::int32_t second = 0;
+  for (const Route& route : routed.routes) {
+    EXPECT_GE(route.route_class, 1);
+    EXPECT_LE(route.route_class, 2);
+    if (route.route_class != 2) continue;
+    ++second;
+    EXPECT_EQ((route.destination - route.source + 8) % 8, 4);
+  }
+  EXPECT_EQ(second, 8);
+}
+
+TEST(SinglePath, PlansVerifyAndNeverBeatTheFluidOptimum) {
+  for (const char* specification : {"torus:3x3", "mesh:3x4", "hypercube:4", "ring:6"}) {
+    SCOPED_TRACE(specification);
+    const Topology topology = generate(specification).value();
+    const double optimum = max_concurrent_flow(topology)->certificate.flow_upper_bound;
+    for (const auto plan : {plan_sssp, plan_dor}) {
+      const Schedule schedule = planned(plan, topology);
+      EXPECT_EQ(schedule.chunks_per_shard, 1);
+      EXPECT_NEAR(schedule.proof.flow_upper_bound, optimum, 1e-12);
+      EXPECT_LE(schedule.proof.flow, optimum);
+    }
+  }
+  const Schedule switched = planned(plan_sssp, star());
+  EXPECT_EQ(switched.proof.max_link_load, Rational(3));  // the only routes there are
+  EXPECT_EQ(switched.proof.bandwidth_time, switched.proof.bandwidth_bound);
 }
 
 TEST(Mcf, RefusesWhatItCannotPlan) {

@@ -65,6 +65,23 @@ TEST(Lower, TheKthSendMatchesTheKthReceive) {
   }
 }
 
+TEST(Lower, TakesTheClassOfTheRoute) {
+  Schedule schedule = routed_alltoall();
+  for (std::size_t i = 0; i < schedule.routes.size(); ++i) {
+    schedule.routes[i].route_class = static_cast<std::int32_t>(i) + 2;
+  }
+  for (const Program& program : lower_all(schedule)) {
+    std::int32_t highest = 0;
+    for (const Operation& o : program.operations) {
+      EXPECT_EQ(o.route_class, o.route == direct ? 0 : o.route + 2);
+      highest = std::max(highest, o.route_class);
+    }
+    EXPECT_GE(highest, 2);
+    EXPECT_EQ(route_classes(program), highest + 1);
+  }
+  for (const Program& program : lower_all(ring_allgather(4))) EXPECT_EQ(route_classes(program), 1);
+}
+
 TEST(Lower, ListsEveryTransferOnBothEndsInOrder) {
   for (const Schedule& schedule : schedules()) {
     for (const Program& program : lower_all(schedule)) {

@@ -207,6 +207,10 @@ TEST(Verify, RefusesIdsOutOfRange) {
     expect_refused(changed(routed_alltoall(), [bad](Schedule& s) { s.routes[1].source = bad; }), "not hosts");
     expect_refused(changed(routed_alltoall(), [bad](Schedule& s) { s.routes[1].layer = bad; }), "layer");
     if (bad < 0 || bad == largest) {
+      expect_refused(changed(routed_alltoall(), [bad](Schedule& s) { s.routes[1].route_class = bad; }),
+                     "route 1 (1->0): class " + std::to_string(bad));
+    }
+    if (bad < 0 || bad == largest) {
       EXPECT_FALSE(verify(changed(ring_allgather(4), [bad](Schedule& s) { s.steps = bad; })).empty());
     }
     if (bad < 0) {
@@ -252,6 +256,43 @@ TEST(Verify, RefusesCyclicLayers) {
                            for (Route& route : s.routes) route.layer = 0;
                          }),
                  "layer 0 form a cycle");
+}
+
+TEST(Verify, RefusesTwoWaysOfAPairInOneClass) {
+  // Two chunks 0→2 of the complete graph of four, one through node 1, one through node 3.
+  Schedule schedule = complete_alltoall(4, 2);
+  std::erase_if(schedule.transfers, [](const Transfer& t) { return t.shard == 2; });
+  for (const NodeId middle : {1, 3}) {
+    const auto chunk = static_cast<std::int32_t>(schedule.routes.size());
+    schedule.routes.push_back(
+        {0, 2, {schedule.topology.find_link(0, middle), schedule.topology.find_link(middle, 2)}, 0, chunk + 1});
+    schedule.transfers.push_back({2, chunk, 1, 0, 2, 1, chunk, TransferKind::copy});
+  }
+  finish(schedule);
+  EXPECT_EQ(verify(schedule), std::vector<std::string>{});
+  const auto with_classes = [&](std::int32_t first, std::int32_t second) {
+    return changed(schedule, [&](Schedule& s) {
+      s.routes[0].route_class = first;
+      s.routes[1].route_class = second;
+    });
+  };
+  expect_refused(with_classes(1, 1), "routes 0 and 1 (0->2) go different ways in class 1");
+  expect_refused(with_classes(7, 7), "routes 0 and 1 (0->2) go different ways in class 7");
+  // Class 0 is no promise: the fabric takes its own way.
+  EXPECT_EQ(verify(with_classes(0, 0)), std::vector<std::string>{});
+  // One way given twice is one way.
+  Schedule doubled = with_classes(1, 2);
+  doubled.routes[1] = doubled.routes[0];
+  finish(doubled);
+  EXPECT_EQ(verify(doubled), std::vector<std::string>{});
+}
+
+TEST(Verify, TakesOneClassForDifferentPairs) {
+  EXPECT_EQ(verify(changed(routed_alltoall(),
+                           [](Schedule& s) {
+                             for (Route& route : s.routes) route.route_class = 1;
+                           })),
+            std::vector<std::string>{});
 }
 
 TEST(Verify, RefusesLoadsAboveTheClaim) {

@@ -45,6 +45,20 @@ TEST(Xml, ReadsBackBitForBit) {
   }
 }
 
+TEST(Xml, KeepsRouteClasses) {
+  Schedule schedule = routed_alltoall();
+  EXPECT_EQ(write_schedule(schedule).find("class="), std::string::npos);
+  schedule.routes[0].route_class = 1;
+  schedule.routes[2].route_class = 4095;
+  const std::string text = write_schedule(schedule);
+  EXPECT_NE(text.find("class=\"1\""), std::string::npos);
+  EXPECT_EQ(text.find("class=\"0\""), std::string::npos);
+  const auto read = read_schedule(text, "a.xml");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(*read, schedule);
+  EXPECT_EQ(verify(*read), std::vector<std::string>{});
+}
+
 TEST(Xml, KeepsTheOrderOfTransfers) {
   Schedule schedule = ring_allgather(4);
   std::mt19937 random(7);
@@ -127,6 +141,9 @@ TEST(Xml, RefusesWithFileAndLine) {
       {"links=\"0 1\"", "links=\"0  1\"", "dir/plan.xml:11: ", "link ids"},
       {"links=\"0 1\"", "links=\"0 1 \"", "dir/plan.xml:11: ", "link ids"},
       {"layer=\"0\"", "layer=\"256\"", "dir/plan.xml:11: ", "layer"},
+      {"layer=\"0\"", "layer=\"0\" class=\"-1\"", "dir/plan.xml:11: ", "class=\"-1\""},
+      {"layer=\"0\"", "layer=\"0\" class=\"4096\"", "dir/plan.xml:11: ", "an integer from 0 to 4095"},
+      {"layer=\"0\"", "layer=\"0\" class=\"\"", "dir/plan.xml:11: ", "an integer from 0 to 4095"},
       {"<step s=\"1\"", "<step s=\"2\"", "dir/plan.xml:14: ", "s=\"2\""},
       {"<t u=\"0\" v=\"1\" s=\"1\"", "<t u=\"0\" v=\"1\" s=\"9\"", "dir/plan.xml:15: ", "s=\"9\""},
       {"c=\"0\" cnt=\"2\"", "c=\"1\" cnt=\"2\"", "dir/plan.xml:15: ", "cnt=\"2\""},

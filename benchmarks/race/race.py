@@ -1,0 +1,693 @@
+#!/usr/bin/env python3
+"""Races of libcoll against native Open MPI on emulated fabrics. README.md beside this file says what is printed."""
+
+import argparse
+import json
+import os
+import platform
+import signal
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+
+import topologies  # noqa: E402
+from contestants import TRANSPORTS, native_contestants, our_contestants  # noqa: E402
+from fabric import Fabric, Plan, RaceError, bits_per_second, call, uniform_flows  # noqa: E402
+
+LEAST_CEILING = 0.93  # of the prediction; below it the processor was measured, not the links
+BURST = 128 * 1024  # bytes that a link of the fabric lets through at once
+BANDWIDTH_BOUND = 8 * BURST  # from so many bytes on the busiest link on, bandwidth decides, and the ceiling counts
+FLATTERED = 0.06  # where the burst is a larger part of them, ratios to bound and prediction are marked with ~
+PHASES = ("FFT", "pack", "all-to-all", "unpack")
+
+
+def log(text):
+    print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
+
+
+def summary(values):
+    """Median and spread; None where there is nothing."""
+    values = [value for value in values if value is not None]
+    if not values:
+        return None
+    return {"median": statistics.median(values), "min": min(values), "max": max(values), "values": values}
+
+
+def middle(entry):
+    return entry["median"] if entry else None
+
+
+def ratio(a, b):
+    return a / b if a is not None and b else None
+
+
+# ---- one topology -----------------------------------------------------------------------------------------------
+
+
+class Track:
+    """A topology with its fabric, plans and contestants."""
+
+    def __init__(self, options, folder, fabric, named):
+        self.options = options
+        self.folder = folder
+        self.fabric = fabric
+        self.named = named
+        facts = json.loads(call([options.libcoll, "topo", named.specification, "--json"]))
+        self.nodes = facts["hosts"]
+        self.degree = facts["degree_max"]
+        self.rate = options.rate or topologies.default_rate(self.nodes)
+        self.bytes_per_second = bits_per_second(self.rate) / 8
+        self.ranks = self.nodes * options.ranks_per_node
+        self.facts = facts
+        self.specification = None
+        self.default_routes = []
+        self.plans = {}
+        self.jobs = []
+
+    def make_plan(self, collective, algorithm):
+        """The plan that the runtime will find in the cache, too; None, with a word, where there is none."""
+        path = self.folder / f"{collective}-{algorithm}.xml"
+        command = [self.options.libcoll, "plan", self.specification, collective, "--algorithm", algorithm, "--json"]
+        command += ["--output", str(path), "--cache", "--cache-dir", str(self.folder / "cache")]
+        try:
+            return Plan(path, json.loads(call(command)))
+        except RaceError as error:
+            log(f"{self.named.name}: no {algorithm}: {str(error).split(': ', 1)[-1]}")
+            return None
+
+    def bring_up(self, collective, algorithms):
+        """Up once to have the fabric's own topology file, plan for exactly that, and up again with the classes the
+        plans need."""
+        status = self.fabric.up(self.named.specification, self.rate)
+        copy = self.folder / "topology.toml"
+        copy.write_bytes((Path(status["directory"]) / "topology.toml").read_bytes())
+        self.specification = str(copy)
+        wanted = list(dict.fromkeys([*algorithms, *self.options.default_routes]))
+        if collective != "alltoall":
+            wanted = list(algorithms)
+        self.plans = {name: plan for name in wanted if (plan := self.make_plan(collective, name))}
+        if collective == "alltoall":
+            self.default_routes = [name for name in self.options.default_routes if name in self.plans]
+        else:
+            possible = [name for name in self.options.default_routes if self.can_follow(name)]
+            self.default_routes = possible
+        if not self.default_routes:
+            raise RaceError(f"{self.named.name}: none of the default routes can be computed")
+        classes = max((plan.classes for plan in self.plans.values()), default=0)
+        self.fabric.up(self.specification, self.rate, classes, self.options.ranks_per_node)
+        time.sleep(0.2)
+
+    def can_follow(self, default_routes):
+        try:
+            self.fabric.follow(default_routes, None)
+            return True
+        except RaceError:
+            return False
+
+    def load_of(self, route_set):
+        """Payloads on the busiest link."""
+        plan = self.plans[route_set.removeprefix("default ")]
+        return plan.figures["max_link_load"] * self.options.ranks_per_node**2
+
+    def flows_of(self, route_set):
+        if route_set.startswith("default "):
+            return uniform_flows(self.nodes)
+        return self.plans[route_set].flows
+
+    def follow(self, route_set, default_routes):
+        plan = None if route_set.startswith("default ") else self.plans[route_set]
+        steered = plan if plan and plan.is_steered else None
+        self.fabric.follow(default_routes, steered)
+
+    # -- measuring
+
+    def blast(self, route_set, sizes):
+        """Seconds of plain TCP by size, over the same routes: {size: [run, …]}."""
+        default = route_set.removeprefix("default ") if route_set.startswith("default ") else self.default_routes[0]
+        self.follow(route_set, default)
+        factor = self.options.ranks_per_node**2
+        program = self.options.build / "bin" / "tcp_blaster"
+        runs = {size: [] for size in sizes}
+        before = self.fabric.counters()
+        with self.fabric.blaster(program, self.flows_of(route_set), self.nodes, self.folder) as blaster:
+            blaster.run(4096)
+            for size in sizes:
+                spent = 0
+                while len(runs[size]) < self.options.calls and (spent < self.options.seconds_per_size or not runs[size]):
+                    runs[size].append(blaster.run(size * factor))
+                    spent += runs[size][-1]["seconds"]
+        after = self.fabric.counters()
+        lost = {key: after[key] - before[key] for key in after}
+        self.jobs.append({"contestant": f"blaster {route_set}", **lost})
+        return runs
+
+    def command(self, contestant, program):
+        launch = ["mpirun", "-n", str(self.ranks), *contestant.options]
+        if contestant.native:
+            return [*launch, "-x", f"LD_PRELOAD={self.options.build / 'lib' / 'yield_sleep.so'}", *program]
+        libcoll = [self.options.libcoll, "run", "--cache-dir", str(self.folder / "cache")]
+        library = self.options.library
+        if library:
+            libcoll += ["--library", str(library)]
+        return [*libcoll, "--", *launch, *program]
+
+    def run(self, contestant, program, limit, what):
+        self.follow(contestant.route_set, contestant.default_routes)
+        lines, job = self.fabric.job(self.command(contestant, program), contestant.environment, limit)
+        job = {"contestant": contestant.name, "what": what, **job}
+        self.jobs.append(job)
+        if "error" in job:
+            log(f"{self.named.name}: {contestant.name} failed: {job['error'].splitlines()[-1]}")
+        return lines, job
+
+    def sweep(self, contestant, sizes, calls, warmup, limits, what):
+        """Runs the program once over sizes. {size: {"seconds": median of its calls, "idle", "served", "calls"}}."""
+        per_size, in_all, job_limit = limits
+        program = [str(self.options.build / "bin" / "collective_race"), contestant.collective]
+        program += ["-s", ",".join(map(str, sizes)), "-i", str(calls), "-w", str(warmup)]
+        program += ["-t", f"{per_size:.3f}", "-l", f"{in_all:.3f}"]
+        lines, job = self.run(contestant, program, job_limit, what)
+        calls_of, ends = {}, {}
+        for line in lines:
+            try:
+                entry = json.loads(line)
+            except ValueError:
+                continue
+            if "seconds" in entry:
+                calls_of.setdefault(entry["size"], []).append(entry)
+            elif "calls" in entry:
+                ends[entry["size"]] = entry
+        if any(not entry["correct"] for entry in ends.values()):
+            job["wrong"] = True
+            log(f"{self.named.name}: {contestant.name}: WRONG RESULTS")
+        result = {}
+        for size, entry in ends.items():
+            timed = calls_of.get(size, [])
+            if not timed or not entry["correct"]:
+                continue
+            result[size] = {
+                "seconds": statistics.median(call_["seconds"] for call_ in timed),
+                "late": max(call_["late"] for call_ in timed),
+                "idle": middle(summary([call_["idle"] for call_ in timed])),
+                "served": entry["served"],
+                "calls": entry["calls"],
+                "drops": job["drops"] + job["softnet_drops"],
+                "retransmits": job["retransmits"],
+            }
+        return result
+
+
+# ---- the race of one collective ---------------------------------------------------------------------------------
+
+
+def bound_seconds(track, collective, size):
+    """The least time any schedule needs for this size on these links."""
+    figures = next(iter(track.plans.values())).figures
+    if collective == "alltoall":
+        best = max(plan.figures["F"] for plan in track.plans.values())
+        return size * track.options.ranks_per_node**2 / (best * track.bytes_per_second)
+    nodes = track.nodes
+    one_way = size * nodes / (track.degree * track.bytes_per_second) * (nodes - 1) / nodes
+    return one_way * (2 if figures["collective"] == "allreduce" else 1)
+
+
+def predicted_seconds(track, collective, route_set, size):
+    """By the load of the routes in use; None where nothing is predicted."""
+    if collective == "alltoall":
+        return track.load_of(route_set) * size / track.bytes_per_second
+    if route_set.startswith("default "):
+        return None
+    figures = track.plans[route_set].figures
+    return figures["bandwidth_time_float"] * size * track.nodes / (track.degree * track.bytes_per_second)
+
+
+def screen(track, collective, natives, sizes):
+    """Every native variant once; the names of the best few by size, and what was seen."""
+    options = track.options
+    bounds = sum(bound_seconds(track, collective, size) for size in sizes)
+    limits = 1e-3, 3 * bounds + 3, 60 + 20 * bounds
+    seen = {}
+    for i, contestant in enumerate(natives):
+        log(f"{track.named.name}: screening {i + 1} of {len(natives)}: {contestant.name}")
+        seen[contestant.name] = track.sweep(contestant, sizes, 1, 1, limits, "screening")
+    kept = {}
+    for size in sizes:
+        times = sorted((result[size]["seconds"], name) for name, result in seen.items() if size in result)
+        kept[size] = [name for _, name in times[: options.keep]]
+    return kept, {name: {size: entry["seconds"] for size, entry in result.items()} for name, result in seen.items()}
+
+
+def measure(track, collective, ours, natives, kept, sizes):
+    """Interleaved repetitions. {contestant: {size: [entry, …]}}, {route set: {size: [run, …]}}."""
+    options = track.options
+    bounds = {size: bound_seconds(track, collective, size) for size in sizes}
+    field = sorted([*ours, *natives], key=lambda c: (c.default_routes, c.route_set, c.name))
+    needed = {c.name: [size for size in sizes if not c.native or c.name in kept[size]] for c in field}
+    route_sets = [name for name in options.ours if name in track.plans]  # without contestants, too: a ceiling by itself
+    route_sets = list(dict.fromkeys([*route_sets, *(c.route_set for c in field if needed[c.name])]))
+    if collective != "alltoall":
+        route_sets = [name for name in route_sets if not name.startswith("default ")]
+    results = {c.name: {} for c in field}
+    ceilings = {name: {size: [] for size in sizes} for name in route_sets}
+    for repetition in range(options.repetitions):
+        log(f"{track.named.name}: repetition {repetition + 1} of {options.repetitions}")
+        for name in route_sets:
+            for size, runs in track.blast(name, sizes).items():
+                ceilings[name][size] += runs
+        for contestant in field:
+            if not needed[contestant.name]:
+                continue
+            job_limit = 60 + 20 * (options.calls + 1) * sum(max(bounds[s], 0.02) for s in needed[contestant.name])
+            limits = options.seconds_per_size, 1e6, job_limit
+            swept = track.sweep(
+                contestant, needed[contestant.name], options.calls, options.warmup, limits, f"repetition {repetition}"
+            )
+            for size, entry in swept.items():
+                results[contestant.name].setdefault(size, []).append(entry)
+    return results, ceilings
+
+
+def row_of(track, collective, size, ours, natives, results, ceilings):
+    bound = bound_seconds(track, collective, size)
+    row = {"size": size, "bound_seconds": bound, "route_sets": {}, "results": {}}
+    for name, by_size in ceilings.items():
+        predicted = predicted_seconds(track, collective, name, size)
+        blasted = summary([run["seconds"] for run in by_size[size]])
+        row["route_sets"][name] = {
+            "predicted_seconds": predicted,
+            "blaster_seconds": blasted,
+            "ceiling": ratio(predicted, middle(blasted)),
+            "bytes_on_busiest_link": predicted and predicted * track.bytes_per_second,
+            "idle": middle(summary([run["idle"] for run in by_size[size]])),
+        }
+    for name, by_size in results.items():
+        entries = by_size.get(size, [])
+        if entries:
+            row["results"][name] = {
+                "seconds": summary([entry["seconds"] for entry in entries]),
+                "idle": middle(summary([entry["idle"] for entry in entries])),
+                "late": max(entry["late"] for entry in entries),
+                "drops": sum(entry["drops"] for entry in entries),
+                "retransmits": sum(entry["retransmits"] for entry in entries),
+                "served": min((entry["served"] for entry in entries if entry["served"] is not None), default=None),
+                "calls": max(entry["calls"] for entry in entries),
+            }
+    native = [(row["results"][c.name]["seconds"]["median"], c.name) for c in natives if c.name in row["results"]]
+    row["best_native"] = min(native)[1] if native else None
+    row["best_native_seconds"] = min(native)[0] if native else None
+    for contestant in ours:
+        if contestant.name in row["results"]:
+            judge(row, contestant, row["results"][contestant.name])
+    return row
+
+
+def judge(row, contestant, result):
+    """Ratios of one of ours, and whether it is a result at all."""
+    seconds = result["seconds"]["median"]
+    routes = row["route_sets"].get(contestant.route_set, {})
+    result["of_bound"] = ratio(row["bound_seconds"], seconds)
+    result["of_prediction"] = ratio(routes.get("predicted_seconds"), seconds)
+    result["of_ceiling"] = ratio(middle(routes.get("blaster_seconds")), seconds)
+    result["over_native"] = ratio(row["best_native_seconds"], seconds)
+    why = []
+    ceiling = routes.get("ceiling")
+    result["bandwidth_bound"] = (routes.get("bytes_on_busiest_link") or 0) >= BANDWIDTH_BOUND
+    if ceiling is not None and ceiling < LEAST_CEILING and result["bandwidth_bound"]:
+        why.append(f"ceiling {ceiling:.2f}")
+    if result["drops"]:
+        why.append(f"{result['drops']} drops")
+    if result["served"] is None or result["served"] < result["calls"]:
+        why.append("not served by libcoll")
+    result["is_result"] = not why
+    result["why_not"] = why
+
+
+def race_collective(track, collective, algorithms):
+    options = track.options
+    track.bring_up(collective, algorithms)
+    ours = our_contestants(collective, [name for name in algorithms if name in track.plans], track.default_routes)
+    if options.no_ours:
+        ours = []
+    programs = {"reduce_scatter": ["reduce_scatter_block", "reduce_scatter"]}.get(collective, [collective])
+    natives = native_contestants(programs, track.ranks, track.default_routes, options.transports)
+    if options.no_native:
+        natives = []
+    sizes = options.sizes
+    kept, screening = {size: [c.name for c in natives] for size in sizes}, None
+    if options.screen and natives:
+        kept, screening = screen(track, collective, natives, sizes)
+    results, ceilings = measure(track, collective, ours, natives, kept, sizes)
+    return {
+        "race": collective,
+        **facts_of(track),
+        "plans": {
+            name: {key: value for key, value in plan.figures.items() if key not in ("errors",)} | {"classes": plan.classes}
+            for name, plan in track.plans.items()
+        },
+        "screening": screening
+        and {
+            "what": f"every native variant ran each size once; the best {options.keep} of a size ran in the repetitions",
+            "seconds": screening,
+            "kept": kept,
+        },
+        "contestants": [c.name for c in [*ours, *natives]],
+        "ours": [c.name for c in ours],
+        "rows": [row_of(track, collective, size, ours, natives, results, ceilings) for size in sizes],
+        "jobs": track.jobs,
+    }
+
+
+def facts_of(track):
+    return {
+        "topology": track.named.name,
+        "nodes": track.nodes,
+        "links": track.facts["links"],
+        "degree": track.degree,
+        "ranks_per_node": track.options.ranks_per_node,
+        "rate": track.rate,
+        "bytes_per_second": track.bytes_per_second,
+        "default_routes": track.default_routes,
+    }
+
+
+# ---- time to solution -------------------------------------------------------------------------------------------
+
+
+def fft_grid(ranks, wanted):
+    """The multiple of the ranks nearest to what was asked for, within what the program takes."""
+    grid = max(1, round(wanted / ranks)) * ranks
+    return max(grid, -(-16 // ranks) * ranks)
+
+
+def fft_once(track, contestant, grid, repetitions, limit, what):
+    program = [str(track.options.build / "bin" / "fft3d_slab_alltoall"), str(grid), str(repetitions)]
+    lines, job = track.run(contestant, program, limit, what)
+    bands, served = {}, None
+    for line in lines:
+        for phase in PHASES:
+            if line.startswith(f"# Time in {phase}: "):
+                bands[phase] = float(line.split(": ")[1].split()[0]) * 1e-6
+        if line.startswith("# Served by libcoll: ") and line.endswith("(alltoall)"):
+            served = line.removeprefix("# Served by libcoll: ").removesuffix(" calls (alltoall)")
+    if job["exit_code"] != 0 or len(bands) < len(PHASES):
+        return None
+    lost = job["drops"] + job["softnet_drops"]
+    return {"bands": bands, "seconds": sum(bands.values()), "served": served, "idle": job["idle"], "drops": lost}
+
+
+def race_fft(track):
+    options = track.options
+    algorithms = options.ours
+    track.bring_up("alltoall", algorithms)
+    ours = our_contestants("alltoall", [name for name in algorithms if name in track.plans], track.default_routes)
+    ours = [] if options.no_ours else ours
+    natives = native_contestants(["alltoall"], track.ranks, track.default_routes, options.transports)
+    natives = [] if options.no_native else natives
+    result = {"race": "fft", **facts_of(track), "grids": []}
+    for wanted in options.grids:
+        grid = fft_grid(track.ranks, wanted)
+        block = (grid // track.ranks) ** 2 * grid * 16
+        limit = 120 + 60 * options.fft_pairs * bound_seconds(track, "alltoall", block)
+        field, screening = natives, None
+        if options.screen:
+            seen = {}
+            for contestant in natives:
+                log(f"{track.named.name}: screening FFT {grid}: {contestant.name}")
+                once = fft_once(track, contestant, grid, 1, limit, "screening")
+                if once:
+                    seen[contestant.name] = once["seconds"]
+            best = sorted(seen, key=seen.get)[: options.keep]
+            field, screening = [c for c in natives if c.name in best], seen
+        runs = {}
+        for repetition in range(options.repetitions):
+            log(f"{track.named.name}: FFT {grid}, repetition {repetition + 1} of {options.repetitions}")
+            for contestant in sorted([*ours, *field], key=lambda c: (c.default_routes, c.route_set, c.name)):
+                once = fft_once(track, contestant, grid, options.fft_pairs, limit, f"repetition {repetition}")
+                if once:
+                    runs.setdefault(contestant.name, []).append(once)
+        entry = {"grid": grid, "bytes_per_pair": block, "screening": screening, "results": {}}
+        for name, all_runs in runs.items():
+            entry["results"][name] = {
+                "seconds": summary([run["seconds"] for run in all_runs]),
+                "bands": {phase: statistics.median(run["bands"][phase] for run in all_runs) for phase in PHASES},
+                "served": all_runs[-1]["served"],
+                "idle": middle(summary([run["idle"] for run in all_runs])),
+                "drops": sum(run["drops"] for run in all_runs),
+            }
+        result["grids"].append(entry)
+    result["jobs"] = track.jobs
+    return result
+
+
+# ---- tables -----------------------------------------------------------------------------------------------------
+
+
+def show(value, form="{:.2f}", scale=1.0):
+    return "-" if value is None else form.format(value * scale)
+
+
+def size_text(size):
+    for unit, name in ((1 << 20, "M"), (1 << 10, "K")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit}{name}"
+    return str(size)
+
+
+def print_columns(rows):
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        cells = [cell.ljust(width) if i == len(row) - 1 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths))]
+        print("  " + "  ".join(cells).rstrip())
+
+
+def milliseconds(entry):
+    """Median ±half the spread."""
+    if not entry:
+        return "-"
+    spread = (entry["max"] - entry["min"]) / 2 * 1e3
+    return f"{entry['median'] * 1e3:.2f} ±{spread:.2f}"
+
+
+def print_race(result):
+    print(f"\n{result['race']} on {result['topology']}: N = {result['nodes']}, links of {result['rate']}, ", end="")
+    print(f"{result['ranks_per_node']} rank{'s' if result['ranks_per_node'] > 1 else ''} per node")
+    for name, plan in result["plans"].items():
+        if result["race"] == "alltoall":
+            print(f"  {name}: F = {plan['F']:.6g}, load {plan['max_link_load']:.6g}, {plan['classes']} classes")
+        else:
+            print(f"  {name}: T_B = {plan['bandwidth_time']} M/B, bound {plan['bandwidth_bound']}, {plan['steps']} steps")
+    rows = [["size", "bound", "routes", "predicted", "blaster", "ceiling", "ms", "of bound", "of ceiling", "x native", "idle", "drops", "retr", "who"]]
+    for row in result["rows"]:
+        rows += rows_of_size(result, row)
+    print_columns(rows)
+
+
+def rows_of_size(result, row):
+    rows = []
+    first = [size_text(row["size"]), show(row["bound_seconds"], scale=1e3)]
+    names = [name for name in result["ours"] if name in row["results"]]
+    if row["best_native"]:
+        names.append(row["best_native"])
+    for name in names:
+        entry = row["results"][name]
+        ours = name in result["ours"]
+        route_set = name.removeprefix("libcoll ") if ours else "default " + name.split()[1]
+        routes = row["route_sets"].get(route_set, {})
+        rows.append(
+            [
+                *first,
+                route_set,
+                show(routes.get("predicted_seconds"), scale=1e3),
+                show(middle(routes.get("blaster_seconds")), scale=1e3),
+                show(routes.get("ceiling"), flattered(row, result) + "{:.2f}"),
+                milliseconds(entry["seconds"]),
+                show(ratio(row["bound_seconds"], entry["seconds"]["median"]), flattered(row, result) + "{:.2f}"),
+                show(ratio(middle(routes.get("blaster_seconds")), entry["seconds"]["median"])),
+                show(entry.get("over_native")),
+                show(entry["idle"]),
+                str(entry["drops"]),
+                str(entry["retransmits"]),
+                name + verdict(entry),
+            ]
+        )
+        first = ["", ""]
+    shown = {row_[2] for row_ in rows}
+    for name, routes in row["route_sets"].items():  # without contestants: still the ceiling of the machine
+        if name not in shown:
+            cells = [show(routes["predicted_seconds"], scale=1e3), show(middle(routes["blaster_seconds"]), scale=1e3)]
+            rows.append([*first, name, *cells, show(routes["ceiling"]), *["-"] * 4, show(routes["idle"]), "-", "-", "blaster only"])
+            first = ["", ""]
+    return rows
+
+
+def flattered(row, result):
+    """A mark where the bytes that a link lets through at once make a visible part of the bound."""
+    return "~" if BURST > FLATTERED * row["bound_seconds"] * result["bytes_per_second"] else ""
+
+
+def verdict(entry):
+    if entry.get("is_result") is False:
+        return "  NOT A RESULT: " + ", ".join(entry["why_not"])
+    return ""
+
+
+def print_fft(result):
+    print(f"\n3D FFT on {result['topology']}: N = {result['nodes']}, links of {result['rate']}")
+    rows = [["grid", "bytes per pair", "FFT", "pack", "all-to-all", "unpack", "ms", "idle", "drops", "served", "who"]]
+    for entry in result["grids"]:
+        for name, one in sorted(entry["results"].items(), key=lambda item: item[1]["seconds"]["median"]):
+            bands = [f"{one['bands'][phase] * 1e3:.1f}" for phase in PHASES]
+            rows.append(
+                [
+                    f"{entry['grid']}^3",
+                    str(entry["bytes_per_pair"]),
+                    *bands,
+                    milliseconds(one["seconds"]),
+                    show(one["idle"]),
+                    str(one["drops"]),
+                    one["served"] or "-",
+                    name,
+                ]
+            )
+    print_columns(rows)
+
+
+# ---- command line -----------------------------------------------------------------------------------------------
+
+
+def parse_size(text):
+    factor = {"K": 1 << 10, "M": 1 << 20}.get(text[-1:].upper(), 1)
+    number = text[:-1] if factor > 1 else text
+    if not number.isdigit() or int(number) * factor < 4 or int(number) * factor % 4:
+        raise argparse.ArgumentTypeError(f"found size '{text}', expected one such as 4K, 1M or 65536, a multiple of 4")
+    return int(number) * factor
+
+
+def sizes_type(text):
+    return [parse_size(part) for part in text.split(",")]
+
+
+def grids_type(text):
+    return [int(part) for part in text.split(",")]
+
+
+def names_type(text):
+    return [part for part in text.split(",") if part]
+
+
+def parse(arguments):
+    root = Path(__file__).resolve().parents[2]
+    parser = argparse.ArgumentParser(prog="race.py", description=__doc__)
+    parser.add_argument("race", choices=["alltoall", "allgather", "reduce_scatter", "allreduce", "fft"])
+    parser.add_argument("--topologies", nargs="+", metavar="NAME", help="specifications, files, edge_punctured:1-10, …")
+    parser.add_argument("--sizes", type=sizes_type, help="such as 4K,64K,1M; default: 4K to 4M (to 1M from 17 nodes on)")
+    parser.add_argument("--repetitions", type=int, default=5, help="of every contestant, in turn (%(default)s)")
+    parser.add_argument("--calls", type=int, default=5, help="timed calls of a size in one job (%(default)s)")
+    parser.add_argument("--warmup", type=int, default=1, help="calls before them (%(default)s)")
+    parser.add_argument("--seconds-per-size", type=float, default=2.0, help="fewer calls once they took so long (%(default)s)")
+    parser.add_argument("--rate", help="of the links; default: 100mbit, from 17 nodes on 50mbit")
+    parser.add_argument("--ranks-per-node", type=int, default=1)
+    parser.add_argument("--ours", type=names_type, help="planners, comma-separated; default: mcf-link,mcf-path or bfb")
+    parser.add_argument("--transports", type=names_type, default=list(TRANSPORTS), help="of native MPI: " + ",".join(TRANSPORTS))
+    parser.add_argument("--default-routes", type=names_type, default=["dor", "sssp"], help="for native MPI (dor,sssp)")
+    parser.add_argument("--screen", action="store_true", help="run every native variant once, repeat only the best")
+    parser.add_argument("--keep", type=int, default=2, help="how many variants of a size screening keeps (%(default)s)")
+    parser.add_argument("--no-ours", action="store_true", help="native and the blaster only")
+    parser.add_argument("--no-native", action="store_true", help="ours and the blaster only")
+    parser.add_argument("--grids", type=grids_type, default=[108, 216], help="edge of the FFT's box, rounded to the ranks")
+    parser.add_argument("--fft-pairs", type=int, default=3, help="pairs of transforms in one job (%(default)s)")
+    parser.add_argument("--build", type=Path, default=root / "build", help="build folder (build)")
+    parser.add_argument("--libcoll", help="another libcoll command than the build's")
+    parser.add_argument("--library", type=Path, help="another library to preload than the one beside the command")
+    parser.add_argument("--name", default="race", help="of the fabric (%(default)s)")
+    parser.add_argument("--output", type=Path, help="JSON file; rewritten after every topology")
+    options = parser.parse_args(arguments)
+    finish_options(parser, options)
+    return options
+
+
+def finish_options(parser, options):
+    options.build = options.build.resolve()
+    options.libcoll = options.libcoll or str(options.build / "bin" / "libcoll")
+    if options.ours is None:
+        options.ours = ["mcf-link", "mcf-path"] if options.race in ("alltoall", "fft") else ["bfb"]
+    if options.topologies is None:
+        defaults = {"alltoall": topologies.ALLTOALL, "fft": topologies.FFT}
+        options.topologies = defaults.get(options.race, topologies.ALLGATHER)
+    for name in options.transports:
+        if name not in TRANSPORTS:
+            parser.error(f"found transport '{name}', expected some of {', '.join(TRANSPORTS)}")
+    for file in (Path(options.libcoll), *(options.build / "bin" / name for name in ("tcp_blaster", "collective_race"))):
+        if not file.is_file():
+            parser.error(f"{file} is missing; build first, or give --build")
+    options.sizes_given = options.sizes
+
+
+def sizes_for(options, nodes):
+    """Factors of four; the largest only where all buffers of the ranks fit and a call does not take ten seconds."""
+    largest = 4 << 20 if nodes <= 16 else 1 << 20
+    return options.sizes_given or [4096 * 4**i for i in range(12) if 4096 * 4**i <= largest]
+
+
+def machine():
+    return {
+        "processors": os.cpu_count(),
+        "kernel": platform.release(),
+        "mpi": call(["mpirun", "--version"]).splitlines()[0],
+        "load": os.getloadavg()[0],
+    }
+
+
+def write_output(options, document):
+    if options.output is None:
+        return
+    partial = options.output.with_name(options.output.name + ".part")
+    partial.write_text(json.dumps(document, indent=1, default=str) + "\n")
+    partial.replace(options.output)
+
+
+def race_one(options, folder, fabric, named):
+    track = Track(options, folder, fabric, named)
+    options.sizes = sizes_for(options, track.nodes)
+    log(f"{named.name}: {track.nodes} nodes, links of {track.rate}")
+    if options.race == "fft":
+        result = race_fft(track)
+        print_fft(result)
+        return result
+    result = race_collective(track, options.race, options.ours)
+    print_race(result)
+    return result
+
+
+def main(arguments):
+    options = parse(arguments)
+    for interruption in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(interruption, lambda number, _: sys.exit(128 + number))
+    for name in list(os.environ):
+        if name.startswith(("LIBCOLL_", "OMPI_MCA_", "UCX_")) or name == "LD_PRELOAD":
+            del os.environ[name]  # a user's settings must not decide what is measured
+    document = {"command": sys.argv, "started": time.strftime("%F %T"), "machine": machine(), "results": [], "failures": []}
+    with tempfile.TemporaryDirectory(prefix="libcoll-race-") as scratch, Fabric(options.libcoll, options.name, log) as fabric:
+        for i, named in enumerate(topologies.expand(options.topologies, scratch)):
+            folder = Path(scratch) / str(i)
+            folder.mkdir()
+            try:
+                result = race_one(options, folder, fabric, named)
+                document["results"].append(result)
+                wrong = sorted({job["contestant"] for job in result["jobs"] if job.get("wrong")})
+                document["failures"] += [{"topology": named.name, "error": f"{name}: wrong results"} for name in wrong]
+            except RaceError as error:
+                log(f"{named.name}: {error}")
+                document["failures"].append({"topology": named.name, "error": str(error)})
+            sys.stdout.flush()
+            document["ended"] = time.strftime("%F %T")
+            write_output(options, document)
+    return 1 if document["failures"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

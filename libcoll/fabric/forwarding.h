@@ -1,0 +1,42 @@
+// Forwarding state: which way every node of the fabric sends on, so that packets follow the routes exactly.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "planner/result.h"
+#include "planner/schedule/schedule.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+/// Packets of a class from `source` to `destination` go on to node `next`.
+struct SourceHop {
+  std::int32_t route_class = 0;
+  NodeId source = 0;
+  NodeId destination = 0;
+  NodeId next = 0;
+  friend bool operator==(const SourceHop&, const SourceHop&) = default;
+};
+
+/// The tables of all nodes.
+struct ForwardingTables {
+  /// by_destination[node][host]: the next node in every class where no source hop says otherwise; -1: none needed.
+  std::vector<std::vector<NodeId>> by_destination;
+  /// by_source[node], ascending by (class, source, destination): the paths that tables by destination cannot hold.
+  std::vector<std::vector<SourceHop>> by_source;
+  std::int32_t classes = 0;  ///< R: route classes 1..R exist beside class 0
+};
+
+/// Tables in which class 0 follows `defaults` (one route for every ordered pair of hosts) and class k the planned
+/// routes of that class, or the default route of a pair that has none. Default routes that are in-trees need no source
+/// hops. Errors: a route that is not a path without repetition from its source to its destination, a class outside
+/// 1..classes, two paths of one pair in one class, a pair without a default route.
+Result<ForwardingTables> forwarding_tables(const Topology& topology, std::span<const Route> defaults,
+                                           std::span<const Route> planned, std::int32_t classes);
+
+/// Where such a packet goes from `at`; -1 when the tables do not say.
+NodeId next_hop(const ForwardingTables& tables, NodeId at, std::int32_t route_class, NodeId source, NodeId destination);
+
+}  // namespace libcoll

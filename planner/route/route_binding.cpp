@@ -1,0 +1,283 @@
+#include "planner/route/route_binding.h"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <system_error>
+
+namespace libcoll {
+namespace {
+
+using Line = std::uint32_t;
+
+constexpr std::int64_t most_classes = 4096;         // as many as a schedule may name
+constexpr std::int64_t largest_path_index = 65535;  // beyond any UCT device
+constexpr std::size_t digest_digits = 16;
+
+Line line_of(const toml::node& node) { return node.source().begin.line; }
+
+/// What stands there, for messages: the value itself where it is short, its type otherwise.
+std::string shown(const toml::node& node) {
+  if (const auto* text = node.as_string()) return "'" + text->get() + "'";
+  if (const auto* whole = node.as_integer()) return std::to_string(whole->get());
+  if (node.is_boolean()) return node.as_boolean()->get() ? "true" : "false";
+  if (node.is_floating_point()) return "a number with a fraction";
+  if (node.is_array()) return "an array";
+  if (node.is_table()) return "a table";
+  return "a date or time";
+}
+
+bool is_setting_name(std::string_view name) {
+  const auto allowed = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };
+  return !name.empty() && name.front() >= 'A' && name.front() <= 'Z' && std::all_of(name.begin(), name.end(), allowed);
+}
+
+bool is_digest(std::string_view text) {
+  const auto digit = [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); };
+  return text.size() == digest_digits && std::all_of(text.begin(), text.end(), digit);
+}
+
+/// A class and where it stands in the file.
+struct PlacedClass {
+  RouteClassBinding binding;
+  Line line = 0;
+};
+
+/// Reads one file. The first refusal is kept and ends the reading; what is read after it does not count.
+class Reader {
+ public:
+  explicit Reader(std::string_view file) : file_(file) {}
+
+  Result<RouteBinding> read(const toml::table& root) {
+    for (auto&& [key, value] : in_file_order(root)) {
+      if (*key == "backend") {
+        read_backend(*value);
+      } else if (*key == "routes") {
+        read_routes(*value);
+      } else if (*key == "class") {
+        read_classes(*value);
+      } else {
+        refuse(key->source().begin.line, "found unknown key '" + std::string(key->str()) +
+                                             "' at the top level, expected one of backend, routes, [[class]]");
+      }
+    }
+    if (classes_.empty()) refuse(1, "found no [[class]], expected one for every route class");
+    place_classes();
+    if (error_) return *error_;
+    return std::move(binding_);
+  }
+
+ private:
+  using Entry = std::pair<const toml::key*, const toml::node*>;
+
+  void refuse(Line line, const std::string& what) {
+    if (!error_) error_ = Error{file_ + ":" + std::to_string(line) + ": " + what};
+  }
+
+  /// A table iterates by name; what was written first should be read, and blamed, first.
+  static std::vector<Entry> in_file_order(const toml::table& table) {
+    std::vector<Entry> entries;
+    for (auto&& [key, value] : table) entries.emplace_back(&key, &value);
+    const auto place = [](const Entry& entry) {
+      return std::pair(entry.first->source().begin.line, entry.first->source().begin.column);
+    };
+    std::stable_sort(entries.begin(), entries.end(),
+                     [&](const Entry& a, const Entry& b) { return place(a) < place(b); });
+    return entries;
+  }
+
+  void read_backend(const toml::node& node) {
+    const std::string text = node.is_string() ? node.as_string()->get() : "";
+    if (text == "ucp" || text == "uct") {
+      binding_.backend = text == "ucp" ? SteeringBackend::ucp : SteeringBackend::uct;
+    } else {
+      refuse(line_of(node), "backend: found " + shown(node) + ", expected \"ucp\" or \"uct\"");
+    }
+  }
+
+  void read_routes(const toml::node& node) {
+    if (node.is_string() && (node.as_string()->get().empty() || is_digest(node.as_string()->get()))) {
+      binding_.routes = node.as_string()->get();
+    } else {
+      refuse(line_of(node), "routes: found " + shown(node) + ", expected the digest of a set of routes, " +
+                                std::to_string(digest_digits) + " hexadecimal digits in lower case");
+    }
+  }
+
+  void read_classes(const toml::node& node) {
+    const std::string expected = ", expected tables headed [[class]]";
+    if (!node.is_array()) return refuse(line_of(node), "class: found " + shown(node) + expected);
+    for (const toml::node& element : *node.as_array()) {
+      if (!element.is_table()) return refuse(line_of(element), "class: found " + shown(element) + expected);
+      read_class(*element.as_table());
+    }
+  }
+
+  void read_class(const toml::table& table) {
+    PlacedClass read{{}, line_of(table)};
+    const toml::node* number = table.get("class");
+    if (number == nullptr) return refuse(read.line, "found a [[class]] without its number, expected class = 1 or so");
+    read.binding.route_class = integer(*number, "class", most_classes - 1);
+    for (auto&& [key, value] : in_file_order(table)) {
+      if (*key == "class") continue;
+      if (*key == "path_index") {
+        read.binding.path_index = integer(*value, "path_index", largest_path_index);
+      } else {
+        read_setting(*key, *value, read.binding);
+      }
+    }
+    classes_.push_back(std::move(read));
+  }
+
+  std::int32_t integer(const toml::node& node, const std::string& what, std::int64_t most) {
+    if (const auto* number = node.as_integer(); number != nullptr && number->get() >= 0 && number->get() <= most) {
+      return static_cast<std::int32_t>(number->get());
+    }
+    refuse(line_of(node),
+           what + ": found " + shown(node) + ", expected a whole number from 0 to " + std::to_string(most));
+    return 0;
+  }
+
+  void read_setting(const toml::key& key, const toml::node& value, RouteClassBinding& binding) {
+    const std::string name(key.str());
+    if (!is_setting_name(name) || name.starts_with("UCX_")) {
+      return refuse(key.source().begin.line,
+                    "found '" + name +
+                        "' in [[class]], expected class, path_index or a UCX setting in capitals without its UCX_ "
+                        "prefix, such as NET_DEVICES");
+    }
+    if (const auto* text = value.as_string()) {
+      binding.settings.emplace_back(name, text->get());
+    } else if (const auto* number = value.as_integer()) {
+      binding.settings.emplace_back(name, std::to_string(number->get()));
+    } else {
+      refuse(line_of(value), name + ": found " + shown(value) + ", expected a string or a whole number");
+    }
+  }
+
+  void place_classes() {
+    std::stable_sort(classes_.begin(), classes_.end(), [](const PlacedClass& a, const PlacedClass& b) {
+      return a.binding.route_class < b.binding.route_class;
+    });
+    if (error_ || classes_.front().binding.route_class != 0) binding_.classes.emplace_back();
+    Line last = 0;
+    for (PlacedClass& placed : classes_) {
+      const auto next = static_cast<std::int32_t>(binding_.classes.size());
+      const std::string found = "found class " + std::to_string(placed.binding.route_class);
+      if (placed.binding.route_class < next) {
+        refuse(placed.line,
+               found + " a second time, expected every class once (the first is in line " + std::to_string(last) + ")");
+      } else if (placed.binding.route_class > next) {
+        refuse(placed.line, found + " and no class " + std::to_string(next) + ", expected numbers without gaps");
+      } else if (binding_.backend == SteeringBackend::uct && next > 0 && !placed.binding.path_index) {
+        refuse(placed.line, found + " without a path_index, expected one: the backend \"uct\" steers by nothing else");
+      }
+      last = placed.line;
+      binding_.classes.push_back(std::move(placed.binding));
+    }
+  }
+
+  std::string file_;
+  std::optional<Error> error_;
+  RouteBinding binding_;
+  std::vector<PlacedClass> classes_;
+};
+
+/// As a TOML basic string.
+std::string toml_string(std::string_view text) {
+  std::string result = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (byte < 0x20 || byte == 0x7f) {
+      std::array<char, 8> escape{};
+      std::snprintf(escape.data(), escape.size(), "\\u%04X", static_cast<unsigned>(byte));
+      result += escape.data();
+    } else {
+      result += c;
+    }
+  }
+  return result + '"';
+}
+
+/// 64-bit FNV-1a over numbers, each as four bytes.
+class Fingerprint {
+ public:
+  void add(std::int32_t number) {
+    const auto bits = static_cast<std::uint32_t>(number);
+    for (int shift = 0; shift < 32; shift += 8) value_ = (value_ ^ ((bits >> shift) & 0xffU)) * 0x100000001b3U;
+  }
+  [[nodiscard]] std::string digits() const {
+    std::array<char, digest_digits + 1> text{};
+    std::snprintf(text.data(), text.size(), "%016llx", static_cast<unsigned long long>(value_));
+    return text.data();
+  }
+
+ private:
+  std::uint64_t value_ = 0xcbf29ce484222325U;
+};
+
+}  // namespace
+
+Result<RouteBinding> read_route_binding(std::string_view text, std::string_view origin) {
+  const toml::parse_result parsed = toml::parse(text);
+  if (!parsed) {
+    return Error{std::string(origin) + ":" + std::to_string(parsed.error().source().begin.line) +
+                 ": found text that is not TOML: " + std::string(parsed.error().description())};
+  }
+  return Reader(origin).read(parsed.table());
+}
+
+Result<RouteBinding> load_route_binding(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string cause = std::strerror(errno);
+  std::error_code ignored;
+  const bool is_directory = file && std::filesystem::is_directory(path, ignored);
+  if (!file || is_directory) {
+    return Error{"found no route binding file '" + path + "' (" + (is_directory ? "a directory" : cause) +
+                 "), expected one that can be read"};
+  }
+  return read_route_binding(std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()}, path);
+}
+
+std::string write_route_binding(const RouteBinding& binding) {
+  std::string text = "backend = " + toml_string(binding.backend == SteeringBackend::ucp ? "ucp" : "uct") + "\n";
+  if (!binding.routes.empty()) text += "routes = " + toml_string(binding.routes) + "\n";
+  for (const RouteClassBinding& each : binding.classes) {
+    text += "\n[[class]]\nclass = " + std::to_string(each.route_class) + "\n";
+    if (each.path_index) text += "path_index = " + std::to_string(*each.path_index) + "\n";
+    for (const auto& [name, value] : each.settings)
+      text.append(name).append(" = ").append(toml_string(value)).append("\n");
+  }
+  return text;
+}
+
+std::string route_set_digest(const Topology& topology, std::span<const Route> routes) {
+  std::vector<std::vector<std::int32_t>> set;
+  set.reserve(routes.size());
+  for (const Route& route : routes) {
+    std::vector<std::int32_t>& record = set.emplace_back();
+    record = {route.source, route.destination, route.route_class};
+    for (const LinkId link : route.links) record.push_back(topology.link(link).to);
+  }
+  std::sort(set.begin(), set.end());
+  set.erase(std::unique(set.begin(), set.end()), set.end());
+  Fingerprint fingerprint;
+  for (const std::vector<std::int32_t>& record : set) {
+    fingerprint.add(static_cast<std::int32_t>(record.size()));
+    for (const std::int32_t number : record) fingerprint.add(number);
+  }
+  return fingerprint.digits();
+}
+
+}  // namespace libcoll

@@ -1,0 +1,119 @@
+#include "planner/route/route_classes.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <iterator>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace libcoll {
+namespace {
+
+/// The forwarding decisions for one key (pair or destination): which of its paths exclude one another.
+class ConflictGraph {
+ public:
+  /// `paths` are different from each other. Two of them conflict where they leave one node by different links.
+  explicit ConflictGraph(const Topology& topology, const std::vector<const Route*>& paths)
+      : adjacent_(paths.size(), std::vector<bool>(paths.size(), false)) {
+    std::map<NodeId, std::map<LinkId, std::vector<std::size_t>>> leaving;
+    for (std::size_t path = 0; path < paths.size(); ++path) {
+      for (const LinkId link : paths[path]->links) leaving[topology.link(link).from][link].push_back(path);
+    }
+    for (const auto& [node, by_link] : leaving) {
+      for (auto one = by_link.begin(); one != by_link.end(); ++one) {
+        for (auto other = std::next(one); other != by_link.end(); ++other) separate(one->second, other->second);
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t size() const { return adjacent_.size(); }
+  [[nodiscard]] bool conflict(std::size_t a, std::size_t b) const { return adjacent_[a][b]; }
+  [[nodiscard]] std::size_t degree(std::size_t path) const {
+    return static_cast<std::size_t>(std::count(adjacent_[path].begin(), adjacent_[path].end(), true));
+  }
+
+ private:
+  void separate(const std::vector<std::size_t>& some, const std::vector<std::size_t>& others) {
+    for (const std::size_t a : some) {
+      for (const std::size_t b : others) adjacent_[a][b] = adjacent_[b][a] = true;
+    }
+  }
+
+  std::vector<std::vector<bool>> adjacent_;
+};
+
+/// A vertex yet to be coloured.
+struct Vertex {
+  std::vector<bool> excluded{false};  ///< colours of its neighbours; the last entry is false
+  std::size_t saturation = 0;         ///< how many different ones
+  std::size_t degree = 0;
+  std::int32_t colour = 0;  ///< 0: none yet
+
+  void exclude(std::int32_t taken) {
+    const auto entry = static_cast<std::size_t>(taken) - 1;
+    if (entry + 1 >= excluded.size()) excluded.resize(entry + 2, false);
+    if (excluded[entry]) return;
+    excluded[entry] = true;
+    ++saturation;
+  }
+  [[nodiscard]] std::int32_t least_allowed() const {
+    return 1 + static_cast<std::int32_t>(std::find(excluded.begin(), excluded.end(), false) - excluded.begin());
+  }
+};
+
+/// Colours 1, 2, …: always the vertex next that sees the most colours, then the one with the most neighbours.
+std::vector<std::int32_t> dsatur(const ConflictGraph& graph) {
+  std::vector<Vertex> vertices(graph.size());
+  for (std::size_t v = 0; v < vertices.size(); ++v) vertices[v].degree = graph.degree(v);
+  for (std::size_t done = 0; done < vertices.size(); ++done) {
+    std::size_t next = vertices.size();
+    for (std::size_t v = 0; v < vertices.size(); ++v) {
+      if (vertices[v].colour != 0) continue;
+      const auto urgency = [&](std::size_t i) { return std::pair(vertices[i].saturation, vertices[i].degree); };
+      if (next == vertices.size() || urgency(v) > urgency(next)) next = v;
+    }
+    vertices[next].colour = vertices[next].least_allowed();
+    for (std::size_t v = 0; v < vertices.size(); ++v) {
+      if (graph.conflict(next, v)) vertices[v].exclude(vertices[next].colour);
+    }
+  }
+  std::vector<std::int32_t> colours;
+  colours.reserve(vertices.size());
+  for (const Vertex& vertex : vertices) colours.push_back(vertex.colour);
+  return colours;
+}
+
+/// Routes of one forwarding key; equal paths of a pair share a place in `paths`.
+struct Group {
+  std::vector<const Route*> paths;
+  std::map<std::pair<NodeId, std::vector<LinkId>>, std::size_t> place;  ///< by source and links
+  std::vector<std::pair<Route*, std::size_t>> members;
+
+  void add(Route& route) {
+    const auto [found, is_new] = place.emplace(std::pair(route.source, route.links), paths.size());
+    if (is_new) paths.push_back(&route);
+    members.emplace_back(&route, found->second);
+  }
+};
+
+}  // namespace
+
+std::int32_t assign_route_classes(const Topology& topology, std::span<Route> routes, Forwarding forwarding) {
+  std::map<std::pair<NodeId, NodeId>, Group> groups;
+  for (Route& route : routes) {
+    const NodeId source = forwarding == Forwarding::by_source ? route.source : 0;
+    groups[{route.destination, source}].add(route);
+  }
+  std::int32_t classes = 0;
+  for (auto& [key, group] : groups) {
+    const std::vector<std::int32_t> colours = dsatur(ConflictGraph(topology, group.paths));
+    for (const auto& [route, path] : group.members) {
+      route->route_class = colours[path];
+      classes = std::max(classes, route->route_class);
+    }
+  }
+  return classes;
+}
+
+}  // namespace libcoll

@@ -1,0 +1,18 @@
+// SSSP: the single shortest paths a vendor's fabric manager would compute, one per pair.
+#pragma once
+
+#include <vector>
+
+#include "planner/result.h"
+#include "planner/schedule/schedule.h"
+
+namespace libcoll {
+
+/// One route per ordered pair of hosts, by source and then destination: destinations in turn, each by a shortest-path
+/// tree over link weights that grow with the paths already laid over a link per unit of its capacity (Hoefler,
+/// Schneider, Lumsdaine 2009; deadlock-free variant DFSSSP: Domke, Hoefler, Nagel 2011), hop counts first so that paths
+/// stay minimal. Routes to one destination form an in-tree, so tables by destination can hold them. Layers are assigned
+/// (LASH), classes are not. Error when a host cannot reach another or there are fewer than two.
+Result<std::vector<Route>> sssp_routes(const Topology& topology);
+
+}  // namespace libcoll

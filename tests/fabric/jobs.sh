@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# MPI jobs on a small fabric, under libcoll and natively.
+#   jobs.sh LIBCOLL SWEEP collectives|cut_before|cut_during
+# SWEEP is benchmarks/collective_sweep: it checks every result, prints a checksum and how many calls libcoll served.
+set -euo pipefail
+
+fail() {
+  echo "jobs.sh: $*" >&2
+  exit 1
+}
+
+[[ $# == 3 ]] || fail "wrong usage"
+libcoll=$(realpath "$1") sweep=$(realpath "$2") case=$3
+for name in "${!LIBCOLL_@}" "${!OMPI_@}" "${!UCX_@}"; do unset "$name"; done
+fabric=jobs-$$-$case
+directory=$(mktemp -d)
+cd "$directory"
+export LIBCOLL_CACHE_DIR=$directory/cache
+
+clean_up() {
+  "$libcoll" fabric --name "$fabric" down >/dev/null 2>&1 || true
+  rm -rf "$directory"
+}
+trap clean_up EXIT
+
+fabric() { "$libcoll" fabric --name "$fabric" "$@"; }
+bring_up() {
+  local code=0
+  fabric up "$@" 2>err || code=$?
+  cat err >&2
+  if [[ $code == 2 ]] && grep -q 'neither is allowed here' err; then exit 77; fi
+  [[ $code == 0 ]] || fail "up ended with $code"
+}
+topology_file() { fabric run -- printenv LIBCOLL_TOPOLOGY; }
+planned() { fabric run -- "$libcoll" run -- mpirun -n 8 "$sweep" "$@" </dev/null; }
+native() { fabric run -- mpirun -n 8 "$sweep" "$@" </dev/null; }
+checksum() { sed -n 's/^# Checksum: //p' "$1"; }
+
+# Every result is right, the same as the native ones, and every call was served.
+check_equal() {
+  local collective=$1 sizes=$2
+  planned "$collective" -f -m "$sizes" -i 3 -x 1 >with.out || fail "$collective under libcoll failed"
+  native "$collective" -f -m "$sizes" -i 3 -x 1 >without.out || fail "$collective failed natively"
+  [[ -n $(checksum with.out) && $(checksum with.out) == "$(checksum without.out)" ]] || fail "$collective: results differ"
+  awk -v name="$collective" '!/^#/ && NF > 6 { lines++; if ($6 == 0 || $6 != $7) bad = 1 }
+    END { if (!lines || bad) { print name ": calls were not served"; exit 1 } }' with.out || fail "$collective"
+}
+
+bytes_of_links() { fabric status --json | jq -r '.links[] | "\(.from) \(.to) \(.bytes)"'; }
+
+# Chunks on every link of a schedule file, "FROM TO CHUNKS", and chunks per shard before them.
+planned_chunks() {
+  awk '
+    BEGIN { links = routes = 0 }
+    function value(name) { return match($0, " " name "=\"[^\"]*\"") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) : "" }
+    /<libcoll_schedule/ { print "chunks", value("chunks_per_shard") }
+    /<link /  { from[links] = value("from"); to[links++] = value("to") }
+    /<route / { path[routes++] = value("links") }
+    /<t /     { n = split(path[value("r") + 0], hop, " "); for (i = 1; i <= n; ++i) load[hop[i]] += value("cnt") }
+    END { for (l = 0; l < links; ++l) print from[l], to[l], load[l] + 0 }' "$1"
+}
+
+case $case in
+  collectives)
+    # Two routes for pairs of one side: the routes follow the plan only if steering works.
+    "$libcoll" plan complete_bipartite:4,4 alltoall --output routes.xml --quiet
+    bring_up complete_bipartite:4,4 --rate 500mbit --routes routes.xml
+    for collective in allreduce allgather alltoall; do check_equal "$collective" 64:262144; done
+    # One job of known size: what crossed each link is what the plan says, and headers, and what MPI itself says to
+    # itself. Pairs of default routes would load links by up to twice as much.
+    size=1048576 calls=4
+    bytes_of_links >before
+    planned alltoall -f -m "$size:$size" -i 3 -x 1 >out
+    bytes_of_links >after
+    made=$(awk '!/^#/ && NF > 6 { print $7 }' out)
+    [[ $made -ge $calls ]] || fail "$made calls, expected $calls at least"
+    planned_chunks routes.xml >chunks
+    join <(awk '{ print $1 "-" $2, $3 }' before | sort) <(awk '{ print $1 "-" $2, $3 }' after | sort) |
+      join - <(awk 'NF == 3 { print $1 "-" $2, $3 }' chunks | sort) >links
+    awk -v size="$size" -v made="$made" -v chunks="$(awk '/^chunks/ { print $2 }' chunks)" '
+      { sent = $3 - $2; plan = $4 / chunks * size * made; ratio = plan > 0 ? sent / plan : 0; n++
+        if (plan == 0 || ratio < 1 || ratio > 1.03) { print "link " $1 ": " sent " bytes, planned " plan; bad = 1 } }
+      END { if (n != 32) { print n " links, expected 32"; bad = 1 } exit bad }' links || fail "the links do not carry what was planned"
+    ;;
+  cut_before)
+    # A cable is gone before the job starts: plans are made for what is left, and nothing uses it.
+    bring_up torus:2x2x2 --rate 500mbit --layers 4
+    fabric cut 0 1
+    "$libcoll" plan "$(topology_file)" alltoall --output routes.xml --quiet
+    fabric routes routes.xml
+    for collective in allreduce allgather alltoall; do check_equal "$collective" 64:65536; done
+    [[ $(fabric status --json | jq '[.links[] | select(.state == "cut") | .packets] | add') == 0 ]] ||
+      fail "packets on a cut cable"
+    ;;
+  cut_during)
+    # A cable is cut in the middle of calls: the job ends, with an error, within the time that was set.
+    "$libcoll" plan torus:2x2x2 alltoall --output routes.xml --quiet
+    bring_up torus:2x2x2 --rate 100mbit --routes routes.xml
+    export LIBCOLL_TIMEOUT_SECONDS=3
+    planned alltoall -f -m 4194304:4194304 -i 1000 -x 1 >out 2>err &
+    job=$!
+    until [[ $(fabric status --json | jq '[.links[].bytes] | add') -gt 50000000 ]]; do :; done
+    fabric cut 0 1
+    started=$SECONDS code=0
+    wait "$job" || code=$?
+    [[ $code != 0 ]] || fail "1000 calls over a cut cable ended well"
+    ((SECONDS - started < 30)) || fail "the job took $((SECONDS - started)) s to end"
+    grep -q 'nothing moved for 3 s' err || fail "nobody said why: $(cat err)"
+    # The fabric is as good as new once the cable is back.
+    fabric mend 0 1
+    planned alltoall -f -m 65536:65536 -i 2 -x 1 >out
+    grep -q '^# Served by libcoll: [1-9]' out || fail "nothing served after mending"
+    ;;
+  *) fail "wrong usage" ;;
+esac

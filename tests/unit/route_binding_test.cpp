@@ -1,0 +1,214 @@
+// Route binding files: what is written reads back, what is wrong is refused with its line; digests of route sets.
+#include "planner/route/route_binding.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <fstream>
+#include <string>
+
+#include "planner/route/route_classes.h"
+#include "planner/route/sssp.h"
+#include "planner/topology/generators.h"
+
+namespace libcoll {
+namespace {
+
+TEST(RouteBinding, ReadsTheDocumentedForm) {
+  const auto binding = read_route_binding(R"(
+backend = "ucp"
+routes = "0123456789abcdef"
+
+[[class]]
+class = 0
+NET_DEVICES = "L0"
+
+[[class]]
+class = 1
+NET_DEVICES = "mlx5_0:1"
+IB_LID_PATH_BITS = 3
+IB_TRAFFIC_CLASS = "32"
+path_index = 2
+)",
+                                          "a.toml");
+  ASSERT_TRUE(binding.ok()) << binding.error().message;
+  RouteBinding expected;
+  expected.routes = "0123456789abcdef";
+  expected.classes.push_back({0, {{"NET_DEVICES", "L0"}}, std::nullopt});
+  expected.classes.push_back(
+      {1, {{"NET_DEVICES", "mlx5_0:1"}, {"IB_LID_PATH_BITS", "3"}, {"IB_TRAFFIC_CLASS", "32"}}, 2});
+  EXPECT_EQ(*binding, expected);
+}
+
+TEST(RouteBinding, FillsInWhatMayBeLeftOut) {
+  const auto binding = read_route_binding("[[class]]\nclass = 2\nIB_SL = 2\n[[class]]\nclass = 1\n", "a.toml");
+  ASSERT_TRUE(binding.ok()) << binding.error().message;
+  EXPECT_EQ(binding->backend, SteeringBackend::ucp);
+  EXPECT_EQ(binding->routes, "");
+  ASSERT_EQ(binding->classes.size(), 3U);
+  for (std::int32_t i = 0; i < 3; ++i) EXPECT_EQ(binding->classes[static_cast<std::size_t>(i)].route_class, i);
+  EXPECT_TRUE(binding->classes[0].settings.empty());
+  EXPECT_EQ(binding->classes[2].settings.front(), (std::pair<std::string, std::string>{"IB_SL", "2"}));
+}
+
+TEST(RouteBinding, ReadsBackWhatItWrites) {
+  RouteBinding ucp;
+  ucp.routes = "00ff00ff00ff00ff";
+  ucp.classes.push_back({0, {}, std::nullopt});
+  ucp.classes.push_back({1, {{"Z", "last first"}, {"A", "\"quotes\" \\ \t\n\x01\x7f"}, {"EMPTY", ""}}, 0});
+  ucp.classes.push_back({2, {{"NET_DEVICES", "\xc3\xa9"}}, 65535});
+  RouteBinding uct;
+  uct.backend = SteeringBackend::uct;
+  for (std::int32_t i = 0; i < 20; ++i) uct.classes.push_back({i, {}, i});
+  for (const RouteBinding& binding : {ucp, uct}) {
+    const std::string text = write_route_binding(binding);
+    const auto read = read_route_binding(text, "a.toml");
+    ASSERT_TRUE(read.ok()) << read.error().message << "\n" << text;
+    EXPECT_EQ(*read, binding) << text;
+    EXPECT_EQ(write_route_binding(*read), text);
+  }
+}
+
+struct Nonsense {
+  const char* text;
+  const char* position;
+  const char* part;
+};
+
+TEST(RouteBinding, RefusesWithFileLineAndWhatWasExpected) {
+  const std::vector<Nonsense> cases = {
+      {"", "dir/b.toml:1: ", "found no [[class]]"},
+      {"backend = \"ucp\"\n", "dir/b.toml:1: ", "found no [[class]]"},
+      {"backend = ucp\n", "dir/b.toml:1: ", "not TOML"},
+      {"backend = \"verbs\"\n[[class]]\nclass = 0\n", "dir/b.toml:1: ", "found 'verbs', expected \"ucp\" or \"uct\""},
+      {"\nbackend = 1\n[[class]]\nclass = 0\n", "dir/b.toml:2: ", "found 1, expected"},
+      {"\n\nrouts = \"\"\n", "dir/b.toml:3: ", "unknown key 'routs' at the top level, expected one of backend, routes"},
+      {"routes = \"xyz\"\n", "dir/b.toml:1: ", "found 'xyz', expected the digest of a set of routes, 16 hexadecimal"},
+      {"routes = \"0123456789ABCDEF\"\n", "dir/b.toml:1: ", "lower case"},
+      {"routes = 7\n", "dir/b.toml:1: ", "found 7"},
+      {"class = 1\n", "dir/b.toml:1: ", "found 1, expected tables headed [[class]]"},
+      {"class = [1]\n", "dir/b.toml:1: ", "found 1, expected tables headed [[class]]"},
+      {"[class]\nclass = 1\n", "dir/b.toml:1: ", "found a table, expected tables headed [[class]]"},
+      {"\n[[class]]\nIB_SL = 1\n", "dir/b.toml:2: ", "without its number"},
+      {"[[class]]\nclass = \"1\"\n", "dir/b.toml:2: ", "class: found '1', expected a whole number from 0 to 4095"},
+      {"[[class]]\nclass = -1\n", "dir/b.toml:2: ", "class: found -1"},
+      {"[[class]]\nclass = 4096\n", "dir/b.toml:2: ", "class: found 4096"},
+      {"[[class]]\nclass = 1.0\n", "dir/b.toml:2: ", "found a number with a fraction"},
+      {"[[class]]\nclass = 2\n", "dir/b.toml:1: ", "found class 2 and no class 1, expected numbers without gaps"},
+      {"[[class]]\nclass = 1\n\n[[class]]\nclass = 3\n", "dir/b.toml:4: ", "found class 3 and no class 2"},
+      {"[[class]]\nclass = 1\n\n[[class]]\nclass = 1\n",
+       "dir/b.toml:4: ", "found class 1 a second time, expected every class once (the first is in line 1)"},
+      {"[[class]]\nclass = 0\n\n[[class]]\nclass = 0\n", "dir/b.toml:4: ", "found class 0 a second time"},
+      {"[[class]]\nclass = 1\npath_index = \"2\"\n", "dir/b.toml:3: ", "path_index: found '2'"},
+      {"[[class]]\nclass = 1\npath_index = -2\n", "dir/b.toml:3: ", "path_index: found -2"},
+      {"[[class]]\nclass = 1\nnet_devices = \"L1\"\n", "dir/b.toml:3: ", "found 'net_devices' in [[class]]"},
+      {"[[class]]\nclass = 1\nUCX_TLS = \"tcp\"\n", "dir/b.toml:3: ", "without its UCX_ prefix"},
+      {"[[class]]\nclass = 1\n\"A B\" = \"tcp\"\n", "dir/b.toml:3: ", "found 'A B' in [[class]]"},
+      {"[[class]]\nclass = 1\nTLS = [\"tcp\"]\n",
+       "dir/b.toml:3: ", "TLS: found an array, expected a string or a whole"},
+      {"[[class]]\nclass = 1\nTLS = true\n", "dir/b.toml:3: ", "TLS: found true"},
+      {"[[class]]\nclass = 1\nTLS = 0.5\n", "dir/b.toml:3: ", "TLS: found a number with a fraction"},
+      {"backend = \"uct\"\n[[class]]\nclass = 0\n[[class]]\nclass = 1\n",
+       "dir/b.toml:4: ", "found class 1 without a path_index"},
+      // The first fault counts, in the order of the file and not of the alphabet.
+      {"zzz = 1\naaa = 1\n", "dir/b.toml:1: ", "'zzz'"},
+  };
+  for (const Nonsense& nonsense : cases) {
+    const auto binding = read_route_binding(nonsense.text, "dir/b.toml");
+    ASSERT_FALSE(binding.ok()) << nonsense.text;
+    EXPECT_EQ(binding.error().message.rfind(nonsense.position, 0), 0U) << binding.error().message;
+    EXPECT_NE(binding.error().message.find(nonsense.part), std::string::npos) << binding.error().message;
+  }
+}
+
+TEST(RouteBinding, LoadsAFileAndSaysWhichIsMissing) {
+  const std::string path = testing::TempDir() + "route_binding_test.toml";
+  RouteBinding binding;
+  binding.classes = {{0, {}, std::nullopt}, {1, {{"NET_DEVICES", "L1"}}, std::nullopt}};
+  std::ofstream(path) << write_route_binding(binding);
+  const auto loaded = load_route_binding(path);
+  ASSERT_TRUE(loaded.ok()) << loaded.error().message;
+  EXPECT_EQ(*loaded, binding);
+  std::ofstream(path) << "\nnonsense = 1\n";
+  const auto nonsense = load_route_binding(path);
+  ASSERT_FALSE(nonsense.ok());
+  EXPECT_EQ(nonsense.error().message.rfind(path + ":2: ", 0), 0U) << nonsense.error().message;
+  EXPECT_EQ(std::remove(path.c_str()), 0);
+  const auto missing = load_route_binding(path);
+  ASSERT_FALSE(missing.ok());
+  EXPECT_NE(missing.error().message.find(path), std::string::npos) << missing.error().message;
+  EXPECT_FALSE(load_route_binding(testing::TempDir()).ok());
+}
+
+class RouteSetDigest : public testing::Test {
+ protected:
+  RouteSetDigest() { assign_route_classes(topology_, routes_); }
+
+  [[nodiscard]] std::string digest() const { return route_set_digest(topology_, routes_); }
+
+  Topology topology_ = generate("torus:3x3").value();
+  std::vector<Route> routes_ = sssp_routes(topology_).value();
+};
+
+TEST_F(RouteSetDigest, HasSixteenDigitsThatAFileTakes) {
+  EXPECT_EQ(digest().size(), 16U);
+  EXPECT_EQ(digest().find_first_not_of("0123456789abcdef"), std::string::npos);
+  EXPECT_EQ(route_set_digest(topology_, {}).size(), 16U);
+  EXPECT_NE(route_set_digest(topology_, {}), digest());
+  RouteBinding binding;
+  binding.routes = digest();
+  binding.classes = {{0, {}, std::nullopt}};
+  EXPECT_EQ(*read_route_binding(write_route_binding(binding), "a.toml"), binding);
+}
+
+TEST_F(RouteSetDigest, DoesNotDependOnOrderRepetitionOrLayer) {
+  const std::string before = digest();
+  std::reverse(routes_.begin(), routes_.end());
+  EXPECT_EQ(digest(), before);
+  routes_.push_back(routes_.front());
+  EXPECT_EQ(digest(), before);
+  for (Route& route : routes_) route.layer += 3;
+  EXPECT_EQ(digest(), before);
+}
+
+TEST_F(RouteSetDigest, DependsOnClassPathAndWhichRoutesThereAre) {
+  const std::string before = digest();
+  for (Route& route : routes_) {
+    ++route.route_class;
+    EXPECT_NE(digest(), before);
+    --route.route_class;
+  }
+  const auto detour = std::find_if(routes_.begin(), routes_.end(), [](const Route& r) { return r.links.size() == 2; });
+  ASSERT_NE(detour, routes_.end());
+  const std::vector<LinkId> way = detour->links;
+  const NodeId passed = topology_.link(way[0]).to;
+  for (NodeId other = 0; other < topology_.node_count(); ++other) {
+    const LinkId first = topology_.find_link(detour->source, other);
+    const LinkId second = topology_.find_link(other, detour->destination);
+    if (other == passed || first < 0 || second < 0) continue;
+    detour->links = {first, second};
+    EXPECT_NE(digest(), before);
+  }
+  EXPECT_NE(detour->links, way);
+  detour->links = way;
+  EXPECT_EQ(digest(), before);
+  routes_.pop_back();
+  EXPECT_NE(digest(), before);
+}
+
+// Links are numbered by the file that lists them; what the fabric follows are nodes.
+TEST_F(RouteSetDigest, SpeaksOfNodesNotOfLinkNumbers) {
+  const auto last = static_cast<LinkId>(topology_.link_count() - 1);
+  std::vector<Link> links(topology_.links().rbegin(), topology_.links().rend());
+  const Topology renumbered =
+      Topology::make("other", {topology_.nodes().begin(), topology_.nodes().end()}, std::move(links)).value();
+  std::vector<Route> routes = routes_;
+  for (Route& route : routes) {
+    for (LinkId& link : route.links) link = last - link;
+  }
+  EXPECT_EQ(route_set_digest(renumbered, routes), digest());
+}
+
+}  // namespace
+}  // namespace libcoll

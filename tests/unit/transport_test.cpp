@@ -1,0 +1,56 @@
+#include "libcoll/transport/transport.h"
+
+#include "libcoll/transport/memory_transport.h"
+#include "libcoll/transport/uct_transport.h"
+#include "libcoll/transport/ucx_transport.h"
+#include "tests/unit/transport_conformance.h"
+
+namespace libcoll {
+namespace {
+
+TransportPair memory_pair() {
+  auto both = make_memory_transports(2, 2);
+  return {std::move(both[0]), std::move(both[1]), {}};
+}
+
+/// Two classes of UCX's default choice of networks.
+RouteBinding two_ucp_classes() {
+  RouteBinding binding;
+  binding.classes = {{0, {}, {}}, {1, {}, {}}};
+  return binding;
+}
+
+TransportPair ucp_pair() {
+  return {taken(make_ucx_transport(two_ucp_classes())), taken(make_ucx_transport(two_ucp_classes())), {}};
+}
+
+TransportPair ucp_tcp_pair() {
+  RouteBinding binding = two_ucp_classes();
+  for (RouteClassBinding& each : binding.classes) each.settings = {{"TLS", "tcp"}, {"NET_DEVICES", "lo"}};
+  return {taken(make_ucx_transport(binding)), taken(make_ucx_transport(binding)), {}};
+}
+
+/// The transports of a machine without a fabric have one path each, so both classes take it.
+RouteBinding two_uct_classes(std::vector<std::pair<std::string, std::string>> settings) {
+  RouteBinding binding;
+  binding.backend = SteeringBackend::uct;
+  binding.classes = {{0, std::move(settings), 0}, {1, {}, 0}};
+  return binding;
+}
+
+TransportPair uct_pair(const RouteBinding& binding) {
+  return {taken(make_uct_transport(binding)), taken(make_uct_transport(binding)), {}};
+}
+
+TransportPair uct_tcp_pair() { return uct_pair(two_uct_classes({{"TLS", "tcp"}, {"NET_DEVICES", "lo"}})); }
+
+TransportPair uct_posix_pair() { return uct_pair(two_uct_classes({{"TLS", "posix"}})); }
+
+INSTANTIATE_TEST_SUITE_P(All, TransportConformance,
+                         testing::Values(TransportKind{"memory", memory_pair}, TransportKind{"ucp", ucp_pair},
+                                         TransportKind{"ucp_tcp", ucp_tcp_pair}, TransportKind{"uct_tcp", uct_tcp_pair},
+                                         TransportKind{"uct_posix", uct_posix_pair}),
+                         kind_name);
+
+}  // namespace
+}  // namespace libcoll
