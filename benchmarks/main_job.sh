@@ -27,8 +27,7 @@ sweep_options=(-f)
 # Brings the fabric up with the routes of the all-to-all plan, or says why not.
 use_fabric() {
   local said
-  "$libcoll" plan "$topology" alltoall --output "$work/routes.xml" --quiet || fail "there is no plan for $topology."
-  if said=$("$libcoll" fabric --name "$fabric" up "$topology" --rate "$rate" --routes "$work/routes.xml" 2>&1); then
+  if said=$("$libcoll" fabric --name "$fabric" up "$topology" --rate "$rate" --routes auto 2>&1); then
     printf '\nOn an emulated fabric: %s\n' "$said"
     over=("$libcoll" fabric --name "$fabric" run --)
     planning=()   # the fabric says what it is
@@ -53,6 +52,7 @@ run() {
   shift 2
   timeout -k 10 "$limit" "$@" >"$work/$name.$way" 2>"$work/$name.$way.errors" </dev/null || status=$?
   awk -v from="$started" -v to="$EPOCHREALTIME" 'BEGIN { printf "%.2f\n", to - from }' >"$work/$name.$way.seconds"
+  if grep 'not steered' "$work/$name.$way.errors"; then fail "$name ($way): the fabric does not have the plan's routes."; fi
   [ "$status" -eq 0 ] && return
   tail -n 20 "$work/$name.$way" "$work/$name.$way.errors" >&2
   if [ "$status" -ge 124 ]; then fail "$name ($way) was stopped after $limit s."; fi

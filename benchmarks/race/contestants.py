@@ -77,7 +77,10 @@ def native_contestants(collectives, ranks, default_routes, transports):
     return result
 
 
-def our_contestants(collective, algorithms, default_routes):
+unpaced_suffix = " unpaced"  # the same plan without injection rate control, which fabrics switch on
+
+
+def our_contestants(collective, algorithms, default_routes, unpaced_too=False):
     settings = {"alltoall": "LIBCOLL_ALLTOALL", "allgather": "LIBCOLL_ALLGATHER", "allreduce": "LIBCOLL_ALLREDUCE"}
     calls = {"reduce_scatter": "reduce_scatter_block"}
     result = []
@@ -87,4 +90,8 @@ def our_contestants(collective, algorithms, default_routes):
         result.append(
             Contestant(f"libcoll {algorithm}", False, program, default_routes[0], algorithm, (), environment)
         )
+        if unpaced_too:
+            name = f"libcoll {algorithm}{unpaced_suffix}"
+            environment = {**environment, "LIBCOLL_PACING": "no"}
+            result.append(Contestant(name, False, program, default_routes[0], algorithm, (), environment))
     return result

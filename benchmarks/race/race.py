@@ -15,7 +15,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 
 import topologies  # noqa: E402
-from contestants import TRANSPORTS, native_contestants, our_contestants  # noqa: E402
+from contestants import TRANSPORTS, native_contestants, our_contestants, unpaced_suffix  # noqa: E402
 from fabric import Fabric, Plan, RaceError, bits_per_second, call, uniform_flows  # noqa: E402
 
 LEAST_CEILING = 0.93  # of the prediction; below it the processor was measured, not the links
@@ -329,7 +329,8 @@ def judge(row, contestant, result):
 def race_collective(track, collective, algorithms):
     options = track.options
     track.bring_up(collective, algorithms)
-    ours = our_contestants(collective, [name for name in algorithms if name in track.plans], track.default_routes)
+    planned = [name for name in algorithms if name in track.plans]
+    ours = our_contestants(collective, planned, track.default_routes, track.options.unpaced)
     if options.no_ours:
         ours = []
     programs = {"reduce_scatter": ["reduce_scatter_block", "reduce_scatter"]}.get(collective, [collective])
@@ -495,7 +496,7 @@ def rows_of_size(result, row):
     for name in names:
         entry = row["results"][name]
         ours = name in result["ours"]
-        route_set = name.removeprefix("libcoll ") if ours else "default " + name.split()[1]
+        route_set = name.removeprefix("libcoll ").removesuffix(unpaced_suffix) if ours else "default " + name.split()[1]
         routes = row["route_sets"].get(route_set, {})
         rows.append(
             [
@@ -596,6 +597,7 @@ def parse(arguments):
     parser.add_argument("--default-routes", type=names_type, default=["dor", "sssp"], help="for native MPI (dor,sssp)")
     parser.add_argument("--screen", action="store_true", help="run every native variant once, repeat only the best")
     parser.add_argument("--keep", type=int, default=2, help="how many variants of a size screening keeps (%(default)s)")
+    parser.add_argument("--unpaced", action="store_true", help="each of ours also without injection rate control")
     parser.add_argument("--no-ours", action="store_true", help="native and the blaster only")
     parser.add_argument("--no-native", action="store_true", help="ours and the blaster only")
     parser.add_argument("--grids", type=grids_type, default=[108, 216], help="edge of the FFT's box, rounded to the ranks")

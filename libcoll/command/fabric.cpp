@@ -13,8 +13,10 @@
 #include <utility>
 
 #include "libcoll/command/launch.h"
+#include "libcoll/command/planning.h"
 #include "libcoll/fabric/addressing.h"
 #include "libcoll/fabric/fabric.h"
+#include "libcoll/runtime/plan_cache.h"
 #include "planner/route/dor.h"
 #include "planner/route/route_binding.h"
 #include "planner/route/sssp.h"
@@ -71,11 +73,19 @@ std::set<std::pair<std::string, std::string>> named_links(const Topology& topolo
   return links;
 }
 
-/// The routes of a schedule file, with the link ids of `wiring`; `current` is what the file has to be planned for.
-Result<std::vector<Route>> read_routes(const std::string& path, const Topology& current, const Topology& wiring) {
+/// The schedule of a file; for "auto" the all-to-all planned for the fabric as it is now, as programs will plan it.
+Result<Schedule> routed_schedule(const std::string& path, const Topology& current) {
+  if (path == automatic_plan) {
+    Result<Plan> plan = make_plan(current, Collective::alltoall, path, {});
+    return plan.ok() ? Result<Schedule>(std::move(plan->schedule)) : plan.error();
+  }
   const Result<std::string> text = read_file(path);
-  if (!text) return text.error();
-  const Result<Schedule> schedule = read_schedule(*text, path);
+  return text.ok() ? read_schedule(*text, path) : text.error();
+}
+
+/// The routes of a schedule, with the link ids of `wiring`; `current` is what it has to be planned for.
+Result<std::vector<Route>> read_routes(const std::string& path, const Topology& current, const Topology& wiring) {
+  const Result<Schedule> schedule = routed_schedule(path, current);
   if (!schedule) return schedule.error();
   if (schedule->routes.empty()) return Error{path + ": found a schedule without routes, expected a path-based one"};
   if (named_links(schedule->topology) != named_links(current)) {
@@ -362,7 +372,9 @@ void add_up(CLI::App* fabric, const Shared& options, int& exit_code) {
   sub->add_option("--rate", options->rate, "Rate of the slowest link; others in proportion")->capture_default_str();
   sub->add_option("--layers", options->layers, "Route classes beside class 0; default: as many as the routes need")
       ->check(CLI::Range(1, max_route_classes));
-  sub->add_option("--routes", options->routes, "Schedule file whose routes the classes follow")->type_name("FILE");
+  sub->add_option("--routes", options->routes,
+                  "Schedule file whose routes the classes follow; auto: the all-to-all planned for this fabric")
+      ->type_name("FILE");
   sub->add_option("--ranks-per-node", options->ranks_per_node, "MPI ranks that mpirun puts on a node")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
@@ -373,7 +385,8 @@ void add_up(CLI::App* fabric, const Shared& options, int& exit_code) {
 
 void add_routes(CLI::App* fabric, const Shared& options, int& exit_code) {
   CLI::App* sub = fabric->add_subcommand("routes", "Replace the routes of a fabric that is up, or compute them anew");
-  CLI::Option* file = sub->add_option("file", options->routes, "Schedule file whose routes the classes follow");
+  CLI::Option* file = sub->add_option(
+      "file", options->routes, "Schedule file whose routes the classes follow; auto: the all-to-all planned for it now");
   sub->add_flag("--none", options->none, "No planned routes: every class follows the default routes")->excludes(file);
   add_default_routes(sub, options);
   add_json(sub, options);

@@ -53,6 +53,7 @@ std::vector<std::pair<std::string, std::string>> launch_environment(const std::s
       {"UCX_TLS", "tcp,sm,self"},
       {"UCX_NET_DEVICES", class_device(0)},
       {"UCX_RNDV_THRESH", "inf"},
+      {"LIBCOLL_PACING", "yes"},         // the topology file has the exact rates
       {"LIBCOLL_SEGMENT_BYTES", "32K"},  // at these rates a segment takes milliseconds for every hop
       {"LIBCOLL_TOPOLOGY", directory + "/topology.toml"},
       {"LIBCOLL_ROUTE_BINDING", directory + "/binding.toml"},

@@ -2,24 +2,14 @@
 
 #include <time.h>
 
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "libcoll/fabric/addressing.h"
 #include "libcoll/fabric/namespaces.h"
+#include "libcoll/fabric/processes.h"
 
 namespace libcoll {
-namespace {
-
-std::string read_all(pid_t pid, const std::string& file) {
-  std::ifstream stream("/proc/" + std::to_string(pid) + "/net/" + file);
-  return {std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-}
-
-}  // namespace
-
 std::map<std::string, LinkCounters> parse_devices(const std::string& text) {
   std::map<std::string, LinkCounters> devices;
   std::istringstream stream(text);
@@ -60,12 +50,12 @@ FabricCounters read_counters(const FabricState& state) {
   counters.links.resize(state.topology.links().size());
   for (NodeId node = 0; node < state.topology.node_count(); ++node) {
     const pid_t pid = state.holders[static_cast<std::size_t>(node)].pid;
-    const auto devices = parse_devices(read_all(pid, "dev"));
+    const auto devices = parse_devices(read_proc(pid, "net/dev"));
     for (const LinkId id : state.topology.out_links(node)) {
       const auto found = devices.find(link_device(state.topology.link(id).to));
       if (found != devices.end()) counters.links[static_cast<std::size_t>(id)] = found->second;
     }
-    counters.retransmits.push_back(parse_retransmits(read_all(pid, "snmp")));
+    counters.retransmits.push_back(parse_retransmits(read_proc(pid, "net/snmp")));
   }
   timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);

@@ -7,8 +7,6 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -19,6 +17,7 @@
 #include "libcoll/fabric/forwarding.h"
 #include "libcoll/fabric/hold.h"
 #include "libcoll/fabric/namespaces.h"
+#include "libcoll/fabric/processes.h"
 #include "planner/rational.h"
 
 namespace libcoll {
@@ -73,9 +72,7 @@ class Batches {
 };
 
 bool has_device(pid_t pid, std::string_view device) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/net/dev");
-  const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  return text.find(" " + std::string(device) + ":") != std::string::npos;
+  return read_proc(pid, "net/dev").find(" " + std::string(device) + ":") != std::string::npos;
 }
 
 /// The name in the arguments of a control process or holder of this user; empty for other processes.

@@ -1,16 +1,16 @@
 #include "libcoll/fabric/processes.h"
 
 #include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <csignal>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <sstream>
 #include <thread>
@@ -21,11 +21,6 @@ namespace {
 using namespace std::chrono_literals;
 
 std::string proc(pid_t pid, const std::string& file) { return "/proc/" + std::to_string(pid) + "/" + file; }
-
-std::string read_all(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
 
 std::vector<std::string> zero_terminated(const std::string& text) {
   std::vector<std::string> parts;
@@ -54,8 +49,18 @@ void send_signal(const ProcessId& process, int signal) {
 
 }  // namespace
 
+std::string read_proc(pid_t pid, const std::string& file) {
+  const FileDescriptor descriptor(open(proc(pid, file).c_str(), O_RDONLY | O_CLOEXEC));
+  std::string text;
+  std::array<char, 4096> piece{};
+  for (ssize_t got = 0; descriptor && (got = read(descriptor.get(), piece.data(), piece.size())) > 0;) {
+    text.append(piece.data(), static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
 std::optional<std::uint64_t> start_time(pid_t pid) {
-  const std::string text = read_all(proc(pid, "stat"));
+  const std::string text = read_proc(pid, "stat");
   const std::size_t name_end = text.rfind(')');  // the name of a process may hold anything
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(text.substr(name_end + 1));
@@ -89,9 +94,9 @@ bool is_own(pid_t pid) {
   return stat(proc(pid, "").c_str(), &facts) == 0 && facts.st_uid == geteuid();
 }
 
-std::vector<std::string> arguments_of(pid_t pid) { return zero_terminated(read_all(proc(pid, "cmdline"))); }
+std::vector<std::string> arguments_of(pid_t pid) { return zero_terminated(read_proc(pid, "cmdline")); }
 
-std::vector<std::string> environment_of(pid_t pid) { return zero_terminated(read_all(proc(pid, "environ"))); }
+std::vector<std::string> environment_of(pid_t pid) { return zero_terminated(read_proc(pid, "environ")); }
 
 std::vector<ProcessId> find_processes(const std::function<bool(pid_t)>& condition) {
   std::vector<ProcessId> found;

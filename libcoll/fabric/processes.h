@@ -22,6 +22,9 @@ struct ProcessId {
   friend bool operator==(const ProcessId&, const ProcessId&) = default;
 };
 
+/// What a file of /proc/PID says, such as "net/dev"; empty when the process is gone, or goes while it is read.
+std::string read_proc(pid_t pid, const std::string& file);
+
 /// Start time of a running process; nullopt when there is none (or only a zombie).
 std::optional<std::uint64_t> start_time(pid_t pid);
 bool is_running(const ProcessId& process);

@@ -49,15 +49,18 @@ void append_routed(Schedule& schedule, const ChunkedPair& pair) {
   }
 }
 
-/// Paths of a pair are in lexicographic order, so those that share a link at the same hop are mostly neighbours, and
-/// their chunks cross it in one transfer.
+/// Steps count down to 0 at the destination for now: what has the longest way to go leaves first, so that no link waits
+/// for late hops at the end. Paths of a pair are in lexicographic order, so those that share a link at the same hop are
+/// mostly neighbours, and their chunks cross it in one transfer.
 void append_hops(Schedule& schedule, const ChunkedPair& pair) {
   const std::size_t first = schedule.transfers.size();
   std::int32_t begin = 0;
   for (const ChunkedPath& path : pair.paths) {
-    for (std::size_t hop = 0; hop < path.links.size(); ++hop) {
-      const Link& link = schedule.topology.link(path.links[hop]);
-      const auto step = static_cast<std::int32_t>(hop) + 1;
+    const auto length = static_cast<std::int32_t>(path.links.size());
+    schedule.steps = std::max(schedule.steps, length);
+    for (std::int32_t hop = 0; hop < length; ++hop) {
+      const Link& link = schedule.topology.link(path.links[static_cast<std::size_t>(hop)]);
+      const std::int32_t step = hop + 1 - length;
       const auto continues = [&](const Transfer& transfer) {
         return transfer.step == step && transfer.from == link.from && transfer.to == link.to &&
                transfer.chunk_begin + transfer.chunk_count == begin;
@@ -70,7 +73,6 @@ void append_hops(Schedule& schedule, const ChunkedPair& pair) {
         schedule.transfers.push_back({shard_of(schedule.topology, pair), begin, path.chunks, link.from, link.to, step,
                                       direct, TransferKind::copy});
       }
-      schedule.steps = std::max(schedule.steps, step);
     }
     begin += path.chunks;
   }
@@ -86,6 +88,9 @@ Schedule lower_pairs(const Topology& topology, const char* algorithm, const Chun
   schedule.chunks_per_shard = chunking.chunks_per_shard;
   schedule.steps = 1;
   for (const ChunkedPair& pair : all_pairs(topology, classes, chunking.pairs)) append(schedule, pair);
+  for (Transfer& transfer : schedule.transfers) {
+    if (transfer.route == direct) transfer.step += schedule.steps;
+  }
   return schedule;
 }
 

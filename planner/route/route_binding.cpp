@@ -13,27 +13,14 @@
 #include <iterator>
 #include <system_error>
 
+#include "planner/topology/toml_node.h"
+
 namespace libcoll {
 namespace {
-
-using Line = std::uint32_t;
 
 constexpr std::int64_t most_classes = 4096;         // as many as a schedule may name
 constexpr std::int64_t largest_path_index = 65535;  // beyond any UCT device
 constexpr std::size_t digest_digits = 16;
-
-Line line_of(const toml::node& node) { return node.source().begin.line; }
-
-/// What stands there, for messages: the value itself where it is short, its type otherwise.
-std::string shown(const toml::node& node) {
-  if (const auto* text = node.as_string()) return "'" + text->get() + "'";
-  if (const auto* whole = node.as_integer()) return std::to_string(whole->get());
-  if (node.is_boolean()) return node.as_boolean()->get() ? "true" : "false";
-  if (node.is_floating_point()) return "a number with a fraction";
-  if (node.is_array()) return "an array";
-  if (node.is_table()) return "a table";
-  return "a date or time";
-}
 
 bool is_setting_name(std::string_view name) {
   const auto allowed = [](char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; };

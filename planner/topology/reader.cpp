@@ -17,26 +17,12 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
 #include "planner/topology/specification.h"
+#include "planner/topology/toml_node.h"
 
 namespace libcoll {
 namespace {
 
-using Line = std::uint32_t;
-
 std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
-
-Line line_of(const toml::node& node) { return node.source().begin.line; }
-
-/// What stands there, for messages: the value itself where it is short, its type otherwise.
-std::string shown(const toml::node& node) {
-  if (const auto* text = node.as_string()) return "'" + text->get() + "'";
-  if (const auto* whole = node.as_integer()) return std::to_string(whole->get());
-  if (node.is_boolean()) return node.as_boolean()->get() ? "true" : "false";
-  if (node.is_floating_point()) return "a number with a fraction";
-  if (node.is_array()) return "an array";
-  if (node.is_table()) return "a table";
-  return "a date or time";
-}
 
 std::string listed(std::initializer_list<std::string_view> words) {
   std::string list;

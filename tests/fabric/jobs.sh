@@ -2,36 +2,12 @@
 # MPI jobs on a small fabric, under libcoll and natively.
 #   jobs.sh LIBCOLL SWEEP collectives|cut_before|cut_during
 # SWEEP is benchmarks/collective_sweep: it checks every result, prints a checksum and how many calls libcoll served.
-set -euo pipefail
-
-fail() {
-  echo "jobs.sh: $*" >&2
-  exit 1
-}
-
-[[ $# == 3 ]] || fail "wrong usage"
+# shellcheck source-path=SCRIPTDIR source=common.sh
+[[ $# == 3 ]] || exit 2
 libcoll=$(realpath "$1") sweep=$(realpath "$2") case=$3
-for name in "${!LIBCOLL_@}" "${!OMPI_@}" "${!UCX_@}"; do unset "$name"; done
-fabric=jobs-$$-$case
-directory=$(mktemp -d)
-cd "$directory"
+source "$(dirname "$0")/common.sh"
 export LIBCOLL_CACHE_DIR=$directory/cache
 
-clean_up() {
-  "$libcoll" fabric --name "$fabric" down >/dev/null 2>&1 || true
-  rm -rf "$directory"
-}
-trap clean_up EXIT
-
-fabric() { "$libcoll" fabric --name "$fabric" "$@"; }
-bring_up() {
-  local code=0
-  fabric up "$@" 2>err || code=$?
-  cat err >&2
-  if [[ $code == 2 ]] && grep -q 'neither is allowed here' err; then exit 77; fi
-  [[ $code == 0 ]] || fail "up ended with $code"
-}
-topology_file() { fabric run -- printenv LIBCOLL_TOPOLOGY; }
 planned() { fabric run -- "$libcoll" run -- mpirun -n 8 "$sweep" "$@" </dev/null; }
 native() { fabric run -- mpirun -n 8 "$sweep" "$@" </dev/null; }
 checksum() { sed -n 's/^# Checksum: //p' "$1"; }
@@ -39,7 +15,8 @@ checksum() { sed -n 's/^# Checksum: //p' "$1"; }
 # Every result is right, the same as the native ones, and every call was served.
 check_equal() {
   local collective=$1 sizes=$2
-  planned "$collective" -f -m "$sizes" -i 3 -x 1 >with.out || fail "$collective under libcoll failed"
+  planned "$collective" -f -m "$sizes" -i 3 -x 1 >with.out 2>err || fail "$collective under libcoll failed"
+  if grep 'not steered' err; then fail "$collective is not steered"; fi
   native "$collective" -f -m "$sizes" -i 3 -x 1 >without.out || fail "$collective failed natively"
   [[ -n $(checksum with.out) && $(checksum with.out) == "$(checksum without.out)" ]] || fail "$collective: results differ"
   awk -v name="$collective" '!/^#/ && NF > 6 { lines++; if ($6 == 0 || $6 != $7) bad = 1 }
@@ -86,8 +63,7 @@ case $case in
     # A cable is gone before the job starts: plans are made for what is left, and nothing uses it.
     bring_up torus:2x2x2 --rate 500mbit --layers 4
     fabric cut 0 1
-    "$libcoll" plan "$(topology_file)" alltoall --output routes.xml --quiet
-    fabric routes routes.xml
+    fabric routes auto
     for collective in allreduce allgather alltoall; do check_equal "$collective" 64:65536; done
     [[ $(fabric status --json | jq '[.links[] | select(.state == "cut") | .packets] | add') == 0 ]] ||
       fail "packets on a cut cable"

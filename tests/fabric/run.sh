@@ -1,28 +1,10 @@
 #!/usr/bin/env bash
 # Brings up small fabrics and checks one thing about them.
 #   run.sh LIBCOLL PROBE routes|links|crash|neighbours|launch
-set -euo pipefail
-
-fail() {
-  echo "run.sh: $*" >&2
-  exit 1
-}
-
-[[ $# == 3 ]] || fail "wrong usage"
+# shellcheck source-path=SCRIPTDIR source=common.sh
+[[ $# == 3 ]] || exit 2
 libcoll=$(realpath "$1") probe=$(realpath "$2") case=$3
-for name in "${!LIBCOLL_@}" "${!OMPI_@}" "${!UCX_@}"; do unset "$name"; done
-fabric=test-$$-$case
-directory=$(mktemp -d)
-cd "$directory"
-
-clean_up() {
-  "$libcoll" fabric --name "$fabric" down >/dev/null 2>&1 || true
-  "$libcoll" fabric --name "$fabric-b" down >/dev/null 2>&1 || true
-  rm -rf "$directory"
-}
-trap clean_up EXIT
-
-fabric() { "$libcoll" fabric --name "$fabric" "$@"; }
+source "$(dirname "$0")/common.sh"
 
 words() { { tr '\0' ' ' <"$1/cmdline"; } 2>/dev/null || true; }
 
@@ -44,11 +26,7 @@ expect_gone() {
 }
 
 directory_of_fabrics=/tmp/libcoll-fabric-$(id -u)
-code=0
-fabric up torus:2x2x2 --rate 1gbit >out 2>err || code=$?
-cat out err
-if [[ $code == 2 ]] && grep -q 'neither is allowed here' err; then exit 77; fi
-[[ $code == 0 ]] || fail "up ended with $code"
+bring_up torus:2x2x2 --rate 1gbit
 links_of_this_machine=$(ls /sys/class/net)
 
 case $case in
