@@ -10,8 +10,8 @@ namespace libcoll {
 
 /// "mcf-path" (paper 003 §3.2.1): one routed transfer per pair and path, all at step 1; routes are in layers by LASH
 /// and in classes by source.
-/// "mcf-link": hop h of a path is a direct transfer at step h, steps = longest path; hosts forward, so switches are
-/// refused.
+/// "mcf-link": the hops of a path are direct transfers, the last at the last step, steps = longest path; hosts forward,
+/// so switches are refused.
 /// Both: shard s·N+d, whole chunks by round_to_chunks, F and its certified bound in the proof, bandwidth_time =
 /// d/N·max_link_load and bandwidth_bound = d/N·(certified least load) in M/B. Other errors as max_concurrent_flow.
 Result<Schedule> plan_mcf_path(const Topology& topology, const PlanOptions& options);
