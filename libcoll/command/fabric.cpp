@@ -385,8 +385,9 @@ void add_up(CLI::App* fabric, const Shared& options, int& exit_code) {
 
 void add_routes(CLI::App* fabric, const Shared& options, int& exit_code) {
   CLI::App* sub = fabric->add_subcommand("routes", "Replace the routes of a fabric that is up, or compute them anew");
-  CLI::Option* file = sub->add_option(
-      "file", options->routes, "Schedule file whose routes the classes follow; auto: the all-to-all planned for it now");
+  CLI::Option* file =
+      sub->add_option("file", options->routes,
+                      "Schedule file whose routes the classes follow; auto: the all-to-all planned for it now");
   sub->add_flag("--none", options->none, "No planned routes: every class follows the default routes")->excludes(file);
   add_default_routes(sub, options);
   add_json(sub, options);
