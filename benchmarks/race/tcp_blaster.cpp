@@ -94,8 +94,9 @@ Result<std::vector<Connection>> read_plan(const std::string& path, NodeId node) 
     Flow flow;
     words >> flow.source >> flow.destination >> flow.route_class >> flow.numerator >> flow.denominator;
     if (words.fail() || flow.source == flow.destination || flow.numerator < 0 || flow.denominator < 1) {
-      return Error{path + ":" + std::to_string(number) + ": found '" + line +
-                   "', expected SOURCE DESTINATION CLASS NUMERATOR DENOMINATOR"};
+      std::string message = path + ":" + std::to_string(number);
+      message.append(": found '").append(line).append("', expected SOURCE DESTINATION CLASS NUMERATOR DENOMINATOR");
+      return Error{message};
     }
     if (flow.source == node) connections.push_back({flow, -1, true, 0});
     if (flow.destination == node) connections.push_back({flow, -1, false, 0});

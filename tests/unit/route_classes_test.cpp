@@ -17,6 +17,7 @@ Route through(const Topology& topology, const std::vector<NodeId>& nodes) {
 
 std::vector<std::int32_t> classes_of(const std::vector<Route>& routes) {
   std::vector<std::int32_t> classes;
+  classes.reserve(routes.size());
   for (const Route& route : routes) classes.push_back(route.route_class);
   return classes;
 }
