@@ -24,14 +24,14 @@ race() {
   fabric routes "$work/$1.xml" >/dev/null || fail "the routes of the $1 plan are refused."
   LIBCOLL_TOPOLOGY=$2 fabric run -- "$libcoll" run -- mpirun -n "$ranks" "$build/bin/collective_race" alltoall \
     -s "$size" -i 5 -w 1 </dev/null 2>>"$work/errors" >"$work/out" || { cat "$work/errors" >&2; fail "the $1 job failed."; }
-  jq -e 'select(.served != null) | .served == .calls and .correct' "$work/out" >/dev/null || fail "$1: not all calls were served."
+  jq -es '[.[] | select(.calls)] | length > 0 and all(.served == .calls and .correct)' "$work/out" >/dev/null || fail "$1: not all calls were served: $(tail -n 3 "$work/out" "$work/errors")"
   jq '.seconds // empty' "$work/out" >>"$work/$1.seconds"
 }
 
 median() { sort -g "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 spread() { sort -g "$1" | awk 'NR == 1 { low = $1 } END { printf "%.1f .. %.1f", low * 1000, $1 * 1000 }'; }
 
-fabric up "$topology" --rate "$rate" || exit 1
+fabric up "$topology" --rate "$rate" --layers 4 || exit 1
 file=$(fabric run -- printenv LIBCOLL_TOPOLOGY)
 cp "$file" "$work/was.toml"
 fabric rate 0 1 "$(awk -v rate="$rate" 'BEGIN { print rate / 10 }')${rate##*[0-9]}" || exit 1
