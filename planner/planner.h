@@ -5,16 +5,41 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
 
 #include "planner/result.h"
 #include "planner/schedule/schedule.h"
 
 namespace libcoll {
 
+/// How a plan came about, beside what its schedule says. Printed by `libcoll plan`.
+struct PlanFigures {
+  std::string method;               ///< of the solver: "simplex", "bushes", …; empty when there is no choice
+  std::int64_t symmetry_order = 1;  ///< automorphisms made use of
+  double loss_routes = 0;           ///< of F through PlanOptions::max_routes
+  /// What only this planner knows, by its JSON name, in the order it is printed.
+  std::vector<std::pair<std::string, std::variant<std::string, double, std::int64_t>>> more;
+};
+
 /// What a caller may ask of any planner; each takes what concerns it.
 struct PlanOptions {
   std::int32_t max_chunks = 0;  ///< upper limit on chunks_per_shard; 0: the planner's default
   double chunk_loss = 0.02;     ///< accepted loss in F through rounding to chunks (all-to-all)
+  double gap = 0;               ///< enough once F_upper_bound / F − 1 is certified to be at most this; 0: the default
+  double time_limit_seconds = 0;  ///< then the best plan so far, with its bound; 0: none
+  std::int32_t threads = 1;
+  bool schedule = true;         ///< false: figures and certificate only, the schedule has no transfers
+  std::int32_t max_routes = 0;  ///< routes per pair at most; 0: as many as come out
+  std::string paths;            ///< path sets of p-mcf: "disjoint", "shortest", "all:LENGTH"; empty: the default
+  std::int32_t steps = 0;       ///< of time-stepped flow; 0: the smallest that serves
+  double epsilon = 0;           ///< of approximation schemes; 0: the default
+  std::int32_t trees = 0;       ///< per root, of ForestColl; 0: as many as the optimum takes; -1: a small number
+  NodeId root = 0;              ///< of rooted collectives
+  /// Share of a shard every source·N + destination asks for; empty: all 1 (all-to-all).
+  std::vector<double> demand;
+  PlanFigures* figures = nullptr;  ///< filled in when not null
 };
 
 /// One planning algorithm for one collective.

@@ -24,6 +24,7 @@ struct Options {
   std::string dialect = "native";
   std::string cache_dir;
   PlanOptions plan;
+  bool no_schedule = false;
   bool cache = false;
   bool json = false;
   bool quiet = false;
@@ -37,6 +38,9 @@ struct Request {
 };
 
 Result<Request> understand(const Options& options) {
+  if (options.no_schedule && (!options.output.empty() || options.cache)) {
+    return Error{"--no-schedule leaves nothing for --output or --cache to write"};
+  }
   if (options.dialect != "native" && options.output.empty()) return Error{"--dialect needs --output FILE"};
   std::optional<Dialect> dialect;
   if (options.dialect != "native") {
@@ -93,7 +97,9 @@ int plan(const Options& options) {
   const bool json_on_stdout = options.json && options.output != "-";
   const Result<Request> request = understand(options);
   if (!request) return fail(request.error().message, json_on_stdout);
-  const Result<Plan> made = make_plan(request->topology, request->collective, options.algorithm, options.plan);
+  PlanOptions wanted = options.plan;
+  wanted.schedule = !options.no_schedule;
+  const Result<Plan> made = make_plan(request->topology, request->collective, options.algorithm, wanted);
   if (!made) return fail(made.error().message, json_on_stdout);
   if (made->faults.empty()) {
     Status written;
@@ -122,6 +128,23 @@ void add_plan(CLI::App& app, int& exit_code) {
   sub->add_option("--chunk-loss", options->plan.chunk_loss, "Accepted loss of F through whole chunks (all-to-all)")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
+  sub->add_option("--max-routes", options->plan.max_routes, "Routes per pair at most (all-to-all); 0: any number")
+      ->check(CLI::NonNegativeNumber);
+  sub->add_option("--gap", options->plan.gap, "Enough once the plan is certified to be this close to the optimum: 0.01")
+      ->check(CLI::Range(0.0, 1.0));
+  sub->add_option("--time-limit", options->plan.time_limit_seconds,
+                  "Then the best plan so far, with its bound; 0: none")
+      ->type_name("SECONDS")
+      ->check(CLI::NonNegativeNumber);
+  sub->add_option("--threads", options->plan.threads, "Threads to plan with")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  sub->add_option("--paths", options->plan.paths, "Path sets of p-mcf: disjoint, shortest or all:LENGTH");
+  sub->add_option("--steps", options->plan.steps, "Of time-stepped flow; 0: the smallest that serves")
+      ->check(CLI::NonNegativeNumber);
+  sub->add_option("--epsilon", options->plan.epsilon, "Of approximation schemes; 0: the planner's default")
+      ->check(CLI::Range(0.0, 1.0));
+  sub->add_flag("--no-schedule", options->no_schedule, "Figures and certificate only, no transfers");
   sub->add_flag("--cache", options->cache, "Also put the plan into the plan cache, where programs find it");
   sub->add_option("--cache-dir", options->cache_dir, "Use this plan cache instead of the configured one")
       ->type_name("DIR");

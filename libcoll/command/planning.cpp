@@ -1,5 +1,7 @@
 #include "libcoll/command/planning.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -8,6 +10,7 @@
 #include <set>
 #include <tuple>
 #include <utility>
+#include <variant>
 
 #include "libcoll/command/progress.h"
 #include "libcoll/runtime/plan_cache.h"
@@ -119,7 +122,21 @@ std::string bandwidth_text(const Schedule& schedule) {
   return text;
 }
 
+/// Most memory this process ever held.
+std::int64_t peak_bytes() {
+  rusage usage{};
+  constexpr std::int64_t bytes_per_unit = 1024;
+  return getrusage(RUSAGE_SELF, &usage) == 0 ? usage.ru_maxrss * bytes_per_unit : 0;
+}
+
+std::string figure_text(const std::variant<std::string, double, std::int64_t>& figure) {
+  if (const auto* text = std::get_if<std::string>(&figure)) return *text;
+  if (const auto* value = std::get_if<double>(&figure)) return number(*value);
+  return std::to_string(std::get<std::int64_t>(figure));
+}
+
 std::string verified_text(const Plan& plan) {
+  if (!plan.checked) return "no: no schedule was asked for";
   if (plan.faults.empty()) return count(plan.schedule.transfers.size(), "transfer") + ", every one checked";
   return "FAULTY: " + join(plan.faults, "\n           ");
 }
@@ -161,12 +178,18 @@ Result<Plan> make_plan(const Topology& topology, Collective collective, const st
   if (!planner) return planner.error();
   const Progress progress("planning " + std::string(to_string(collective)) + " by " + std::string(planner->name) +
                           " on " + topology.name());
+  Plan plan;
+  PlanOptions asked = options;
+  asked.figures = &plan.figures;
   const auto start = std::chrono::steady_clock::now();
-  Result<Schedule> schedule = planner->plan(topology, options);
+  Result<Schedule> schedule = planner->plan(topology, asked);
   if (!schedule) return schedule.error();
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-  std::vector<std::string> faults = verify(*schedule);
-  return Plan{std::move(schedule).value(), spent.count(), std::move(faults)};
+  plan.seconds = spent.count();
+  plan.schedule = std::move(schedule).value();
+  plan.checked = options.schedule;
+  if (plan.checked) plan.faults = verify(plan.schedule);
+  return plan;
 }
 
 Json plan_json(const Plan& plan) {
@@ -185,9 +208,16 @@ Json plan_json(const Plan& plan) {
             {"chunks_per_shard", schedule.chunks_per_shard},
             {"transfers", schedule.transfers.size()},
             {"plan_seconds", plan.seconds},
-            {"verified", plan.faults.empty()},
-            {"errors", plan.faults}};
+            {"peak_bytes", peak_bytes()},
+            {"verified", plan.checked && plan.faults.empty()},
+            {"errors", plan.faults},
+            {"symmetry_order", plan.figures.symmetry_order}};
+  if (!plan.figures.method.empty()) json["method"] = plan.figures.method;
+  for (const auto& [name, value] : plan.figures.more) {
+    std::visit([&json, &key = name](const auto& figure) { json[key] = figure; }, value);
+  }
   if (schedule.collective != Collective::alltoall) return json;
+  json["loss_routes"] = plan.figures.loss_routes;
   json["F"] = proof.flow;
   json["F_upper_bound"] = proof.flow_upper_bound;
   json["gap"] = gap(proof);
@@ -219,8 +249,10 @@ std::string plan_text(const Plan& plan) {
     rows.push_back({"load", proof.max_link_load.to_string() + " shards on the busiest link"});
   }
   rows.push_back({"chunks", chunks});
+  for (const auto& [name, value] : plan.figures.more) rows.push_back({name, figure_text(value)});
   rows.push_back({"verified", verified_text(plan)});
-  rows.push_back({"planned", "in " + seconds_text(plan.seconds)});
+  rows.push_back({"planned", "in " + seconds_text(plan.seconds) +
+                                 (plan.figures.method.empty() ? "" : " by " + plan.figures.method)});
   return std::string(to_string(schedule.collective)) + " by " + schedule.algorithm + " on " + schedule.topology.name() +
          ": N = " + std::to_string(schedule.topology.host_count()) + ", degree " +
          std::to_string(degree(schedule.topology)) + "\n" + columns(rows);

@@ -18,7 +18,9 @@ std::span<const Planner> planners();
 /// A plan and what became of checking it.
 struct Plan {
   Schedule schedule;
-  double seconds = 0;               ///< planning alone
+  double seconds = 0;  ///< planning alone
+  PlanFigures figures;
+  bool checked = true;              ///< false: no schedule was asked for, there is nothing to check
   std::vector<std::string> faults;  ///< of verify(); empty: the schedule is right
 };
 

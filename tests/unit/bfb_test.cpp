@@ -165,11 +165,17 @@ TEST(Bfb, ChunksFollowTheDenominators) {
   EXPECT_EQ(limited.proof.bandwidth_bound, Rational(7, 8));
 }
 
+PlanOptions limited(std::int32_t max_chunks) {
+  PlanOptions options;
+  options.max_chunks = max_chunks;
+  return options;
+}
+
 TEST(Bfb, AllreduceSharesOneNumberOfChunksWithinTheLimit) {
   for (std::uint32_t seed = 1; seed <= 4; ++seed) {
     const Topology topology = random_regular(15, 3, seed);
     for (const std::int32_t limit : {1, 4, 0}) {
-      const Schedule schedule = planned(plan_bfb_allreduce, topology, {limit, 0.02});
+      const Schedule schedule = planned(plan_bfb_allreduce, topology, limited(limit));
       EXPECT_LE(schedule.chunks_per_shard, limit == 0 ? 512 : limit);
     }
   }

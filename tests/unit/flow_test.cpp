@@ -258,6 +258,13 @@ TEST(Decomposition, KeepsTheLoadsOfTheFlow) {
   EXPECT_NEAR(largest_load(classes, amounts), master->load, 1e-6 * master->load);
 }
 
+PlanOptions limits(std::int32_t most, double loss) {
+  PlanOptions options;
+  options.max_chunks = most;
+  options.chunk_loss = loss;
+  return options;
+}
+
 TEST(Chunking, FindsExactRoundings) {
   // Shortest paths balance the links of torus 3³ and of the hypercube by symmetry, any way round; on an even torus half
   // of the ties must go each way; ring:8 has one destination opposite, whose tie only two chunks can split.
@@ -268,7 +275,7 @@ TEST(Chunking, FindsExactRoundings) {
     const Topology topology = generate(specification).value();
     const auto plan = max_concurrent_flow(topology);
     ASSERT_TRUE(plan.ok());
-    const Chunking chunking = round_to_chunks(topology, *plan, PlanOptions{8, 1e-9});
+    const Chunking chunking = round_to_chunks(topology, *plan, limits(8, 1e-9));
     EXPECT_EQ(chunking.chunks_per_shard, chunks);
     EXPECT_NEAR(chunking.loss, 0, 1e-9);
   }
@@ -279,7 +286,7 @@ TEST(Chunking, LosesNoMoreThanThePrototypeDid) {
   const Topology topology = generate("genkautz:27,4").value();
   const auto plan = max_concurrent_flow(topology);
   ASSERT_TRUE(plan.ok());
-  EXPECT_LE(round_to_chunks(topology, *plan, PlanOptions{3, 0.001}).loss, 0.0053);
+  EXPECT_LE(round_to_chunks(topology, *plan, limits(3, 0.001)).loss, 0.0053);
 }
 
 // --- schedules --------------------------------------------------------------------------------------------------
