@@ -145,10 +145,16 @@ Topology uneven_torus() {
   return Topology::make("uneven", {torus.nodes().begin(), torus.nodes().end()}, links).value();
 }
 
+PlanOptions at_most_chunks(std::int32_t max_chunks) {
+  PlanOptions options;
+  options.max_chunks = max_chunks;
+  return options;
+}
+
 TEST(Bfb, UnequalLinksAreBalancedByTheirCapacity) {
   expect_loads_of_the_lp(uneven_torus());
   for (const std::int32_t max_chunks : {0, 5, 1}) {
-    const PlanOptions options{max_chunks, 0.02};
+    const PlanOptions options = at_most_chunks(max_chunks);
     for (const Planner& planner : broadcast_planners()) planned(planner.plan, uneven_torus(), options);
   }
 }
@@ -159,23 +165,17 @@ TEST(Bfb, ChunksFollowTheDenominators) {
   const Schedule exact = planned(plan_bfb_allgather, topology);
   EXPECT_EQ(exact.chunks_per_shard, 4);
   // With at most 3 chunks, some link carries ⌈3P/4⌉ ≥ P chunks in step 2: T_B = 4/8·(1 + 1), by P = 1 already.
-  const Schedule limited = planned(plan_bfb_allgather, topology, {3, 0.02});
+  const Schedule limited = planned(plan_bfb_allgather, topology, at_most_chunks(3));
   EXPECT_EQ(limited.chunks_per_shard, 1);
   EXPECT_EQ(limited.proof.bandwidth_time, Rational(1));
   EXPECT_EQ(limited.proof.bandwidth_bound, Rational(7, 8));
-}
-
-PlanOptions limited(std::int32_t max_chunks) {
-  PlanOptions options;
-  options.max_chunks = max_chunks;
-  return options;
 }
 
 TEST(Bfb, AllreduceSharesOneNumberOfChunksWithinTheLimit) {
   for (std::uint32_t seed = 1; seed <= 4; ++seed) {
     const Topology topology = random_regular(15, 3, seed);
     for (const std::int32_t limit : {1, 4, 0}) {
-      const Schedule schedule = planned(plan_bfb_allreduce, topology, limited(limit));
+      const Schedule schedule = planned(plan_bfb_allreduce, topology, at_most_chunks(limit));
       EXPECT_LE(schedule.chunks_per_shard, limit == 0 ? 512 : limit);
     }
   }

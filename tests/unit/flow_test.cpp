@@ -359,7 +359,7 @@ TEST(Mcf, EveryPlanOfRandomDigraphsVerifies) {
       const Schedule schedule = planned(plan, topology);
       EXPECT_LT(schedule.proof.flow_upper_bound / schedule.proof.flow - 1, 1e-6);
       EXPECT_LE(schedule.chunks_per_shard, 8);
-      EXPECT_LE(planned(plan, topology, {1, 0.02}).chunks_per_shard, 1);
+      EXPECT_LE(planned(plan, topology, limits(1, 0.02)).chunks_per_shard, 1);
     }
   }
 }

@@ -93,11 +93,14 @@ TEST(RouteClasses, DisjointPathsOfAPairNeedOneClassEach) {
 }
 
 TEST(RouteClasses, OfPlannedRoutesAreAsFewAsThePairWithMostPathsAllows) {
+  PlanOptions options;
+  options.max_chunks = 8;
+  options.chunk_loss = 1e-6;
   for (const char* specification : {"ring:8", "complete_bipartite:4,4", "genkautz:16,4", "genkautz:11,2", "mesh:3x4",
                                     "torus:3x3x2", "random_regular:14,3,5", "random_regular:16,4,1"}) {
     SCOPED_TRACE(specification);
     const Topology topology = generate(specification).value();
-    const Result<Schedule> plan = plan_mcf_path(topology, {8, 1e-6});
+    const Result<Schedule> plan = plan_mcf_path(topology, options);
     ASSERT_TRUE(plan.ok()) << plan.error().message;
     expect_forwarding_reproduces(topology, plan->routes, Forwarding::by_source);
     std::vector<Route> routes = plan->routes;
