@@ -1,7 +1,6 @@
 #include "libcoll/runtime/config.h"
 
 #include <fcntl.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <array>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "libcoll/runtime/safe_file.h"
+#include "planner/topology/toml_text.h"
 
 namespace libcoll {
 namespace {
@@ -327,13 +327,12 @@ void apply_file(LoadedConfig& loaded, const std::string& file) {
     return;
   }
   if (!text->has_value()) return;
-  const toml::parse_result parsed = toml::parse(std::string_view(**text), file);
-  if (!parsed) {
-    loaded.warnings.push_back(file + ":" + std::to_string(parsed.error().source().begin.line) +
-                              ": not TOML: " + std::string(parsed.error().description()) + "; the file has no effect");
+  const Result<toml::table> table = read_toml(**text, file);
+  if (!table) {
+    loaded.warnings.push_back(table.error().message + "; the file has no effect");
     return;
   }
-  apply_table(loaded, parsed.table(), file);
+  apply_table(loaded, *table, file);
 }
 
 /// The last value of a variable; nullopt when it is not set.

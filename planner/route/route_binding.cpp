@@ -1,7 +1,5 @@
 #include "planner/route/route_binding.h"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -14,6 +12,7 @@
 #include <system_error>
 
 #include "planner/topology/toml_node.h"
+#include "planner/topology/toml_text.h"
 
 namespace libcoll {
 namespace {
@@ -217,12 +216,8 @@ class Fingerprint {
 }  // namespace
 
 Result<RouteBinding> read_route_binding(std::string_view text, std::string_view origin) {
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed) {
-    return Error{std::string(origin) + ":" + std::to_string(parsed.error().source().begin.line) +
-                 ": found text that is not TOML: " + std::string(parsed.error().description())};
-  }
-  return Reader(origin).read(parsed.table());
+  const Result<toml::table> table = read_toml(text, origin);
+  return table ? Reader(origin).read(*table) : table.error();
 }
 
 Result<RouteBinding> load_route_binding(const std::string& path) {

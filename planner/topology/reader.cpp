@@ -1,7 +1,5 @@
 #include "planner/topology/reader.h"
 
-#include <toml++/toml.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <cmath>
@@ -18,6 +16,7 @@
 #include "planner/topology/generators.h"
 #include "planner/topology/specification.h"
 #include "planner/topology/toml_node.h"
+#include "planner/topology/toml_text.h"
 
 namespace libcoll {
 namespace {
@@ -553,12 +552,8 @@ bool looks_like_specification(std::string_view text) {
 }  // namespace
 
 Result<Topology> read_topology(std::string_view text, const std::string& file) {
-  const toml::parse_result parsed = toml::parse(text);
-  if (!parsed) {
-    return Error{file + ":" + std::to_string(parsed.error().source().begin.line) +
-                 ": found text that is not TOML: " + std::string(parsed.error().description())};
-  }
-  return Reader(file).read(parsed.table());
+  const Result<toml::table> table = read_toml(text, file);
+  return table ? Reader(file).read(*table) : table.error();
 }
 
 Result<Topology> load_topology(const std::string& specification_or_path) {

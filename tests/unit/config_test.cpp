@@ -208,7 +208,7 @@ TEST_F(ConfigFile, BrokenFilesHaveNoEffect) {
   const std::string broken = write("broken.toml", "in_flight = 3\n\nenable = = 1\n");
   const LoadedConfig loaded = load({broken});
   ASSERT_EQ(loaded.warnings.size(), 1U);
-  EXPECT_TRUE(loaded.warnings[0].starts_with(broken + ":3: not TOML")) << loaded.warnings[0];
+  EXPECT_TRUE(loaded.warnings[0].starts_with(broken + ":3: found text that is not TOML")) << loaded.warnings[0];
   EXPECT_EQ(loaded.config.in_flight, Config{}.in_flight);
 }
 

@@ -1,0 +1,16 @@
+// TOML text to a table, the one way all our files are read.
+#pragma once
+
+#include <toml++/toml.h>
+
+#include <string_view>
+
+#include "planner/result.h"
+
+namespace libcoll {
+
+/// The table a text holds. Errors start with "ORIGIN:LINE: " and say what was found. Characters beyond ASCII are taken
+/// in comments and in strings of one line only.
+Result<toml::table> read_toml(std::string_view text, std::string_view origin);
+
+}  // namespace libcoll

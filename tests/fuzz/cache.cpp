@@ -1,0 +1,18 @@
+// The reader of the plan cache: a file under the name of a wanted plan, whatever stands in it.
+#include <fstream>
+
+#include "libcoll/runtime/plan_cache.h"
+#include "planner/schedule/verify.h"
+#include "planner/topology/generators.h"
+#include "tests/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using libcoll::fuzz::require;
+  static const libcoll::Topology topology = libcoll::generate("ring:3").value();
+  const std::string& directory = libcoll::fuzz::scratch_directory();
+  const std::string name = libcoll::plan_file_name(topology, libcoll::Collective::allgather, libcoll::automatic_plan);
+  std::ofstream(directory + "/" + name, std::ios::binary) << libcoll::fuzz::as_text(data, size);
+  const auto plan = libcoll::load_plan(directory, topology, libcoll::Collective::allgather, libcoll::automatic_plan);
+  if (plan && plan->has_value()) require(libcoll::verify(**plan, 1).empty());
+  return 0;
+}

@@ -1,0 +1,42 @@
+// What toml++ gets to see, and what is refused before.
+#include "planner/topology/toml_text.h"
+
+#include <gtest/gtest.h>
+
+namespace libcoll {
+namespace {
+
+TEST(TomlText, TakesAnyCharacterInCommentsAndStrings) {
+  const Result<toml::table> table =
+      read_toml("# Größe я\nname = \"Größe \\\" я\" # é\nother = 'ñ \\'\nlast = 1", "test.toml");
+  ASSERT_TRUE(table.ok()) << table.error().message;
+  EXPECT_EQ(table->at("name").value_or(std::string()), "Größe \" я");
+  EXPECT_EQ(table->at("other").value_or(std::string()), "ñ \\");
+  EXPECT_EQ(table->at("last").value_or(0), 1);
+}
+
+TEST(TomlText, RefusesCharactersBeyondAsciiElsewhere) {
+  // Found by fuzzing: each would reach what toml++ 3.0 takes to be unreachable.
+  for (const char* text :
+       {"a = 1\n p\xD1\x8F#", "a = 1\n\xD1\x8F = 1", "a = 1\nb = \"\"\"x \\ \xD1\x8F\"\"\"", "a = 'x\n\xD1\x8F = 1"}) {
+    const Result<toml::table> table = read_toml(text, "test.toml");
+    ASSERT_FALSE(table.ok()) << text;
+    EXPECT_TRUE(table.error().message.starts_with("test.toml:2: found text that is not TOML")) << table.error().message;
+  }
+}
+
+TEST(TomlText, IgnoresAByteOrderMark) {
+  EXPECT_TRUE(read_toml("\xEF\xBB\xBF"
+                        "a = 1",
+                        "test.toml")
+                  .ok());
+}
+
+TEST(TomlText, NamesTheLineOfAnError) {
+  const Result<toml::table> table = read_toml("a = 1\nb = \n", "test.toml");
+  ASSERT_FALSE(table.ok());
+  EXPECT_TRUE(table.error().message.starts_with("test.toml:2: found text that is not TOML")) << table.error().message;
+}
+
+}  // namespace
+}  // namespace libcoll
