@@ -10,7 +10,7 @@
 namespace libcoll {
 
 /// The table a text holds. Errors start with "ORIGIN:LINE: " and say what was found. Characters beyond ASCII are taken
-/// in comments and in strings of one line only.
+/// in comments and, as UTF-8, in strings in double quotes.
 Result<toml::table> read_toml(std::string_view text, std::string_view origin);
 
 }  // namespace libcoll
