@@ -1,0 +1,154 @@
+#include "libcoll/runtime/tuning_table.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+
+#include "libcoll/runtime/config.h"
+#include "libcoll/runtime/safe_file.h"
+#include "planner/topology/toml_node.h"
+#include "planner/topology/toml_text.h"
+
+namespace libcoll {
+namespace {
+
+constexpr std::int64_t any_size = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t most_ranks = 1 << 24;
+constexpr std::int64_t least_segment_bytes = 1024;
+constexpr std::int64_t most_segment_bytes = std::int64_t{1} << 30;
+
+auto place(const TuningChoice& choice) { return std::tuple(choice.collective, choice.ranks, choice.up_to_bytes); }
+
+bool before(const TuningChoice& a, const TuningChoice& b) { return place(a) < place(b); }
+
+/// Reads the tables; keeps the first thing that is wrong.
+class Reader {
+ public:
+  explicit Reader(std::string_view origin) : origin_(origin) {}
+
+  Result<TuningTable> read(const toml::table& root) {
+    for (auto&& [key, node] : root) {
+      if (key != "choice" || !node.is_array()) {
+        refuse(key.source().begin.line, "found '" + std::string(key.str()) + "', expected tables headed [[choice]]");
+        continue;
+      }
+      for (const toml::node& element : *node.as_array()) read_choice(element);
+    }
+    if (error_) return *error_;
+    std::sort(table_.choices.begin(), table_.choices.end(), before);
+    return std::move(table_);
+  }
+
+ private:
+  void refuse(Line line, const std::string& what) {
+    if (!error_) error_ = Error{origin_ + ":" + std::to_string(line) + ": " + what};
+  }
+
+  void read_choice(const toml::node& element) {
+    if (!element.is_table()) return refuse(line_of(element), "choice: found " + shown(element) + ", expected a table");
+    const toml::table& table = *element.as_table();
+    TuningChoice choice;
+    for (const char* needed : {"collective", "use"}) {
+      if (table.get(needed) == nullptr) {
+        return refuse(line_of(table), "found a [[choice]] without '" + std::string(needed) + "', expected one");
+      }
+    }
+    for (auto&& [key, node] : table) read_key(key, node, choice);
+    const auto same = [&](const TuningChoice& other) { return place(other) == place(choice); };
+    if (std::any_of(table_.choices.begin(), table_.choices.end(), same)) {
+      return refuse(line_of(table), "found a second [[choice]] for these calls, expected one");
+    }
+    table_.choices.push_back(choice);
+  }
+
+  void read_key(const toml::key& key, const toml::node& node, TuningChoice& choice) {
+    if (key == "collective") return read_collective(node, choice);
+    if (key == "use") return read_use(node, choice);
+    if (key == "ranks") {
+      choice.ranks = static_cast<std::int32_t>(bytes(node, "ranks", 0, most_ranks));
+    } else if (key == "up_to") {
+      choice.up_to_bytes = bytes(node, "up_to", 0, any_size);
+    } else if (key == "segment_bytes") {
+      choice.segment_bytes = bytes(node, "segment_bytes", least_segment_bytes, most_segment_bytes);
+    } else {
+      refuse(key.source().begin.line, "found '" + std::string(key.str()) +
+                                          "' in [[choice]], expected collective, ranks, up_to, use or segment_bytes");
+    }
+  }
+
+  void read_collective(const toml::node& node, TuningChoice& choice) {
+    const Result<Collective> parsed = parse_collective(node.is_string() ? node.as_string()->get() : "");
+    if (!parsed) {
+      return refuse(line_of(node), "collective: found " + shown(node) + ", expected the name of a planned collective");
+    }
+    choice.collective = *parsed;
+  }
+
+  void read_use(const toml::node& node, TuningChoice& choice) {
+    const std::string word = node.is_string() ? node.as_string()->get() : "";
+    if (word != "native" && word != "plan") {
+      return refuse(line_of(node), "use: found " + shown(node) + ", expected \"native\" or \"plan\"");
+    }
+    choice.native = word == "native";
+  }
+
+  /// A number, or text such as "64K", within bounds.
+  std::int64_t bytes(const toml::node& node, const std::string& what, std::int64_t least, std::int64_t most) {
+    std::optional<std::int64_t> value;
+    if (const auto* number = node.as_integer()) value = number->get();
+    if (const auto* text = node.as_string()) {
+      if (const Result<std::int64_t> parsed = parse_bytes(text->get())) value = *parsed;
+    }
+    if (value && *value >= least && *value <= most) return *value;
+    refuse(line_of(node), what + ": found " + shown(node) + ", expected a number from " + std::to_string(least) +
+                              " to " + std::to_string(most));
+    return least;
+  }
+
+  std::string origin_;
+  std::optional<Error> error_;
+  TuningTable table_;
+};
+
+}  // namespace
+
+const TuningChoice* TuningTable::find(Collective collective, std::int32_t ranks, std::int64_t bytes) const {
+  for (const std::int32_t wanted : {ranks, 0}) {
+    const TuningChoice key{collective, wanted, bytes, false, 0};
+    const auto found = std::lower_bound(choices.begin(), choices.end(), key, before);
+    if (found != choices.end() && found->collective == collective && found->ranks == wanted) return &*found;
+  }
+  return nullptr;
+}
+
+Result<TuningTable> read_tuning_table(std::string_view text, std::string_view origin) {
+  const Result<toml::table> table = read_toml(text, origin);
+  return table ? Reader(origin).read(*table) : table.error();
+}
+
+Result<TuningTable> load_tuning_table(const std::string& path) {
+  FileTrust trust;
+  trust.follow_links = true;
+  trust.group_may_write = true;  // as for configuration files
+  const Result<std::optional<std::string>> text = read_trusted_file(AT_FDCWD, path, trust);
+  if (!text) return Error{"tuning table " + path + " " + text.error().message};
+  if (!text->has_value()) return Error{"found no tuning table '" + path + "', expected one that can be read"};
+  return read_tuning_table(**text, path);
+}
+
+std::string write_tuning_table(const TuningTable& table) {
+  std::string text;
+  for (const TuningChoice& choice : table.choices) {
+    text += "[[choice]]\ncollective = \"" + std::string(to_string(choice.collective)) + "\"\n";
+    if (choice.ranks != 0) text += "ranks = " + std::to_string(choice.ranks) + "\n";
+    if (choice.up_to_bytes != any_size) text += "up_to = " + std::to_string(choice.up_to_bytes) + "\n";
+    text += std::string("use = ") + (choice.native ? "\"native\"" : "\"plan\"") + "\n";
+    if (choice.segment_bytes != 0) text += "segment_bytes = " + std::to_string(choice.segment_bytes) + "\n";
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace libcoll
