@@ -47,6 +47,8 @@ void add_verify(CLI::App& app, int& exit_code);
 void add_info(CLI::App& app, int& exit_code);
 /// `command` is what stood behind the first `--` of the command line.
 void add_run(CLI::App& app, const std::vector<std::string>& command, int& exit_code);
+/// The launcher stands behind the `--`.
+void add_tune(CLI::App& app, const std::vector<std::string>& command, int& exit_code);
 /// The same for `fabric exec` and `fabric run`.
 void add_fabric(CLI::App& app, const std::vector<std::string>& command, int& exit_code);
 

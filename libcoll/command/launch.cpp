@@ -82,15 +82,20 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
 }
 
 /// Starts the command with the signal mask this process had before.
-int spawn(const Launch& launch, const sigset_t& mask, pid_t& child) {
+int spawn(const Launch& launch, const sigset_t& mask, int output, pid_t& child) {
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
   posix_spawnattr_setsigmask(&attributes, &mask);
   const std::vector<char*> arguments = pointers(launch.arguments);
   const std::vector<char*> environment = pointers(launch.environment);
-  const int error = posix_spawnp(&child, arguments.front(), nullptr, &attributes, arguments.data(), environment.data());
+  const int error =
+      posix_spawnp(&child, arguments.front(), &actions, &attributes, arguments.data(), environment.data());
   posix_spawnattr_destroy(&attributes);
+  posix_spawn_file_actions_destroy(&actions);
   return error;
 }
 
@@ -143,7 +148,7 @@ Launch prepare_launch(std::vector<std::string> arguments, std::vector<std::strin
   return {std::move(arguments), std::move(environment)};
 }
 
-int run_and_wait(const Launch& launch) {
+int run_and_wait(const Launch& launch, int output) {
   sigset_t watched;
   sigemptyset(&watched);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) sigaddset(&watched, signal);
@@ -154,12 +159,14 @@ int run_and_wait(const Launch& launch) {
   standard.sa_handler = SIG_DFL;
   sigaction(SIGCHLD, &standard, nullptr);
   pid_t child = -1;
-  const int error = spawn(launch, before, child);
+  const int error = spawn(launch, before, output, child);
   if (error != 0) {
     std::fprintf(stderr, "libcoll: cannot run %s: %s\n", launch.arguments.front().c_str(), std::strerror(error));
     return cannot_start;
   }
-  return wait_forwarding(child, watched);
+  const int code = wait_forwarding(child, watched);
+  sigprocmask(SIG_SETMASK, &before, nullptr);
+  return code;
 }
 
 }  // namespace libcoll::command

@@ -1,6 +1,8 @@
 // Starting the user's command under the preloaded library, for `libcoll run`.
 #pragma once
 
+#include <unistd.h>
+
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +31,7 @@ Launch prepare_launch(std::vector<std::string> arguments, std::vector<std::strin
 
 /// Runs it and waits. SIGINT, SIGTERM, SIGHUP and SIGQUIT sent to this process are passed on. Returns the
 /// command's exit code, 128 + n when signal n ended it, 127 (and a sentence on stderr) when it cannot be started.
-int run_and_wait(const Launch& launch);
+/// `output` becomes its standard output.
+int run_and_wait(const Launch& launch, int output = STDOUT_FILENO);
 
 }  // namespace libcoll::command

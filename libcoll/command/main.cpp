@@ -15,7 +15,8 @@ namespace {
 /// Takes the command line of `libcoll run … -- COMMAND` (or fabric run, fabric exec) apart, so that nothing in COMMAND
 /// is read as an option of ours. `arguments` keeps what stands before the `--`.
 std::vector<std::string> cut_command(std::vector<std::string>& arguments) {
-  if (arguments.empty() || (arguments.front() != "run" && arguments.front() != "fabric")) return {};
+  if (arguments.empty() || (arguments.front() != "run" && arguments.front() != "fabric" && arguments.front() != "tune"))
+    return {};
   const auto mark = std::find(arguments.begin(), arguments.end(), "--");
   if (mark == arguments.end()) return {};
   std::vector<std::string> command(mark + 1, arguments.end());
@@ -53,9 +54,10 @@ int parse_and_run(std::vector<std::string> arguments) {
   add_verify(app, exit_code);
   add_info(app, exit_code);
   add_run(app, command, exit_code);
+  add_tune(app, command, exit_code);
   add_fabric(app, command, exit_code);
   if (const std::string sub = first_word(arguments); !sub.empty() && !has_subcommand(app, sub)) {
-    return fail("unknown subcommand '" + sub + "', expected topo, plan, verify, info, run or fabric");
+    return fail("unknown subcommand '" + sub + "', expected topo, plan, verify, info, run, tune or fabric");
   }
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back

@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
@@ -18,6 +19,7 @@
 
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/plan_cache.h"
+#include "libcoll/runtime/tuning_table.h"
 #include "libcoll/version.h"
 #include "planner/planner.h"
 #include "planner/schedule/verify.h"
@@ -387,7 +389,7 @@ TEST_F(Command, ManPageNamesEverySettingSubcommandAndField) {
     std::transform(variable.begin(), variable.end(), variable.begin(), [](unsigned char c) { return std::toupper(c); });
     EXPECT_TRUE(contains(page, variable)) << variable;
   }
-  for (const char* sub : {"topo", "plan", "verify", "info", "run"}) {
+  for (const char* sub : {"topo", "plan", "verify", "info", "run", "tune"}) {
     EXPECT_TRUE(contains(page, std::string("\n.SS ") + sub + "\n")) << sub;
     EXPECT_TRUE(contains(page, std::string("\n.B libcoll ") + sub + "\n")) << sub;
     std::istringstream words(libcoll(std::string(sub) + " --help").out);
@@ -401,6 +403,31 @@ TEST_F(Command, ManPageNamesEverySettingSubcommandAndField) {
   for (const char* call : {"topo ring:4", "plan ring:4 alltoall", "info"}) {
     for (const std::string& field : names(json(call))) EXPECT_TRUE(contains(page, field)) << call << ": " << field;
   }
+}
+
+// ---- tune -----------------------------------------------------------------------------------------------------
+
+/// A launcher that prints a sweep's table instead of running it: the plan is faster from 16 bytes on.
+constexpr const char* tuned = R"sh(#!/bin/sh
+if [ -n "$LIBCOLL_TOPOLOGY" ]; then small=20 large=50; else small=10 large=100; fi
+echo "# Sweep Latency, checked, 6 ranks (column format of the OSU micro-benchmarks)"
+for size in 4 8 16 32; do
+  if [ $size -lt 16 ]; then time=$small; else time=$large; fi
+  echo "$size $time.0 1.0 200.0 50 10 10"
+done
+)sh";
+
+TEST_F(Command, TuneWritesTheFasterOfTheTwo) {
+  write("launcher", tuned);
+  fs::permissions(path("launcher"), fs::perms::owner_all);
+  const Outcome outcome = libcoll(
+      "tune --topology ring:6 --collectives alltoall --program sweep --library libcoll_fake.so --output tuned.toml "
+      "-- ./launcher");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const TuningTable table = load_tuning_table(path("tuned.toml")).value();
+  const TuningTable expected{{{Collective::alltoall, 6, 8, true, 0},
+                              {Collective::alltoall, 6, std::numeric_limits<std::int64_t>::max(), false, 0}}};
+  EXPECT_EQ(table, expected) << outcome.out;
 }
 
 // ---- run ------------------------------------------------------------------------------------------------------
