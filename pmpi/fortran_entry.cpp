@@ -1,5 +1,8 @@
 // The Fortran entry points. Open MPI's Fortran library calls PMPI directly, so C wrappers do not see these calls:
 // mpif.h and `use mpi` come in as mpi_x_ (under four manglings), mpi_f08 as mpi_x_f08_.
+#include <type_traits>
+
+#include "pmpi/entrance.h"
 #include "pmpi/next.h"
 #include "pmpi/process.h"
 #include "pmpi/serve.h"
@@ -14,6 +17,8 @@ extern MPI_Fint mpi_fortran_bottom_ __attribute__((weak));
 namespace libcoll::pmpi {
 namespace {
 
+static_assert(std::is_same_v<MPI_Fint, int>, "arrays of counts are passed on as they are");
+
 /// A buffer argument with Fortran's constants in C form.
 void* buffer(void* argument) {
   if (argument == &mpi_fortran_in_place_) return MPI_IN_PLACE;
@@ -21,23 +26,33 @@ void* buffer(void* argument) {
   return argument;
 }
 
-/// Handles can be looked up only while MPI runs.
-bool can_convert() { return runtime() != nullptr; }
-
-std::optional<int> allreduce(void* sendbuf, void* recvbuf, const MPI_Fint* count, const MPI_Fint* datatype,
-                             const MPI_Fint* op, const MPI_Fint* comm) {
-  if (!can_convert()) return std::nullopt;
-  return serve_allreduce(buffer(sendbuf), buffer(recvbuf), *count, PMPI_Type_f2c(*datatype), PMPI_Op_f2c(*op),
-                         PMPI_Comm_f2c(*comm));
+/// A Fortran argument as the C parameter of that type.
+template <class Parameter>
+Parameter from_fortran(void* argument) {
+  const auto handle = [argument] { return *static_cast<const MPI_Fint*>(argument); };
+  if constexpr (std::is_same_v<Parameter, int>) {
+    return handle();
+  } else if constexpr (std::is_same_v<Parameter, const int*>) {
+    return static_cast<const int*>(argument);
+  } else if constexpr (std::is_same_v<Parameter, MPI_Datatype>) {
+    return PMPI_Type_f2c(handle());
+  } else if constexpr (std::is_same_v<Parameter, MPI_Op>) {
+    return PMPI_Op_f2c(handle());
+  } else if constexpr (std::is_same_v<Parameter, MPI_Comm>) {
+    return PMPI_Comm_f2c(handle());
+  } else if constexpr (std::is_same_v<Parameter, const MPI_Datatype*>) {
+    return nullptr;  // only of calls that are not served
+  } else {
+    static_assert(std::is_same_v<Parameter, void*> || std::is_same_v<Parameter, const void*>);
+    return buffer(argument);
+  }
 }
 
-using ServeBlocks = std::optional<int> (*)(const void*, int, MPI_Datatype, void*, int, MPI_Datatype, MPI_Comm) noexcept;
-
-std::optional<int> blocks(ServeBlocks serve, void* sendbuf, const MPI_Fint* sendcount, const MPI_Fint* sendtype,
-                          void* recvbuf, const MPI_Fint* recvcount, const MPI_Fint* recvtype, const MPI_Fint* comm) {
-  if (!can_convert()) return std::nullopt;
-  return serve(buffer(sendbuf), *sendcount, PMPI_Type_f2c(*sendtype), buffer(recvbuf), *recvcount,
-               PMPI_Type_f2c(*recvtype), PMPI_Comm_f2c(*comm));
+/// What C's serve function returns; nothing while MPI does not run, for handles cannot be looked up then.
+template <class... Parameters, class... Arguments>
+std::optional<int> serve_fortran(std::optional<int> (*serve)(Parameters...) noexcept, Arguments*... arguments) {
+  if (!Entrance::is_program() || runtime() == nullptr) return std::nullopt;
+  return serve(from_fortran<Parameters>(arguments)...);
 }
 
 /// mpi_f08 may leave ierror out.
@@ -50,27 +65,26 @@ void store(MPI_Fint* ierror, int code) {
 
 #define LIBCOLL_EXPORT extern "C" __attribute__((visibility("default")))
 
-#define LIBCOLL_FORTRAN_ALLREDUCE(symbol)                                                                     \
-  LIBCOLL_EXPORT void symbol(void* sendbuf, void* recvbuf, MPI_Fint* count, MPI_Fint* datatype, MPI_Fint* op, \
-                             MPI_Fint* comm, MPI_Fint* ierror) {                                              \
-    static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol);                       \
-    if (const auto code = libcoll::pmpi::allreduce(sendbuf, recvbuf, count, datatype, op, comm)) {            \
-      libcoll::pmpi::store(ierror, *code);                                                                    \
-    } else {                                                                                                  \
-      fall_through(sendbuf, recvbuf, count, datatype, op, comm, ierror);                                      \
-    }                                                                                                         \
-  }
+/// The parameters of a Fortran procedure but for ierror: addresses.
+#define LIBCOLL_ADDRESSES_1(argument) void* argument
+#define LIBCOLL_ADDRESSES_2(argument, ...) void *argument, LIBCOLL_ADDRESSES_1(__VA_ARGS__)
+#define LIBCOLL_ADDRESSES_3(argument, ...) void *argument, LIBCOLL_ADDRESSES_2(__VA_ARGS__)
+#define LIBCOLL_ADDRESSES_4(argument, ...) void *argument, LIBCOLL_ADDRESSES_3(__VA_ARGS__)
+#define LIBCOLL_ADDRESSES_5(argument, ...) void *argument, LIBCOLL_ADDRESSES_4(__VA_ARGS__)
+#define LIBCOLL_ADDRESSES_6(argument, ...) void *argument, LIBCOLL_ADDRESSES_5(__VA_ARGS__)
+#define LIBCOLL_ADDRESSES_7(argument, ...) void *argument, LIBCOLL_ADDRESSES_6(__VA_ARGS__)
+#define LIBCOLL_ADDRESSES_8(argument, ...) void *argument, LIBCOLL_ADDRESSES_7(__VA_ARGS__)
+#define LIBCOLL_ADDRESSES_9(argument, ...) void *argument, LIBCOLL_ADDRESSES_8(__VA_ARGS__)
 
-#define LIBCOLL_FORTRAN_BLOCKS(symbol, serve)                                                                 \
-  LIBCOLL_EXPORT void symbol(void* sendbuf, MPI_Fint* sendcount, MPI_Fint* sendtype, void* recvbuf,           \
-                             MPI_Fint* recvcount, MPI_Fint* recvtype, MPI_Fint* comm, MPI_Fint* ierror) {     \
-    static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol);                       \
-    if (const auto code = libcoll::pmpi::blocks(&libcoll::pmpi::serve, sendbuf, sendcount, sendtype, recvbuf, \
-                                                recvcount, recvtype, comm)) {                                 \
-      libcoll::pmpi::store(ierror, *code);                                                                    \
-    } else {                                                                                                  \
-      fall_through(sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm, ierror);                 \
-    }                                                                                                         \
+#define LIBCOLL_FORTRAN_ENTRY(symbol, name, number, ...)                                             \
+  LIBCOLL_EXPORT void symbol(LIBCOLL_ADDRESSES_##number(__VA_ARGS__), MPI_Fint* ierror) {            \
+    static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol);              \
+    const libcoll::pmpi::Entrance entrance;                                                          \
+    if (const auto code = libcoll::pmpi::serve_fortran(&libcoll::pmpi::serve_##name, __VA_ARGS__)) { \
+      libcoll::pmpi::store(ierror, *code);                                                           \
+    } else {                                                                                         \
+      fall_through(__VA_ARGS__, ierror);                                                             \
+    }                                                                                                \
   }
 
 #define LIBCOLL_FORTRAN_FINALIZE(symbol)                                                \
@@ -87,8 +101,10 @@ void store(MPI_Fint* ierror, int code) {
       define(lower##__ __VA_OPT__(, ) __VA_ARGS__) define(upper __VA_OPT__(, ) __VA_ARGS__) \
           define(lower##_f08_ __VA_OPT__(, ) __VA_ARGS__)
 
-LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_ALLREDUCE, mpi_allreduce, MPI_ALLREDUCE)
-LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_BLOCKS, mpi_allgather, MPI_ALLGATHER, serve_allgather)
-LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_BLOCKS, mpi_alltoall, MPI_ALLTOALL, serve_alltoall)
+#define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...) \
+  LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_ENTRY, mpi_##name, MPI_##NAME, name, number, __VA_ARGS__)
+#include "pmpi/entry_points.def"
+#undef LIBCOLL_ENTRY
+
 LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_FINALIZE, mpi_finalize, MPI_FINALIZE)
 // NOLINTEND(readability-identifier-naming)

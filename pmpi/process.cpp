@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <string_view>
 
 #include "libcoll/runtime/log.h"
@@ -34,7 +35,11 @@ int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
   return MPI_SUCCESS;
 }
 
+/// Grows whenever a communicator with an attribute of ours goes: its handle may come back for another one.
+std::atomic<std::uint64_t> communicators_gone{0};
+
 int delete_state(MPI_Comm, int, void* attribute, void*) {
+  ++communicators_gone;
   delete static_cast<CommunicatorState*>(attribute);
   return MPI_SUCCESS;
 }
@@ -122,6 +127,16 @@ std::unique_ptr<CommunicatorState> make_state(Runtime& process, MPI_Comm comm) {
   return state;
 }
 
+CommunicatorState* find_or_make_state(Runtime& process, MPI_Comm comm) {
+  void* attribute = nullptr;
+  int found = 0;
+  if (PMPI_Comm_get_attr(comm, keyval, &attribute, &found) != MPI_SUCCESS) return nullptr;
+  if (found != 0) return static_cast<CommunicatorState*>(attribute);
+  std::unique_ptr<CommunicatorState> state = make_state(process, comm);
+  if (PMPI_Comm_set_attr(comm, keyval, state.get()) != MPI_SUCCESS) return nullptr;
+  return state.release();
+}
+
 /// Runs when the library is loaded.
 struct Load {
   Load() { disable_ucx_signal_handlers(); }
@@ -137,13 +152,18 @@ Runtime* runtime() {
 }
 
 CommunicatorState* state_of(Runtime& process, MPI_Comm comm) {
-  void* attribute = nullptr;
-  int found = 0;
-  if (PMPI_Comm_get_attr(comm, keyval, &attribute, &found) != MPI_SUCCESS) return nullptr;
-  if (found != 0) return static_cast<CommunicatorState*>(attribute);
-  std::unique_ptr<CommunicatorState> state = make_state(process, comm);
-  if (PMPI_Comm_set_attr(comm, keyval, state.get()) != MPI_SUCCESS) return nullptr;
-  return state.release();
+  // Looking an attribute up takes MPI longer than all the rest of a call that falls through.
+  struct Recent {
+    MPI_Comm comm;
+    CommunicatorState* state;
+    std::uint64_t gone;
+  };
+  static thread_local Recent recent __attribute__((tls_model("initial-exec"))){nullptr, nullptr, 0};
+  const std::uint64_t gone = communicators_gone.load(std::memory_order_acquire);
+  if (recent.comm == comm && recent.gone == gone && recent.state != nullptr) return recent.state;
+  CommunicatorState* state = find_or_make_state(process, comm);
+  recent = {comm, state, gone};
+  return state;
 }
 
 int MpiHost::rank() const {
@@ -224,7 +244,7 @@ void after_finalize() {
 }
 
 long calls_served(const char* collective) {
-  const Result<Collective> parsed = parse_collective(collective == nullptr ? "" : collective);
+  const std::optional<CallKind> parsed = parse_call(collective == nullptr ? "" : collective);
   if (!parsed) return -1;
   Runtime* process = process_runtime.load();
   return process == nullptr ? 0 : static_cast<long>(process->statistics().served(*parsed));

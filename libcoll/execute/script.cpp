@@ -54,7 +54,7 @@ class Builder {
   Script build() {
     script_.nodes = program_.nodes;
     cut_into_parts();
-    place_forwarded_shards();
+    place_passing_shards();
     form_messages();
     add_initial_copies();
     link();
@@ -71,9 +71,29 @@ class Builder {
 
   [[nodiscard]] bool is_send(const Operation& operation) const { return operation.kind == OperationKind::send; }
 
+  /// Of a shard; not for allreduce.
+  [[nodiscard]] std::int64_t elements_of(ShardId shard) const {
+    if (shape_.counts.empty()) return shape_.elements;
+    if (program_.collective != Collective::alltoall) return shape_.counts[static_cast<std::size_t>(rank_of(shard))];
+    const std::int64_t block = rank_of(shard / program_.nodes) * program_.nodes + rank_of(shard % program_.nodes);
+    return shape_.counts[static_cast<std::size_t>(block)];
+  }
+
+  [[nodiscard]] std::int64_t input_offset(NodeId node) const {
+    const std::int64_t rank = rank_of(node);
+    return shape_.counts.empty() ? rank * shape_.input_stride_bytes
+                                 : shape_.input_offsets[static_cast<std::size_t>(rank)];
+  }
+
+  [[nodiscard]] std::int64_t output_offset(NodeId node) const {
+    const std::int64_t rank = rank_of(node);
+    return shape_.counts.empty() ? rank * shape_.output_stride_bytes
+                                 : shape_.output_offsets[static_cast<std::size_t>(rank)];
+  }
+
   [[nodiscard]] std::int64_t chunk_boundary(ShardId shard, std::int64_t chunk) const {
     const std::int64_t chunks = program_.chunks_per_shard;
-    if (program_.collective != Collective::allreduce) return chunk * shape_.elements / chunks;
+    if (program_.collective != Collective::allreduce) return chunk * elements_of(shard) / chunks;
     // 128 bits: chunk index times element count may pass 63.
     __extension__ using Wide = __int128;
     return static_cast<std::int64_t>(Wide{shard * chunks + chunk} * shape_.elements / (program_.nodes * chunks));
@@ -104,23 +124,22 @@ class Builder {
     }
   }
 
-  /// All-to-all by hosts: blocks that are neither ours nor for us wait in scratch between two hops.
-  void place_forwarded_shards() {
-    if (program_.collective == Collective::reduce_scatter) {
-      accumulator_offset_ = allocate(shape_.elements * shape_.element_bytes * program_.nodes);
-    }
-    if (program_.collective != Collective::alltoall) return;
+  /// Data that is not for us, blocks between two hops or sums that others still add to, waits in scratch.
+  void place_passing_shards() {
+    const bool reduces = program_.collective == Collective::reduce_scatter;
+    if (!reduces && program_.collective != Collective::alltoall) return;
     std::map<ShardId, Interval> extents;
     for (const Operation& operation : program_.operations) {
       if (is_send(operation) || operation.shard % program_.nodes == program_.node) continue;
-      const Interval interval = interval_of(operation);
+      // Our own contribution joins a sum, also where nothing was received.
+      const Interval interval = reduces ? Interval{0, elements_of(operation.shard)} : interval_of(operation);
       const auto [extent, added] = extents.try_emplace(operation.shard, interval);
       if (added) continue;
       extent->second.begin = std::min(extent->second.begin, interval.begin);
       extent->second.end = std::max(extent->second.end, interval.end);
     }
     for (const auto& [shard, extent] : extents) {
-      forwarded_[shard] = allocate(bytes_of(extent)) - extent.begin * shape_.element_bytes;
+      passing_[shard] = allocate(bytes_of(extent)) - extent.begin * shape_.element_bytes;
     }
   }
 
@@ -141,9 +160,8 @@ class Builder {
       case Collective::allreduce:
         return span(Space::input, 0, interval);
       case Collective::reduce_scatter:
-        return span(Space::input, rank_of(shard) * shape_.elements * shape_.element_bytes, interval);
       case Collective::alltoall:
-        return span(Space::input, rank_of(shard % program_.nodes) * shape_.input_stride_bytes, interval);
+        return span(Space::input, input_offset(shard % program_.nodes), interval);
     }
     return {};
   }
@@ -152,18 +170,17 @@ class Builder {
   [[nodiscard]] Span in_place(ShardId shard, Interval interval) const {
     switch (program_.collective) {
       case Collective::allgather:
-        return span(Space::output, rank_of(shard) * shape_.output_stride_bytes, interval);
+        return span(Space::output, output_offset(shard), interval);
       case Collective::allreduce:
         return span(Space::output, 0, interval);
       case Collective::reduce_scatter:
         if (shard == program_.node) return span(Space::output, 0, interval);
-        return span(Space::scratch, accumulator_offset_ + rank_of(shard) * shape_.elements * shape_.element_bytes,
-                    interval);
+        return span(Space::scratch, passing_.at(shard), interval);
       case Collective::alltoall:
         if (shard % program_.nodes == program_.node) {
-          return span(Space::output, rank_of(shard / program_.nodes) * shape_.output_stride_bytes, interval);
+          return span(Space::output, output_offset(shard / program_.nodes), interval);
         }
-        return span(Space::scratch, forwarded_.at(shard), interval);
+        return span(Space::scratch, passing_.at(shard), interval);
     }
     return {};
   }
@@ -362,13 +379,16 @@ class Builder {
 
   void add_initial_copies() {
     const NodeId me = program_.node;
-    const Interval shard{0, shape_.elements};
     if (program_.collective == Collective::allgather) {
-      script_.initial_copies.push_back({in_input(me, shard), in_place(me, shard)});
+      add_initial_copy(me);
     } else if (program_.collective == Collective::alltoall) {
-      const ShardId own = me * program_.nodes + me;
-      script_.initial_copies.push_back({in_input(own, shard), in_place(own, shard)});
+      add_initial_copy(me * program_.nodes + me);
     }
+  }
+
+  void add_initial_copy(ShardId own) {
+    const Interval whole{0, elements_of(own)};
+    if (whole.end > 0) script_.initial_copies.push_back({in_input(own, whole), in_place(own, whole)});
   }
 
   void depend(TaskRef from, TaskRef to) { edges_.emplace_back(from, to); }
@@ -409,10 +429,9 @@ class Builder {
   std::vector<OperationParts> parts_;
   std::vector<TaskRef> producers_;
   std::vector<std::pair<TaskRef, TaskRef>> edges_;
-  std::map<ShardId, std::int64_t> forwarded_;  ///< scratch offset of element 0 of a forwarded block
+  std::map<ShardId, std::int64_t> passing_;  ///< scratch offset of element 0 of a shard that is not for us
   std::map<NodeId, std::uint32_t> send_indices_;
   std::map<NodeId, std::uint32_t> receive_indices_;
-  std::int64_t accumulator_offset_ = 0;
 };
 
 }  // namespace

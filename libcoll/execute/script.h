@@ -8,15 +8,29 @@
 
 namespace libcoll {
 
-/// How a call's data lies in memory. Equal on all ranks but for nothing: messages are cut from it.
+/// How a call's data lies in memory. Messages are cut from the lengths, so both ends of a message must know the same
+/// ones; where the data lies is every rank's own affair.
 struct Shape {
-  /// allreduce: elements of the whole vector. Others: elements of one shard (block).
+  /// allreduce: elements of the whole vector. Others: elements of one shard (block), when all are equally long.
   std::int64_t elements = 0;
   std::int64_t element_bytes = 1;        ///< what is never cut
-  std::int64_t input_stride_bytes = 0;   ///< alltoall: from one block to the next in the input
+  std::int64_t input_stride_bytes = 0;   ///< reduce-scatter, alltoall: from one block to the next in the input
   std::int64_t output_stride_bytes = 0;  ///< allgather, alltoall: the same in the output
+  /// Elements of every shard where they are not equally long (never in an allreduce); otherwise empty. By the owner's
+  /// rank; alltoall: by source's rank · N + destination's rank, right for all blocks that this rank sends, receives or
+  /// forwards.
+  std::vector<std::int64_t> counts;
+  /// With counts, bytes by rank in place of the strides.
+  std::vector<std::int64_t> input_offsets;
+  std::vector<std::int64_t> output_offsets;
   friend bool operator==(const Shape&, const Shape&) = default;
 };
+
+/// Every shard of the same length, in buffers without gaps (allreduce: one vector).
+inline Shape equal_shards(std::int64_t elements, std::int64_t element_bytes) {
+  const std::int64_t stride = elements * element_bytes;
+  return {elements, element_bytes, stride, stride, {}, {}, {}};
+}
 
 /// What may be tuned; equal on all ranks, since messages are cut by it.
 struct Tuning {

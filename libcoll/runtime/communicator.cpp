@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <numeric>
 
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_source.h"
@@ -85,6 +86,15 @@ void steer(Schedule& schedule, const RouteBinding& binding, std::int32_t classes
   for (Route& route : schedule.routes) route.route_class = 0;
 }
 
+/// Whether an all-to-all's blocks pass through hosts that are neither their source nor their destination.
+bool forwards_blocks(const Schedule& schedule) {
+  const std::int32_t nodes = schedule.topology.host_count();
+  return schedule.collective == Collective::alltoall &&
+         std::any_of(schedule.transfers.begin(), schedule.transfers.end(), [nodes](const Transfer& transfer) {
+           return transfer.from != transfer.shard / nodes || transfer.to != transfer.shard % nodes;
+         });
+}
+
 /// One word to and from every peer.
 class Greetings final : public Waiter {
  public:
@@ -160,7 +170,8 @@ Reason Communicator::agree(HostCommunicator& host) {
   }
   const std::vector<NodeId> nodes = nodes_of_ranks(runtime_.topology(), all);
   if (nodes.empty()) return Reason::sub_communicator;
-  node_ = nodes[static_cast<std::size_t>(host.rank())];
+  rank_ = host.rank();
+  node_ = nodes[static_cast<std::size_t>(rank_)];
   rank_of_node_.resize(nodes.size());
   for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
     rank_of_node_[static_cast<std::size_t>(nodes[rank])] = static_cast<std::int32_t>(rank);
@@ -272,6 +283,7 @@ bool Communicator::adopt_plan(const std::string& text, Plan& plan) {
     return false;
   }
   plan.program = lower(*schedule, node_);
+  plan.forwards = forwards_blocks(*schedule);
   if (route_classes(plan.program) > 1) {
     plan.nanoseconds_per_shard_byte = schedule->proof.max_link_load.to_double() * nanoseconds_per_second /
                                       static_cast<double>(schedule->topology.unit_bandwidth_bytes_per_second());
@@ -314,7 +326,15 @@ const Script& Communicator::script_for(Collective collective, const Shape& shape
 
 Pace Communicator::pace_of(const Plan& plan, const Shape& shape) const {
   if (!runtime_.config().pacing || plan.nanoseconds_per_shard_byte <= 0) return {};
-  const auto shard_bytes = static_cast<double>(shape.elements * shape.element_bytes);
+  std::int64_t elements = shape.elements;
+  if (!shape.counts.empty()) {
+    // As if all ranks had as much to send as this one: a lane's share then leaves at the rate of a balanced call.
+    const auto ranks = static_cast<std::ptrdiff_t>(rank_of_node_.size());
+    const bool matrix = plan.program.collective == Collective::alltoall;
+    const auto row = shape.counts.begin() + (matrix ? rank_ * ranks : 0);
+    elements = std::accumulate(row, row + ranks, std::int64_t{0}) / ranks;
+  }
+  const auto shard_bytes = static_cast<double>(elements * shape.element_bytes);
   return {static_cast<std::int64_t>(plan.nanoseconds_per_shard_byte * shard_bytes), runtime_.config().segment_bytes,
           &steady_nanoseconds};
 }
@@ -336,22 +356,98 @@ bool Communicator::run_round(const Call& call, const Shape& shape, ProgressHook 
   return false;
 }
 
+bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
+  const bool matrix = call.collective == Collective::alltoall && !call.counts.empty();
+  if (!matrix || !plans_[static_cast<std::size_t>(call.collective)].forwards) return true;
+  const std::size_t ranks = rank_of_node_.size();
+  const auto own_row = call.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank_) * ranks);
+  const std::vector<std::int64_t> mine(own_row, own_row + static_cast<std::ptrdiff_t>(ranks));
+  return host.allgather(mine.data(), ranks * sizeof(std::int64_t), call.counts.data());
+}
+
 bool Communicator::run(const Call& call, ProgressHook hook) {
+  if (call.counts.empty() ? run_equal(call, hook) : run_unequal(call, hook)) return true;
+  obstacle_ = Reason::transport;
+  return false;
+}
+
+bool Communicator::run_equal(const Call& call, ProgressHook hook) {
   const auto ranks = static_cast<std::int64_t>(rank_of_node_.size());
   const bool blocks = call.collective != Collective::allreduce;
   // A round moves at most round_bytes of a rank's whole vector; its scratch memory is of that order.
   const std::int64_t round_bytes = std::max<std::int64_t>(1, runtime_.config().round_bytes / (blocks ? ranks : 1));
   const std::int64_t round_elements = std::max<std::int64_t>(1, round_bytes / call.element_bytes);
-  const std::int64_t stride = blocks ? call.elements * call.element_bytes : 0;
+  Shape shape = equal_shards(call.elements, call.element_bytes);
   for (std::int64_t begin = 0; begin < call.elements; begin += round_elements) {
     Call round = call;
     round.input += begin * call.element_bytes;
     round.output += begin * call.element_bytes;
-    const Shape shape{std::min(round_elements, call.elements - begin), call.element_bytes, stride, stride};
-    if (!run_round(round, shape, hook)) {
-      obstacle_ = Reason::transport;
-      return false;
+    shape.elements = std::min(round_elements, call.elements - begin);
+    if (!run_round(round, shape, hook)) return false;
+  }
+  return true;
+}
+
+/// The same on every rank.
+std::int64_t Communicator::rounds_of_unequal(const Call& call) const {
+  const std::size_t ranks = rank_of_node_.size();
+  std::int64_t most = 0;
+  if (call.collective != Collective::alltoall) {
+    most = std::accumulate(call.counts.begin(), call.counts.end(), std::int64_t{0});
+  } else if (plans_[static_cast<std::size_t>(call.collective)].forwards) {
+    // What hosts keep for others is of the order of what the busiest of them sends or receives.
+    std::vector<std::int64_t> sent(ranks, 0);
+    std::vector<std::int64_t> received(ranks, 0);
+    for (std::size_t block = 0; block < call.counts.size(); ++block) {
+      sent[block / ranks] += call.counts[block];
+      received[block % ranks] += call.counts[block];
     }
+    most = std::max(*std::max_element(sent.begin(), sent.end()), *std::max_element(received.begin(), received.end()));
+  }
+  // Otherwise nobody knows all blocks; nor is anything kept for others.
+  const std::int64_t bytes = most * call.element_bytes;
+  return bytes == 0 ? 1 : (bytes - 1) / runtime_.config().round_bytes + 1;
+}
+
+/// Round k of K takes elements [n·k/K, n·(k+1)/K) of every shard of n.
+bool Communicator::run_unequal(const Call& call, ProgressHook hook) {
+  const auto ranks = static_cast<std::int64_t>(rank_of_node_.size());
+  const std::int64_t rounds = rounds_of_unequal(call);
+  const auto cut = [rounds](std::int64_t elements, std::int64_t round) {
+    __extension__ using Wide = __int128;
+    return static_cast<std::int64_t>(Wide{elements} * round / rounds);
+  };
+  for (std::int64_t round = 0; round < rounds; ++round) {
+    // Where in the shard that a rank owns, or exchanges with this one, the round begins.
+    const auto skipped = [&](std::int64_t index) {
+      return cut(call.counts[static_cast<std::size_t>(index)], round) * call.element_bytes;
+    };
+    Shape shape{0, call.element_bytes, 0, 0, call.counts, call.input_offsets, call.output_offsets};
+    for (std::int64_t& count : shape.counts) count = cut(count, round + 1) - cut(count, round);
+    Call part = call;
+    switch (call.collective) {
+      case Collective::allgather:
+        for (std::int64_t rank = 0; rank < ranks; ++rank) {
+          shape.output_offsets[static_cast<std::size_t>(rank)] += skipped(rank);
+        }
+        part.input += skipped(rank_);
+        break;
+      case Collective::reduce_scatter:
+        for (std::int64_t rank = 0; rank < ranks; ++rank) {
+          shape.input_offsets[static_cast<std::size_t>(rank)] += skipped(rank);
+        }
+        part.output += skipped(rank_);
+        break;
+      case Collective::alltoall:
+        for (std::int64_t rank = 0; rank < ranks; ++rank) {
+          shape.input_offsets[static_cast<std::size_t>(rank)] += skipped(rank_ * ranks + rank);
+          shape.output_offsets[static_cast<std::size_t>(rank)] += skipped(rank * ranks + rank_);
+        }
+        break;
+      case Collective::allreduce:
+        break;
+    }
+    if (!run_round(part, shape, hook)) return false;
   }
   return true;
 }

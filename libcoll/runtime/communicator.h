@@ -41,10 +41,15 @@ struct Call {
   Collective collective = Collective::allreduce;
   const std::byte* input = nullptr;  ///< in place: where this rank's data lies in `output`
   std::byte* output = nullptr;
-  /// allreduce: elements of the vector; allgather, alltoall: bytes of one block (element_bytes is then 1).
+  /// allreduce: elements of the vector; others: of one block, the blocks of a buffer lying one after the other.
   std::int64_t elements = 0;
   std::int64_t element_bytes = 1;
   Reducer reducer;
+  /// Blocks of unequal length, as in Shape; `elements` then means nothing. alltoall: this rank's own row and column
+  /// are enough, agree_counts() has the others.
+  std::vector<std::int64_t> counts;
+  std::vector<std::int64_t> input_offsets;
+  std::vector<std::int64_t> output_offsets;
 };
 
 class Communicator {
@@ -55,6 +60,10 @@ class Communicator {
   /// count_ when calls of this collective are served; otherwise why they fall through. The first call for a
   /// collective is itself collective (the plan is made and distributed).
   Reason ready(Collective collective, HostCommunicator& host);
+
+  /// Completes the counts of an all-to-all of unequal blocks where hosts forward blocks of others: collective then, and
+  /// one allgather of MPI's. False when MPI reported an error.
+  bool agree_counts(Call& call, HostCommunicator& host);
 
   /// Runs one call; precondition ready() == count_. False when the transport failed: the result is then undefined
   /// and the communicator serves no further calls.
@@ -67,6 +76,7 @@ class Communicator {
     Reason obstacle = Reason::no_plan;
     Program program;
     std::vector<PeerId> peers;  ///< by route class and node
+    bool forwards = false;      ///< all-to-all: blocks pass through ranks that are neither source nor destination
     /// Predicted time of one byte of every shard, where messages are steered; 0 elsewhere.
     double nanoseconds_per_shard_byte = 0;
   };
@@ -90,12 +100,16 @@ class Communicator {
   const Script& script_for(Collective collective, const Shape& shape);
   [[nodiscard]] Pace pace_of(const Plan& plan, const Shape& shape) const;
   bool run_round(const Call& call, const Shape& shape, ProgressHook hook);
+  bool run_equal(const Call& call, ProgressHook hook);
+  bool run_unequal(const Call& call, ProgressHook hook);
+  [[nodiscard]] std::int64_t rounds_of_unequal(const Call& call) const;
 
   Runtime& runtime_;
   Reason obstacle_ = Reason::count_;
   std::uint32_t id_ = 0;
   std::uint32_t calls_ = 0;
-  NodeId node_ = 0;  ///< of this rank
+  NodeId node_ = 0;        ///< of this rank
+  std::int32_t rank_ = 0;  ///< in the communicator
   std::vector<std::int32_t> rank_of_node_;
   std::vector<std::string> addresses_;  ///< by communicator rank
   std::array<Plan, collective_count> plans_;

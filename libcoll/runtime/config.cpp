@@ -204,6 +204,36 @@ Setting stats(std::string_view name, std::string_view text) {
           [](const Config& config) { return config.stats; }};
 }
 
+/// "MPI_Reduce_scatter"
+std::string mpi_name(CallKind kind) {
+  std::string name(to_string(kind));
+  name.front() = upper(name.front());
+  return "MPI_" + name;
+}
+
+/// Which planner, for the call that bears the collective's name; its relatives are served by the same plan or not.
+template <CallKind Kind, std::string Config::*Field>
+Setting call() {
+  static const std::string collective(to_string(*collective_of(Kind)));
+  static const bool chooses = collective == to_string(Kind);
+  static const std::string description =
+      chooses ? "Planner of " + mpi_name(Kind) + " by name; auto: the default; native: MPI's own."
+              : mpi_name(Kind) + ", auto: as " + environment_name(collective) + " says; native: MPI's own.";
+  return {to_string(Kind),
+          chooses ? SettingType::text : SettingType::choice,
+          {},
+          chooses ? "" : "auto|native",
+          description,
+          [](Config& config, std::string_view value) -> Status {
+            if (!chooses && value != "auto" && value != "native") {
+              return Error{quoted(value) + " is neither auto nor native"};
+            }
+            config.*Field = value;
+            return {};
+          },
+          [](const Config& config) { return config.*Field; }};
+}
+
 std::vector<Setting> make_settings() {
   return {
       boolean<&Config::enable>("enable", "Serve collectives at all; no leaves every call to MPI."),
@@ -216,9 +246,11 @@ std::vector<Setting> make_settings() {
       text<&Config::cache_dir>("cache_dir", "Directory of plans; empty: $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll."),
       text<&Config::command>("command",
                              "Path of the libcoll command that makes missing plans; empty: beside the library."),
-      text<&Config::allreduce>("allreduce", "Planner of MPI_Allreduce by name; auto: the default; native: MPI's own."),
-      text<&Config::allgather>("allgather", "Planner of MPI_Allgather by name; auto: the default; native: MPI's own."),
-      text<&Config::alltoall>("alltoall", "Planner of MPI_Alltoall by name; auto: the default; native: MPI's own."),
+#define LIBCOLL_CALL(name, collective) call<CallKind::name, &Config::name>(),
+#define LIBCOLL_NATIVE_CALL(name)
+#include "libcoll/runtime/calls.def"
+#undef LIBCOLL_CALL
+#undef LIBCOLL_NATIVE_CALL
       bytes<&Config::segment_bytes, 1_K, 1_G>("segment_bytes", "Transfers are cut into segments of this size."),
       bytes<&Config::bundle_bytes, 0_K, 16_M>("bundle_bytes",
                                               "Smaller pieces for one peer and step travel in one message; 0: never."),
@@ -400,6 +432,22 @@ std::string commented_setting(const Setting& setting) {
 }
 
 }  // namespace
+
+const std::string& call_setting(const Config& config, CallKind kind) {
+  static const std::string native = "native";
+  switch (kind) {
+#define LIBCOLL_CALL(name, collective) \
+  case CallKind::name:                 \
+    return config.name;
+#define LIBCOLL_NATIVE_CALL(name) \
+  case CallKind::name:            \
+    return native;
+#include "libcoll/runtime/calls.def"
+#undef LIBCOLL_CALL
+#undef LIBCOLL_NATIVE_CALL
+  }
+  return native;
+}
 
 std::span<const Setting> settings() {
   static const std::vector<std::string> defaults = [] {

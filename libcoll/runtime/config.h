@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "libcoll/runtime/calls.h"
 #include "planner/result.h"
 
 namespace libcoll {
@@ -20,12 +21,15 @@ struct Config {
   std::string topology;       ///< specification or absolute path; empty: everything falls through
   std::string route_binding;  ///< path of a route binding file; empty: messages are not steered
   LogLevel log_level = LogLevel::warn;
-  std::string stats;               ///< "", "summary" or "json:FILE"
-  std::string cache_dir;           ///< empty: $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll
-  std::string command;             ///< path of the `libcoll` command; empty: beside the library
-  std::string allreduce = "auto";  ///< planner name, "auto" or "native"
-  std::string allgather = "auto";
-  std::string alltoall = "auto";
+  std::string stats;      ///< "", "summary" or "json:FILE"
+  std::string cache_dir;  ///< empty: $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll
+  std::string command;    ///< path of the `libcoll` command; empty: beside the library
+// One for each call that can be served: "auto" or "native"; where it bears the collective's name, a planner's as well.
+#define LIBCOLL_CALL(name, collective) std::string name = "auto";
+#define LIBCOLL_NATIVE_CALL(name)
+#include "libcoll/runtime/calls.def"
+#undef LIBCOLL_CALL
+#undef LIBCOLL_NATIVE_CALL
   std::int64_t segment_bytes = 128 * 1024;      ///< transfers are cut into segments of this size
   std::int64_t bundle_bytes = 8 * 1024;         ///< smaller pieces for one peer and step travel in one message
   std::int64_t round_bytes = 64 * 1024 * 1024;  ///< a call larger than this per rank runs in several rounds
@@ -34,6 +38,9 @@ struct Config {
   bool pacing = false;                          ///< steered messages leave at the rate the plan gives their route
   std::int64_t timeout_seconds = 0;             ///< a call that did not move for so long fails; 0: it waits for ever
 };
+
+/// The setting of one call; of calls that are never served: "native".
+const std::string& call_setting(const Config& config, CallKind kind);
 
 enum class SettingType : std::uint8_t { boolean, integer, bytes, text, choice };
 

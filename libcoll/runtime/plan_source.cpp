@@ -123,16 +123,9 @@ Result<Schedule> make_plan(const Config& config, const Topology& topology, Colle
 }  // namespace
 
 const std::string& algorithm_setting(const Config& config, Collective collective) {
-  switch (collective) {
-    case Collective::allgather:
-      return config.allgather;
-    case Collective::alltoall:
-      return config.alltoall;
-    case Collective::allreduce:
-    case Collective::reduce_scatter:
-      break;
-  }
-  return config.allreduce;
+  static const std::string automatic(automatic_plan);
+  const std::optional<CallKind> call = parse_call(to_string(collective));  // the one that bears its name
+  return call ? call_setting(config, *call) : automatic;
 }
 
 Result<Schedule> obtain_plan(const Config& config, const Topology& topology, Collective collective) {

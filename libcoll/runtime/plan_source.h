@@ -13,7 +13,7 @@ namespace libcoll {
 /// cache, the `libcoll` command is run once. What was planned is stored in the cache when that is possible.
 Result<Schedule> obtain_plan(const Config& config, const Topology& topology, Collective collective);
 
-/// Setting for one collective: "auto", "native" or a planner's name.
+/// Setting for one planned collective: "auto", "native" or a planner's name.
 const std::string& algorithm_setting(const Config& config, Collective collective);
 
 }  // namespace libcoll

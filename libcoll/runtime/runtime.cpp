@@ -113,14 +113,16 @@ void Runtime::find_command(const std::string& library_directory) {
 std::uint64_t Runtime::digest() const {
   std::string text = LIBCOLL_VERSION;
   for (const std::string& part :
-       {config_.allreduce, config_.allgather, config_.alltoall, std::to_string(config_.segment_bytes),
-        std::to_string(config_.bundle_bytes), std::to_string(config_.round_bytes),
-        std::to_string(static_cast<int>(route_binding_.backend)),
+       {std::to_string(config_.segment_bytes), std::to_string(config_.bundle_bytes),
+        std::to_string(config_.round_bytes), std::to_string(static_cast<int>(route_binding_.backend)),
         // The plan file's name is a hash over the whole topology.
         plan_file_name(topology_, Collective::allgather, ""),
         // Devices may be named differently from node to node.
         std::to_string(route_binding_.classes.size()), route_binding_.routes}) {
     text.append(part).append("\n");
+  }
+  for (std::size_t kind = 0; kind < call_count; ++kind) {
+    text.append(call_setting(config_, static_cast<CallKind>(kind))).append("\n");
   }
   for (const Node& node : topology_.nodes()) text.append(node.host).append("\n");
   return hash(text);

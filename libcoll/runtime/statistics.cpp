@@ -23,11 +23,16 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Reason::count_)>
     "nothing to move",
     "user-defined operation",
     "datatype and operation are not a predefined pair",
+    "a datatype for every pair of ranks",
     "arguments left to MPI's own checks",
 };
 
-constexpr std::array<Collective, collective_count> all_collectives{Collective::allreduce, Collective::allgather,
-                                                                   Collective::alltoall, Collective::reduce_scatter};
+/// All calls, for loops.
+constexpr std::array<CallKind, call_count> all_calls = [] {
+  std::array<CallKind, call_count> calls{};
+  for (std::size_t kind = 0; kind < call_count; ++kind) calls[kind] = static_cast<CallKind>(kind);
+  return calls;
+}();
 
 }  // namespace
 
@@ -37,10 +42,9 @@ std::string Statistics::to_json(int ranks) const {
   std::string text =
       "{\"version\": \"" LIBCOLL_VERSION "\", \"ranks\": " + std::to_string(ranks) + ", \"collectives\": {";
   std::string_view separator;
-  for (const Collective collective : all_collectives) {
-    text.append(separator).append("\"").append(to_string(collective)).append("\": {\"served\": ");
-    text += std::to_string(served(collective)) + ", \"fallen_through\": " + std::to_string(fallen_through(collective)) +
-            "}";
+  for (const CallKind kind : all_calls) {
+    text.append(separator).append("\"").append(to_string(kind)).append("\": {\"served\": ");
+    text += std::to_string(served(kind)) + ", \"fallen_through\": " + std::to_string(fallen_through(kind)) + "}";
     separator = ", ";
   }
   text += "}, \"reasons\": {";
@@ -57,11 +61,10 @@ std::string Statistics::to_json(int ranks) const {
 std::string Statistics::to_summary() const {
   std::string text = "calls";
   std::string_view separator = ": ";
-  for (const Collective collective : all_collectives) {
-    if (served(collective) + fallen_through(collective) == 0) continue;
-    text.append(separator).append(to_string(collective)).append(" ");
-    text +=
-        std::to_string(served(collective)) + " served, " + std::to_string(fallen_through(collective)) + " fell through";
+  for (const CallKind kind : all_calls) {
+    if (served(kind) + fallen_through(kind) == 0) continue;
+    text.append(separator).append(to_string(kind)).append(" ");
+    text += std::to_string(served(kind)) + " served, " + std::to_string(fallen_through(kind)) + " fell through";
     separator = "; ";
   }
   if (separator == ": ") return "no collective that libcoll knows was called";

@@ -7,8 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "libcoll/runtime/calls.h"
 #include "planner/result.h"
-#include "planner/schedule/schedule.h"
 
 namespace libcoll {
 
@@ -28,6 +28,7 @@ enum class Reason : std::uint8_t {
   no_bytes,
   user_operation,
   unsupported_type,
+  types_per_pair,
   bad_arguments,
   count_,  ///< how many there are
 };
@@ -35,23 +36,20 @@ enum class Reason : std::uint8_t {
 /// One sentence part for logs and statistics: "LIBCOLL_ENABLE is off".
 std::string_view to_string(Reason reason);
 
-inline constexpr std::size_t collective_count = 4;
-
 /// Counters of one process; any thread may count.
 class Statistics {
  public:
-  void count_served(Collective collective) { ++served_[static_cast<std::size_t>(collective)]; }
-  void count_fallen_through(Collective collective, Reason reason) {
-    ++fallen_through_[static_cast<std::size_t>(collective)];
+  void count_served(CallKind kind) { ++served_[static_cast<std::size_t>(kind)]; }
+  void count_fallen_through(CallKind kind, Reason reason) {
+    ++fallen_through_[static_cast<std::size_t>(kind)];
     ++reasons_[static_cast<std::size_t>(reason)];
   }
-  [[nodiscard]] std::int64_t served(Collective collective) const {
-    return served_[static_cast<std::size_t>(collective)];
-  }
-  [[nodiscard]] std::int64_t fallen_through(Collective collective) const {
-    return fallen_through_[static_cast<std::size_t>(collective)];
+  [[nodiscard]] std::int64_t served(CallKind kind) const { return served_[static_cast<std::size_t>(kind)]; }
+  [[nodiscard]] std::int64_t fallen_through(CallKind kind) const {
+    return fallen_through_[static_cast<std::size_t>(kind)];
   }
 
+  /// Every call of calls.def is listed.
   /// {"version": …, "ranks": …, "collectives": {"allreduce": {"served": n, "fallen_through": m}, …},
   ///  "reasons": {"TEXT": n, …}}
   [[nodiscard]] std::string to_json(int ranks) const;
@@ -59,8 +57,8 @@ class Statistics {
   [[nodiscard]] std::string to_summary() const;
 
  private:
-  std::array<std::atomic<std::int64_t>, collective_count> served_{};
-  std::array<std::atomic<std::int64_t>, collective_count> fallen_through_{};
+  std::array<std::atomic<std::int64_t>, call_count> served_{};
+  std::array<std::atomic<std::int64_t>, call_count> fallen_through_{};
   std::array<std::atomic<std::int64_t>, static_cast<std::size_t>(Reason::count_)> reasons_{};
 };
 

@@ -91,7 +91,7 @@ TEST(Settings, EveryRecordIsCompleteAndAgreesWithConfig) {
     EXPECT_TRUE(setting.text.ends_with('.')) << setting.name;
     EXPECT_EQ(setting.default_value, setting.print(Config{})) << setting.name;
   }
-  EXPECT_EQ(names.size(), 17U);  // one for each member of Config
+  EXPECT_EQ(names.size(), 23U);  // one for each member of Config
 }
 
 TEST(Settings, PrintedValuesAreReadBack) {
@@ -105,6 +105,12 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"allreduce", "bfb"},
                                                                    {"allgather", "native"},
                                                                    {"alltoall", "mcf-path"},
+                                                                   {"reduce_scatter", "bfb"},
+                                                                   {"reduce_scatter_block", "native"},
+                                                                   {"allgatherv", "native"},
+                                                                   {"alltoallv", "native"},
+                                                                   {"bcast", "native"},
+                                                                   {"reduce", "native"},
                                                                    {"segment_bytes", "1536"},
                                                                    {"bundle_bytes", "0"},
                                                                    {"round_bytes", "inf"},
@@ -122,6 +128,18 @@ TEST(Settings, PrintedValuesAreReadBack) {
     ASSERT_TRUE(assigned.ok()) << assigned.error().message;
     EXPECT_EQ(setting.print(config), values[i].second);
   }
+}
+
+/// Calls that bear no planned collective's name follow one that does, and have no planners of their own.
+TEST(Environment, RelatedCallsAreServedOrNot) {
+  const Environment environment = {"LIBCOLL_BCAST=native", "LIBCOLL_REDUCE=bfb", "LIBCOLL_ALLGATHER=bfb"};
+  const LoadedConfig loaded = load_config(environment.get(), {});
+  ASSERT_EQ(loaded.warnings.size(), 1U);
+  EXPECT_TRUE(contains(loaded.warnings[0], "LIBCOLL_REDUCE: \"bfb\" is neither auto nor native")) << loaded.warnings[0];
+  EXPECT_EQ(call_setting(loaded.config, CallKind::bcast), "native");
+  EXPECT_EQ(call_setting(loaded.config, CallKind::reduce), "auto");
+  EXPECT_EQ(call_setting(loaded.config, CallKind::allgather), "bfb");
+  EXPECT_EQ(call_setting(loaded.config, CallKind::alltoallw), "native");
 }
 
 TEST(Environment, SetsValuesWithoutWarnings) {

@@ -66,8 +66,8 @@ std::string describe(const Plan& plan, const Job& job) {
          " elements of " + std::to_string(job.element_bytes) + " bytes, gap " + std::to_string(job.gap_bytes) +
          ", segment " + std::to_string(job.tuning.segment_bytes) + ", bundle " +
          std::to_string(job.tuning.bundle_bytes) + ", in flight " + std::to_string(job.tuning.in_flight) +
-         (job.in_place ? ", in place" : "") + ", patience " + std::to_string(job.patience) + ", seed " +
-         std::to_string(job.seed);
+         (job.in_place ? ", in place" : "") + ", unequal " + std::to_string(job.unequal) + ", root " +
+         std::to_string(job.root) + ", patience " + std::to_string(job.patience) + ", seed " + std::to_string(job.seed);
 }
 
 /// What two nodes must agree on: number, order and length of the messages from one to the other.
@@ -156,6 +156,51 @@ TEST_P(Execute, MovesSingleBytes) {
   }
 }
 
+/// Shards of many lengths, 0 among them, and calls in which one rank alone has something: these are broadcasts,
+/// scatters and reductions to a root. Every root, every seed with another tuning.
+void expect_right_unequal(Plan plan, bool also_in_place) {
+  const std::vector<Tuning> all_tunings = tunings();
+  for (std::int64_t variant = 0; variant < plan.ranks + 6; ++variant) {
+    for (const std::int64_t elements : {1, 97, 1000}) {
+      Job job;
+      job.seed = static_cast<std::uint32_t>(variant * 3 + elements);
+      job.elements = elements;
+      job.gap_bytes = job.seed % 3 == 0 ? 24 : 0;
+      job.tuning = all_tunings[static_cast<std::size_t>(job.seed) % all_tunings.size()];
+      job.patience = job.seed % 2 == 0 ? 3 : 0;
+      if (variant < plan.ranks) {
+        job.root = variant;
+      } else {
+        job.unequal = job.seed;
+      }
+      expect_right(plan, job);
+      if (!also_in_place) continue;
+      job.in_place = true;
+      expect_right(plan, job);
+    }
+  }
+}
+
+TEST_P(Execute, UnequalAllgather) {
+  expect_right_unequal(planned(broadcast_planners(), Collective::allgather, "bfb", topology_), true);
+}
+
+TEST_P(Execute, UnequalReduceScatter) {
+  expect_right_unequal(planned(broadcast_planners(), Collective::reduce_scatter, "bfb", topology_), false);
+}
+
+TEST_P(Execute, UnequalAlltoallOverLinks) {
+  Plan plan = planned(flow_planners(), Collective::alltoall, "mcf-link", topology_);
+  EXPECT_TRUE(forwards_blocks(plan));  // none of these topologies is complete
+  expect_right_unequal(std::move(plan), false);
+}
+
+TEST_P(Execute, UnequalAlltoallOverPaths) {
+  Plan plan = planned(flow_planners(), Collective::alltoall, "mcf-path", topology_);
+  EXPECT_FALSE(forwards_blocks(plan));
+  expect_right_unequal(std::move(plan), false);
+}
+
 // --- sums of doubles --------------------------------------------------------------------------------------------
 
 std::vector<Bytes> outputs_of(Plan& plan, const Job& job) {
@@ -238,6 +283,7 @@ TEST(ExecuteByHand, SmallSchedules) {
   for (const Schedule& schedule : all_small_schedules()) {
     SCOPED_TRACE(name_of(schedule));
     expect_right(make_plan(schedule, 3), schedule.collective == Collective::allreduce);
+    if (schedule.collective != Collective::allreduce) expect_right_unequal(make_plan(schedule, 3), false);
   }
 }
 
@@ -260,6 +306,24 @@ TEST(ExecuteByHand, ShortPiecesShareAMessage) {
   EXPECT_EQ(make_scripts(plan, job)[0].sends.size(), 2 * 4U);
   job.tuning.bundle_bytes = 1024;
   EXPECT_EQ(make_scripts(plan, job)[0].sends.size(), 2U);
+}
+
+/// Shards of nothing are not worth a message, and nothing is kept for them.
+TEST(ExecuteByHand, EmptyShardsMoveNothing) {
+  Plan plan = make_plan(ring_allgather(4), 3);
+  Job job;
+  job.elements = 8;
+  job.root = 2;
+  std::size_t messages = 0;
+  for (const Script& script : make_scripts(plan, job)) messages += script.sends.size();
+  EXPECT_EQ(messages, 3U);  // to each of the others once
+  job.elements = 0;
+  for (const Script& script : make_scripts(plan, job)) {
+    EXPECT_EQ(script.task_count(), 0U);
+    EXPECT_EQ(script.scratch_bytes, 0);
+    EXPECT_TRUE(script.initial_copies.empty());
+  }
+  expect_right(plan, job);
 }
 
 // --- failing transports -----------------------------------------------------------------------------------------
@@ -430,7 +494,7 @@ TEST(ExecuteSteered, MessagesUseTheClassOfTheirRoute) {
     program.operations.push_back({OperationKind::receive, 2, chunk, 1, 1, 1, chunk, chunk + 1, {}});
   }
   EXPECT_EQ(route_classes(program), 3);
-  const Script script = make_script(program, {0, 1}, Shape{8, 8, 64, 64}, Tuning{});
+  const Script script = make_script(program, {0, 1}, equal_shards(8, 8), Tuning{});
   ASSERT_EQ(script.sends.size(), 2U);
   ASSERT_EQ(script.receives.size(), 2U);
   for (const std::size_t chunk : {0U, 1U}) {

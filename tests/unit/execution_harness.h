@@ -136,32 +136,11 @@ struct Job {
   bool in_place = false;   ///< allreduce and allgather only
   unsigned patience = 0;   ///< LateTransport's
   std::uint32_t seed = 0;  ///< of the order of arrivals; the data does not depend on it
+  /// Not for allreduce. Above 0: shards of unequal length, from 0 to twice `elements`, drawn by this seed.
+  std::uint32_t unequal = 0;
+  std::int64_t root =
+      -1;  ///< from 0 on: the shard of this rank (alltoall: the blocks from it) has `elements`, others none
 };
-
-/// How one buffer of a call is laid out.
-struct Layout {
-  std::int64_t blocks = 1;
-  std::int64_t stride_bytes = 0;
-};
-
-inline std::int64_t block_bytes(const Job& job) { return job.elements * job.element_bytes; }
-inline std::int64_t stride_bytes(const Job& job) { return block_bytes(job) + job.gap_bytes; }
-
-inline Layout input_layout(const Plan& plan, const Job& job) {
-  if (plan.collective == Collective::alltoall) return {plan.ranks, stride_bytes(job)};
-  if (plan.collective == Collective::reduce_scatter) return {plan.ranks, block_bytes(job)};
-  return {1, block_bytes(job)};
-}
-
-inline Layout output_layout(const Plan& plan, const Job& job) {
-  const bool one = plan.collective == Collective::allreduce || plan.collective == Collective::reduce_scatter;
-  if (one) return {1, block_bytes(job)};
-  return {plan.ranks, stride_bytes(job)};
-}
-
-inline Shape shape_of(const Job& job) {
-  return {job.elements, job.element_bytes, stride_bytes(job), stride_bytes(job)};
-}
 
 /// 64 well-mixed bits (the finaliser of splitmix64), so that no wrong choice or sum of them looks right.
 inline std::uint64_t mix(std::uint64_t bits) {
@@ -169,6 +148,83 @@ inline std::uint64_t mix(std::uint64_t bits) {
   bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
   bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
   return bits ^ (bits >> 31U);
+}
+
+/// Elements of a shard by its owner's rank; alltoall: of the block from source to destination.
+inline std::int64_t elements_of(const Plan& plan, const Job& job, std::int64_t source, std::int64_t destination = 0) {
+  if (job.root >= 0) return source == job.root ? job.elements : 0;
+  if (job.unequal == 0) return job.elements;
+  const std::uint64_t block = static_cast<std::uint64_t>(source * plan.ranks + destination);
+  const std::uint64_t bits = mix((std::uint64_t{job.unequal} << 32U) + block);
+  if (bits % 4 == 0) return 0;
+  return static_cast<std::int64_t>(bits / 4 % (2 * static_cast<std::uint64_t>(job.elements) + 1));
+}
+
+inline bool is_unequal(const Job& job) { return job.unequal != 0 || job.root >= 0; }
+
+/// How one buffer of a call is laid out.
+struct Layout {
+  std::vector<std::int64_t> elements;  ///< of each block
+  std::vector<std::int64_t> offsets;   ///< bytes, of each block
+  std::int64_t bytes = 0;
+};
+
+/// Equal blocks lie one after the other, unequal ones the other way round; gaps between them.
+inline Layout lay_out(std::vector<std::int64_t> elements, const Job& job) {
+  Layout layout{std::move(elements), {}, 0};
+  const std::size_t blocks = layout.elements.size();
+  layout.offsets.resize(blocks);
+  for (std::size_t i = 0; i < blocks; ++i) {
+    const std::size_t block = is_unequal(job) ? blocks - 1 - i : i;
+    layout.offsets[block] = layout.bytes;
+    layout.bytes += layout.elements[block] * job.element_bytes + job.gap_bytes;
+  }
+  return layout;
+}
+
+inline Layout input_layout(const Plan& plan, const Job& job, std::int64_t rank) {
+  if (plan.collective == Collective::allreduce) return lay_out({job.elements}, job);
+  if (plan.collective == Collective::allgather) return lay_out({elements_of(plan, job, rank)}, job);
+  std::vector<std::int64_t> elements;
+  for (std::int64_t other = 0; other < plan.ranks; ++other) {
+    elements.push_back(plan.collective == Collective::alltoall ? elements_of(plan, job, rank, other)
+                                                               : elements_of(plan, job, other));
+  }
+  return lay_out(std::move(elements), job);
+}
+
+inline Layout output_layout(const Plan& plan, const Job& job, std::int64_t rank) {
+  if (plan.collective == Collective::allreduce) return lay_out({job.elements}, job);
+  if (plan.collective == Collective::reduce_scatter) return lay_out({elements_of(plan, job, rank)}, job);
+  std::vector<std::int64_t> elements;
+  for (std::int64_t other = 0; other < plan.ranks; ++other) {
+    elements.push_back(plan.collective == Collective::alltoall ? elements_of(plan, job, other, rank)
+                                                               : elements_of(plan, job, other));
+  }
+  return lay_out(std::move(elements), job);
+}
+
+/// Of equal shards.
+inline Shape shape_of(const Job& job) {
+  const std::int64_t stride = job.elements * job.element_bytes + job.gap_bytes;
+  return {job.elements, job.element_bytes, stride, stride, {}, {}, {}};
+}
+
+/// What `rank` knows of a call. Of an all-to-all, ranks that do not forward know their own row and column only.
+inline Shape shape_of(const Plan& plan, const Job& job, std::int64_t rank, bool forwards) {
+  if (!is_unequal(job)) return shape_of(job);
+  Shape shape{0, job.element_bytes, 0, 0, {}, {}, {}};
+  const bool matrix = plan.collective == Collective::alltoall;
+  for (std::int64_t source = 0; source < plan.ranks; ++source) {
+    if (!matrix) shape.counts.push_back(elements_of(plan, job, source));
+    for (std::int64_t destination = 0; matrix && destination < plan.ranks; ++destination) {
+      const bool known = forwards || source == rank || destination == rank;
+      shape.counts.push_back(known ? elements_of(plan, job, source, destination) : -1);
+    }
+  }
+  if (plan.collective != Collective::allgather) shape.input_offsets = input_layout(plan, job, rank).offsets;
+  if (plan.collective != Collective::reduce_scatter) shape.output_offsets = output_layout(plan, job, rank).offsets;
+  return shape;
 }
 
 /// Element `index` of block `block` in the input of `rank`.
@@ -206,23 +262,24 @@ using Bytes = std::vector<std::byte>;
 
 /// A buffer full of guard bytes, with guards before and behind it.
 inline Bytes blank(const Layout& layout) {
-  return Bytes(static_cast<std::size_t>(2 * guard_bytes + layout.blocks * layout.stride_bytes), guard_byte);
+  return Bytes(static_cast<std::size_t>(2 * guard_bytes + layout.bytes), guard_byte);
 }
 
 /// Writes elements value(0), value(1), … of block `block`; of each the first element_bytes bytes.
 template <class Value>
 void fill_block(Bytes& buffer, const Layout& layout, const Job& job, std::int64_t block, Value value) {
-  std::byte* to = buffer.data() + guard_bytes + block * layout.stride_bytes;
-  for (std::int64_t index = 0; index < job.elements; ++index, to += job.element_bytes) {
+  std::byte* to = buffer.data() + guard_bytes + layout.offsets[static_cast<std::size_t>(block)];
+  const std::int64_t elements = layout.elements[static_cast<std::size_t>(block)];
+  for (std::int64_t index = 0; index < elements; ++index, to += job.element_bytes) {
     const std::uint64_t bits = value(index);
     std::memcpy(to, &bits, static_cast<std::size_t>(job.element_bytes));
   }
 }
 
 inline Bytes input_of(const Plan& plan, const Job& job, std::int64_t rank) {
-  const Layout layout = input_layout(plan, job);
+  const Layout layout = input_layout(plan, job, rank);
   Bytes buffer = blank(layout);
-  for (std::int64_t block = 0; block < layout.blocks; ++block) {
+  for (std::int64_t block = 0; block < std::ssize(layout.offsets); ++block) {
     fill_block(buffer, layout, job, block, [&](std::int64_t index) {
       return job.numbers == Numbers::doubles ? bits_of(double_at(rank, block, index)) : integer_at(rank, block, index);
     });
@@ -238,9 +295,9 @@ inline std::uint64_t integer_sum(const Plan& plan, std::int64_t block, std::int6
 
 /// What MPI says `rank` ends with (integers), guards and gaps included.
 inline Bytes expected_output(const Plan& plan, const Job& job, std::int64_t rank) {
-  const Layout layout = output_layout(plan, job);
+  const Layout layout = output_layout(plan, job, rank);
   Bytes buffer = blank(layout);
-  for (std::int64_t block = 0; block < layout.blocks; ++block) {
+  for (std::int64_t block = 0; block < std::ssize(layout.offsets); ++block) {
     fill_block(buffer, layout, job, block, [&](std::int64_t index) {
       switch (plan.collective) {
         case Collective::allgather:
@@ -287,26 +344,46 @@ struct Memory {
   Bytes output;
 };
 
-inline Memory make_memory(const Plan& plan, const Job& job, std::int64_t rank) {
-  Memory memory{input_of(plan, job, rank), blank(output_layout(plan, job))};
-  if (!job.in_place) return memory;
+/// Where the data of a call in place lies in its output.
+inline std::int64_t own_offset(const Plan& plan, const Job& job, std::int64_t rank) {
   const std::int64_t block = plan.collective == Collective::allgather ? rank : 0;
-  std::copy_n(memory.input.begin() + guard_bytes, block_bytes(job),
-              memory.output.begin() + guard_bytes + block * output_layout(plan, job).stride_bytes);
+  return output_layout(plan, job, rank).offsets[static_cast<std::size_t>(block)];
+}
+
+inline Memory make_memory(const Plan& plan, const Job& job, std::int64_t rank) {
+  Memory memory{input_of(plan, job, rank), blank(output_layout(plan, job, rank))};
+  if (!job.in_place) return memory;
+  const std::int64_t bytes = input_layout(plan, job, rank).elements.front() * job.element_bytes;
+  std::copy_n(memory.input.begin() + guard_bytes, bytes,
+              memory.output.begin() + guard_bytes + own_offset(plan, job, rank));
   return memory;
 }
 
 inline Buffers buffers_of(const Plan& plan, const Job& job, std::int64_t rank, Memory& memory) {
   std::byte* output = memory.output.data() + guard_bytes;
   if (!job.in_place) return {memory.input.data() + guard_bytes, output};
-  const std::int64_t block = plan.collective == Collective::allgather ? rank : 0;
-  return {output + block * output_layout(plan, job).stride_bytes, output};
+  return {output + own_offset(plan, job, rank), output};
+}
+
+/// Whether blocks of an all-to-all pass through nodes that are neither source nor destination.
+inline bool forwards_blocks(const Plan& plan) {
+  if (plan.collective != Collective::alltoall) return false;
+  for (const Program& program : plan.programs) {
+    for (const Operation& operation : program.operations) {
+      const bool sends = operation.kind == OperationKind::send;
+      const NodeId end = sends ? operation.shard / program.nodes : operation.shard % program.nodes;
+      if (end != program.node) return true;
+    }
+  }
+  return false;
 }
 
 inline std::vector<Script> make_scripts(const Plan& plan, const Job& job) {
   std::vector<Script> scripts;
+  const bool forwards = forwards_blocks(plan);
   for (const Program& program : plan.programs) {
-    scripts.push_back(make_script(program, plan.rank_of_node, shape_of(job), job.tuning));
+    const std::int64_t rank = plan.rank_of_node[static_cast<std::size_t>(program.node)];
+    scripts.push_back(make_script(program, plan.rank_of_node, shape_of(plan, job, rank, forwards), job.tuning));
   }
   return scripts;
 }

@@ -19,25 +19,28 @@ using Json = nlohmann::json;
 
 /// Two served allreduces and one that fell through, three all-to-alls that fell through for two reasons.
 void count_some(Statistics& statistics) {
-  statistics.count_served(Collective::allreduce);
-  statistics.count_served(Collective::allreduce);
-  statistics.count_fallen_through(Collective::allreduce, Reason::user_operation);
-  statistics.count_fallen_through(Collective::alltoall, Reason::no_bytes);
-  statistics.count_fallen_through(Collective::alltoall, Reason::user_operation);
-  statistics.count_fallen_through(Collective::alltoall, Reason::no_bytes);
+  statistics.count_served(CallKind::allreduce);
+  statistics.count_served(CallKind::allreduce);
+  statistics.count_fallen_through(CallKind::allreduce, Reason::user_operation);
+  statistics.count_fallen_through(CallKind::alltoall, Reason::no_bytes);
+  statistics.count_fallen_through(CallKind::alltoall, Reason::user_operation);
+  statistics.count_fallen_through(CallKind::alltoall, Reason::no_bytes);
 }
 
 Json expected_json(int ranks) {
   const auto calls = [](int served, int fallen_through) {
     return Json{{"served", served}, {"fallen_through", fallen_through}};
   };
+  Json collectives;
+  for (const char* name : {"allreduce", "allgather", "alltoall", "reduce_scatter", "reduce_scatter_block", "allgatherv",
+                           "alltoallv", "bcast", "reduce", "alltoallw"}) {
+    collectives[name] = calls(0, 0);
+  }
+  collectives["allreduce"] = calls(2, 1);
+  collectives["alltoall"] = calls(0, 3);
   return {{"version", LIBCOLL_VERSION},
           {"ranks", ranks},
-          {"collectives",
-           {{"allreduce", calls(2, 1)},
-            {"allgather", calls(0, 0)},
-            {"alltoall", calls(0, 3)},
-            {"reduce_scatter", calls(0, 0)}}},
+          {"collectives", collectives},
           {"reasons",
            {{std::string(to_string(Reason::user_operation)), 2}, {std::string(to_string(Reason::no_bytes)), 2}}}};
 }
@@ -64,11 +67,33 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
+/// Names, and which plan serves each call: none for alltoallw.
+TEST(Calls, NamesAndCollectives) {
+  for (std::size_t kind = 0; kind < call_count; ++kind) {
+    const auto call = static_cast<CallKind>(kind);
+    EXPECT_EQ(parse_call(to_string(call)), call);
+  }
+  EXPECT_EQ(parse_call("barrier"), std::nullopt);
+  EXPECT_EQ(parse_call(""), std::nullopt);
+  EXPECT_EQ(to_string(CallKind::reduce_scatter_block), "reduce_scatter_block");
+  EXPECT_EQ(collective_of(CallKind::bcast), Collective::allgather);
+  EXPECT_EQ(collective_of(CallKind::reduce), Collective::reduce_scatter);
+  EXPECT_EQ(collective_of(CallKind::alltoallv), Collective::alltoall);
+  EXPECT_EQ(collective_of(CallKind::alltoallw), std::nullopt);
+  // The call that bears a collective's name has its setting, so there is one.
+  for (const Collective collective :
+       {Collective::allgather, Collective::reduce_scatter, Collective::allreduce, Collective::alltoall}) {
+    const std::optional<CallKind> namesake = parse_call(to_string(collective));
+    ASSERT_TRUE(namesake);
+    EXPECT_EQ(collective_of(*namesake), collective);
+  }
+}
+
 TEST_F(StatisticsTest, Counts) {
-  EXPECT_EQ(statistics_.served(Collective::allreduce), 2);
-  EXPECT_EQ(statistics_.fallen_through(Collective::allreduce), 1);
-  EXPECT_EQ(statistics_.served(Collective::alltoall), 0);
-  EXPECT_EQ(statistics_.fallen_through(Collective::alltoall), 3);
+  EXPECT_EQ(statistics_.served(CallKind::allreduce), 2);
+  EXPECT_EQ(statistics_.fallen_through(CallKind::allreduce), 1);
+  EXPECT_EQ(statistics_.served(CallKind::alltoall), 0);
+  EXPECT_EQ(statistics_.fallen_through(CallKind::alltoall), 3);
 }
 
 TEST_F(StatisticsTest, JsonHoldsCountsAndReasons) {
@@ -79,7 +104,7 @@ TEST_F(StatisticsTest, JsonOfNothing) {
   const Json json = Json::parse(Statistics().to_json(1), nullptr, false);
   ASSERT_TRUE(json.is_object());
   EXPECT_EQ(json.at("reasons"), Json::object());
-  EXPECT_EQ(json.at("collectives").size(), collective_count);
+  EXPECT_EQ(json.at("collectives").size(), call_count);
 }
 
 /// Every reason has its own text, and JSON carries them all.
@@ -88,7 +113,7 @@ TEST_F(StatisticsTest, EveryReasonHasAText) {
   Statistics statistics;
   std::set<std::string> texts;
   for (std::size_t reason = 0; reason < reasons; ++reason) {
-    statistics.count_fallen_through(Collective::allgather, static_cast<Reason>(reason));
+    statistics.count_fallen_through(CallKind::allgather, static_cast<Reason>(reason));
     texts.emplace(to_string(static_cast<Reason>(reason)));
   }
   EXPECT_EQ(texts.size(), reasons);

@@ -1,0 +1,59 @@
+// The calls of MPI that libcoll knows, and the planned collectives that serve them.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "planner/schedule/schedule.h"
+
+namespace libcoll {
+
+#define LIBCOLL_CALL(name, collective) name,
+#define LIBCOLL_NATIVE_CALL(name) name,
+enum class CallKind : std::uint8_t {
+#include "libcoll/runtime/calls.def"
+};
+#undef LIBCOLL_CALL
+#undef LIBCOLL_NATIVE_CALL
+
+/// Name of each call as in MPI_NAME, in lower case; by CallKind.
+#define LIBCOLL_CALL(name, collective) std::string_view(#name),
+#define LIBCOLL_NATIVE_CALL(name) std::string_view(#name),
+inline constexpr std::array call_names{
+#include "libcoll/runtime/calls.def"
+};
+#undef LIBCOLL_CALL
+#undef LIBCOLL_NATIVE_CALL
+
+inline constexpr std::size_t call_count = call_names.size();
+inline constexpr std::size_t collective_count = 4;
+
+constexpr std::string_view to_string(CallKind kind) { return call_names[static_cast<std::size_t>(kind)]; }
+
+/// The call of that name; nullopt when there is none.
+constexpr std::optional<CallKind> parse_call(std::string_view name) {
+  for (std::size_t kind = 0; kind < call_count; ++kind) {
+    if (call_names[kind] == name) return static_cast<CallKind>(kind);
+  }
+  return std::nullopt;
+}
+
+/// Whose plan serves the call; nullopt when it is always left to MPI.
+constexpr std::optional<Collective> collective_of(CallKind kind) {
+  switch (kind) {
+#define LIBCOLL_CALL(name, collective) \
+  case CallKind::name:                 \
+    return Collective::collective;
+#define LIBCOLL_NATIVE_CALL(name) \
+  case CallKind::name:            \
+    return std::nullopt;
+#include "libcoll/runtime/calls.def"
+#undef LIBCOLL_CALL
+#undef LIBCOLL_NATIVE_CALL
+  }
+  return std::nullopt;
+}
+
+}  // namespace libcoll

@@ -1,0 +1,60 @@
+// Buffers of MPI's calls as the executor wants them: blocks of bytes without gaps.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "pmpi/mpi_symbols.h"
+
+namespace libcoll::pmpi {
+
+/// A buffer argument: block k is counts[k] elements from element displacements[k] on; without these arrays, `count`
+/// elements each, one block after the other.
+struct BlockList {
+  void* buffer = nullptr;
+  MPI_Datatype type = nullptr;
+  std::int64_t number = 1;
+  std::int64_t count = 0;
+  const int* counts = nullptr;
+  const int* displacements = nullptr;
+
+  [[nodiscard]] std::int64_t count_of(std::int64_t block) const { return counts == nullptr ? count : counts[block]; }
+  [[nodiscard]] std::int64_t first_element(std::int64_t block) const {
+    return displacements == nullptr ? block * count : displacements[block];
+  }
+  [[nodiscard]] bool has_negative_count() const;
+};
+
+/// The blocks of a list as bytes: in the user's buffer where its type has no gaps, otherwise packed in memory of ours.
+class Image {
+ public:
+  /// Lays the blocks out; those in memory of ours are without contents. `copy`: never in the user's buffer.
+  explicit Image(const BlockList& list, bool copy = false);
+
+  [[nodiscard]] std::byte* base() const { return base_; }
+  [[nodiscard]] std::int64_t bytes(std::int64_t block) const { return list_.count_of(block) * size_; }
+  /// From base() to the block.
+  [[nodiscard]] std::int64_t offset(std::int64_t block) const;
+  [[nodiscard]] std::int64_t total_bytes() const;
+  [[nodiscard]] bool is_own_memory() const { return memory_ != nullptr; }
+
+  /// Blocks [first, last) from the user's buffer, or into it; nothing to do where the image is that buffer. False when
+  /// MPI reports an error.
+  bool pack(std::int64_t first, std::int64_t last, MPI_Comm comm);
+  bool unpack(std::int64_t first, std::int64_t last, MPI_Comm comm);
+
+ private:
+  [[nodiscard]] std::byte* user_data(std::int64_t block) const;
+
+  BlockList list_;
+  std::int64_t size_ = 0;
+  std::int64_t extent_ = 0;
+  bool contiguous_ = false;
+  std::unique_ptr<std::byte[]> memory_;
+  std::byte* base_ = nullptr;
+  std::vector<std::int64_t> offsets_;  ///< of unequal blocks in memory of ours
+};
+
+}  // namespace libcoll::pmpi

@@ -1,0 +1,244 @@
+// Calls that move blocks and change nothing in them: allgather(v), alltoall(v), bcast.
+#include <numeric>
+#include <vector>
+
+#include "pmpi/blocks.h"
+#include "pmpi/operands.h"
+#include "pmpi/serve.h"
+#include "pmpi/serving.h"
+
+namespace libcoll::pmpi {
+namespace {
+
+/// Blocks are moved in words where their sizes allow, so that chunks begin at word boundaries.
+constexpr std::int64_t word_bytes = 8;
+
+struct BlockCall {
+  CallKind kind;
+  BlockList send;  ///< of no meaning in place
+  BlockList receive;
+  bool in_place;
+  MPI_Comm comm;
+};
+
+/// The input as the executor wants it. In place, an allgather's input is its own block of the output; an all-to-all's
+/// is a copy, for its blocks are overwritten while they wait to be sent.
+struct Input {
+  std::optional<Image> image;
+  const std::byte* base = nullptr;
+};
+
+bool prepare_input(const BlockCall& call, Image& output, std::int64_t rank, Input& input) {
+  const bool gathers = collective_of(call.kind) == Collective::allgather;
+  if (call.in_place && gathers) {
+    input.base = output.base() + output.offset(rank);
+    return output.pack(rank, rank + 1, call.comm);
+  }
+  const BlockList& list = call.in_place ? call.receive : call.send;
+  input.image.emplace(list, call.in_place);
+  input.base = input.image->base();
+  return input.image->pack(0, list.number, call.comm);
+}
+
+std::vector<std::int64_t> offsets_of(const Image& image, std::int64_t blocks) {
+  std::vector<std::int64_t> offsets;
+  for (std::int64_t block = 0; block < blocks; ++block) offsets.push_back(image.offset(block));
+  return offsets;
+}
+
+/// Allgatherv: what every rank receives of each is the same everywhere.
+void describe_gathered(const Image& output, std::int64_t ranks, Call& call) {
+  bool words = true;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) words = words && output.bytes(rank) % word_bytes == 0;
+  call.element_bytes = words ? word_bytes : 1;
+  for (std::int64_t rank = 0; rank < ranks; ++rank) call.counts.push_back(output.bytes(rank) / call.element_bytes);
+  call.output_offsets = offsets_of(output, ranks);
+}
+
+/// Alltoallv: a rank knows what it sends and what it receives, in bytes, for datatypes may differ between the ranks.
+void describe_exchanged(const Image& input, const Image& output, std::int64_t ranks, std::int64_t rank, Call& call) {
+  call.counts.assign(static_cast<std::size_t>(ranks * ranks), 0);
+  for (std::int64_t peer = 0; peer < ranks; ++peer) {
+    call.counts[static_cast<std::size_t>(rank * ranks + peer)] = input.bytes(peer);
+    call.counts[static_cast<std::size_t>(peer * ranks + rank)] = output.bytes(peer);
+  }
+  call.input_offsets = offsets_of(input, ranks);
+  call.output_offsets = offsets_of(output, ranks);
+}
+
+void describe_equal(std::int64_t block_bytes, Call& call) {
+  call.element_bytes = block_bytes % word_bytes == 0 ? word_bytes : 1;
+  call.elements = block_bytes / call.element_bytes;
+}
+
+int run_blocks(Runtime& process, Communicator& communicator, const BlockCall& arguments) {
+  MpiHost host(arguments.comm);
+  const std::int64_t ranks = host.size();
+  const std::int64_t rank = host.rank();
+  Image output(arguments.receive);
+  Input input;
+  if (!prepare_input(arguments, output, rank, input)) return raise(arguments.comm, MPI_ERR_TYPE);
+  Call call;
+  call.collective = *collective_of(arguments.kind);
+  call.input = input.base;
+  call.output = output.base();
+  if (arguments.kind == CallKind::alltoallv) {
+    describe_exchanged(*input.image, output, ranks, rank, call);
+    if (!communicator.agree_counts(call, host)) return raise(arguments.comm, MPI_ERR_OTHER);
+  } else if (arguments.kind == CallKind::allgatherv) {
+    describe_gathered(output, ranks, call);
+  } else {
+    describe_equal(output.bytes(0), call);
+  }
+  const int code = run(process, communicator, arguments.kind, call, arguments.comm);
+  if (code != MPI_SUCCESS) return code;
+  return output.unpack(0, ranks, arguments.comm) ? MPI_SUCCESS : raise(arguments.comm, MPI_ERR_TYPE);
+}
+
+bool plausible(const BlockCall& call) {
+  return call.comm != MPI_COMM_NULL && call.receive.type != MPI_DATATYPE_NULL &&
+         (call.in_place || call.send.type != MPI_DATATYPE_NULL);
+}
+
+/// Allgather and all-to-all: blocks of equal size per rank.
+std::optional<int> serve_equal_blocks(BlockCall call) {
+  Runtime* process = runtime();
+  if (process == nullptr) return std::nullopt;
+  if (!plausible(call) || call.receive.count < 0 || (!call.in_place && call.send.count < 0)) {
+    return fall_through(*process, call.kind, Reason::bad_arguments);
+  }
+  // MPI demands that what a rank receives of each other is as long everywhere.
+  if (call.receive.count * size_of(call.receive.type) == 0) {
+    return fall_through(*process, call.kind, Reason::no_bytes);
+  }
+  Communicator* communicator = find_communicator(*process, call.kind, call.comm);
+  if (communicator == nullptr) return std::nullopt;
+  call.receive.number = MpiHost(call.comm).size();
+  if (call.kind == CallKind::alltoall) call.send.number = call.receive.number;
+  return run_blocks(*process, *communicator, call);
+}
+
+/// Allgatherv and alltoallv. How long the arrays are is known once the communicator is known to be no
+/// inter-communicator.
+std::optional<int> serve_unequal_blocks(BlockCall call) {
+  Runtime* process = runtime();
+  if (process == nullptr) return std::nullopt;
+  const auto given = [](const BlockList& list) { return list.counts != nullptr && list.displacements != nullptr; };
+  const bool exchanges = call.kind == CallKind::alltoallv;
+  if (!plausible(call) || !given(call.receive) || (exchanges && !call.in_place && !given(call.send))) {
+    return fall_through(*process, call.kind, Reason::bad_arguments);
+  }
+  Communicator* communicator = find_communicator(*process, call.kind, call.comm);
+  if (communicator == nullptr) return std::nullopt;
+  call.receive.number = MpiHost(call.comm).size();
+  if (exchanges) call.send.number = call.receive.number;
+  if (call.receive.has_negative_count() || (!call.in_place && call.send.has_negative_count())) {
+    return fall_through(*process, call.kind, Reason::bad_arguments);
+  }
+  // Everybody knows when nothing is gathered; in an exchange somebody else may have something to send.
+  if (!exchanges) {
+    std::int64_t elements = 0;
+    for (std::int64_t rank = 0; rank < call.receive.number; ++rank) elements += call.receive.count_of(rank);
+    if (elements * size_of(call.receive.type) == 0) return fall_through(*process, call.kind, Reason::no_bytes);
+  }
+  return run_blocks(*process, *communicator, call);
+}
+
+/// An allgather in which the root alone has something: every rank passes it on in segments along the root's tree. At
+/// large sizes that is what one link carries, M/b; a scatter followed by an allgather would take 2·M/B.
+int run_bcast(Runtime& process, Communicator& communicator, const BlockList& list, int root, MPI_Comm comm) {
+  const MpiHost host(comm);
+  const auto ranks = static_cast<std::size_t>(host.size());
+  const bool is_root = host.rank() == root;
+  Image image(list);
+  if (is_root && !image.pack(0, 1, comm)) return raise(comm, MPI_ERR_TYPE);
+  Call call;
+  call.collective = Collective::allgather;
+  call.input = image.base();
+  call.output = image.base();
+  call.element_bytes = image.bytes(0) % word_bytes == 0 ? word_bytes : 1;
+  call.counts.assign(ranks, 0);
+  call.counts[static_cast<std::size_t>(root)] = image.bytes(0) / call.element_bytes;
+  call.output_offsets.assign(ranks, 0);
+  const int code = run(process, communicator, CallKind::bcast, call, comm);
+  if (code != MPI_SUCCESS || is_root) return code;
+  return image.unpack(0, 1, comm) ? MPI_SUCCESS : raise(comm, MPI_ERR_TYPE);
+}
+
+std::optional<int> try_bcast(const BlockList& list, int root, MPI_Comm comm) {
+  constexpr CallKind kind = CallKind::bcast;
+  Runtime* process = runtime();
+  if (process == nullptr) return std::nullopt;
+  if (comm == MPI_COMM_NULL || list.type == MPI_DATATYPE_NULL || list.count < 0) {
+    return fall_through(*process, kind, Reason::bad_arguments);
+  }
+  // As long everywhere, by MPI's rule, whatever the datatypes.
+  if (list.count * size_of(list.type) == 0) return fall_through(*process, kind, Reason::no_bytes);
+  Communicator* communicator = find_communicator(*process, kind, comm);
+  if (communicator == nullptr) return std::nullopt;
+  if (root < 0 || root >= MpiHost(comm).size()) return fall_through(*process, kind, Reason::bad_arguments);
+  return run_bcast(*process, *communicator, list, root, comm);
+}
+
+void* writable(const void* buffer) { return const_cast<void*>(buffer); }  // only ever read through a send list
+
+}  // namespace
+
+std::optional<int> serve_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm) noexcept {
+  return guarded(comm, [&] {
+    return serve_equal_blocks({CallKind::allgather,
+                               {writable(sendbuf), sendtype, 1, sendcount},
+                               {recvbuf, recvtype, 0, recvcount},
+                               sendbuf == MPI_IN_PLACE,
+                               comm});
+  });
+}
+
+std::optional<int> serve_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm) noexcept {
+  return guarded(comm, [&] {
+    return serve_equal_blocks({CallKind::alltoall,
+                               {writable(sendbuf), sendtype, 0, sendcount},
+                               {recvbuf, recvtype, 0, recvcount},
+                               sendbuf == MPI_IN_PLACE,
+                               comm});
+  });
+}
+
+std::optional<int> serve_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
+                                    const int* recvcounts, const int* displs, MPI_Datatype recvtype,
+                                    MPI_Comm comm) noexcept {
+  return guarded(comm, [&] {
+    return serve_unequal_blocks({CallKind::allgatherv,
+                                 {writable(sendbuf), sendtype, 1, sendcount},
+                                 {recvbuf, recvtype, 0, 0, recvcounts, displs},
+                                 sendbuf == MPI_IN_PLACE,
+                                 comm});
+  });
+}
+
+std::optional<int> serve_alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
+                                   MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
+                                   MPI_Datatype recvtype, MPI_Comm comm) noexcept {
+  return guarded(comm, [&] {
+    return serve_unequal_blocks({CallKind::alltoallv,
+                                 {writable(sendbuf), sendtype, 0, 0, sendcounts, sdispls},
+                                 {recvbuf, recvtype, 0, 0, recvcounts, rdispls},
+                                 sendbuf == MPI_IN_PLACE,
+                                 comm});
+  });
+}
+
+std::optional<int> serve_alltoallw(const void*, const int*, const int*, const MPI_Datatype*, void*, const int*,
+                                   const int*, const MPI_Datatype*, MPI_Comm) noexcept {
+  Runtime* process = runtime();
+  if (process == nullptr) return std::nullopt;
+  return fall_through(*process, CallKind::alltoallw, Reason::types_per_pair);
+}
+
+std::optional<int> serve_bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) noexcept {
+  return guarded(comm, [&] { return try_bcast({buffer, datatype, 1, count}, root, comm); });
+}
+
+}  // namespace libcoll::pmpi
