@@ -50,7 +50,8 @@ ChoiceProgram formulate(const ChunkProblem& problem, double least, double most) 
       columns.push_back(result.program.add_column({0, 1, 0, true}));
       one.entries.push_back({columns.back(), 1});
       for (const ClassLoad& use : choice.uses) {
-        if (problem.size[i] > 0) rows[at(use.link_class)].entries.push_back({columns.back(), problem.size[i] * use.times});
+        if (problem.size[i] > 0)
+          rows[at(use.link_class)].entries.push_back({columns.back(), problem.size[i] * use.times});
       }
     }
     result.program.add_row(std::move(one));
@@ -122,8 +123,8 @@ Result<Schedule> plan_single(const Topology& topology, const PlanOptions& option
     for (WeightedPath& path : pair.paths) path.links = network_path(*network, topology, path.links);
   }
   // The relaxation is pMCF on the same paths, all of which stay to choose from.
-  const Result<PathFlow> relaxed = solve_path_lp(
-      graph, classes, *pairs, options.demand, count > most_columns_for_simplex ? 0 : deadline.remaining());
+  const Result<PathFlow> relaxed = solve_path_lp(graph, classes, *pairs, options.demand,
+                                                 count > most_columns_for_simplex ? 0 : deadline.remaining());
   if (!relaxed && !deadline.passed()) return relaxed.error();
   std::vector<double> prices;
   double load = 0;

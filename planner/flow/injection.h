@@ -10,8 +10,8 @@
 
 namespace libcoll {
 
-/// Who passes on what is for others: NICs (path-based schedules; only a path's ends cross the host's own link), or hosts
-/// (link-based schedules; every hop does).
+/// Who passes on what is for others: NICs (path-based schedules; only a path's ends cross the host's own link), or
+/// hosts (link-based schedules; every hop does).
 enum class ForwardedBy : std::uint8_t { nics, hosts };
 
 /// A fabric with its hosts' injection links made explicit. Hosts keep their ids 0..N-1 and links of the fabric theirs;

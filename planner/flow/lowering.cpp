@@ -77,8 +77,7 @@ void append(Schedule& schedule, const RoutedPair& pair) {
   for (const auto& [links, chunks] : pair.paths) {
     const auto route = static_cast<std::int32_t>(schedule.routes.size());
     schedule.routes.push_back({pair.source, pair.destination, links, 0, 0});
-    schedule.transfers.push_back(
-        {shard, begin, chunks, pair.source, pair.destination, 1, route, TransferKind::copy});
+    schedule.transfers.push_back({shard, begin, chunks, pair.source, pair.destination, 1, route, TransferKind::copy});
     begin += chunks;
   }
 }
@@ -237,8 +236,8 @@ Schedule lower_to_routes(const Topology& fabric, FluidPlan plan, const PlanOptio
     const ChunkSolution solution = choose_chunks(problem, 1 / plan.flow.flow, options, plan.search, deadline);
     schedule.chunks_per_shard = solution.chunks;
     for (const RoutedPair& pair : routed_pairs(plan, solution)) append(schedule, pair);
-    more.emplace_back("layer_method", std::string(to_string(
-                                          assign_layers_by(LayerMethod::automatic, fabric, schedule.routes).method)));
+    more.emplace_back("layer_method",
+                      std::string(to_string(assign_layers_by(LayerMethod::automatic, fabric, schedule.routes).method)));
     assign_route_classes(fabric, schedule.routes);
     sort_transfers(schedule);
     schedule.proof.max_link_load = std::max(max_link_load(schedule), injection_load(schedule));

@@ -55,8 +55,7 @@ void add_conservation_rows(const Topology& topology, const LinkClasses& classes,
   for (std::size_t i = 0; i < classes.sources.size(); ++i) {
     for (NodeId u = 0; u < topology.node_count(); ++u) {
       if (u == classes.sources[i]) continue;
-      const double stays =
-          topology.node(u).is_switch ? 0 : share(demand, topology.host_count(), classes.sources[i], u);
+      const double stays = topology.node(u).is_switch ? 0 : share(demand, topology.host_count(), classes.sources[i], u);
       LpRow row{stays, stays, {}};
       for (const LinkId link : topology.in_links(u)) {
         row.entries.push_back({lp.column[i][static_cast<std::size_t>(link)], 1});

@@ -100,8 +100,7 @@ Result<Schedule> plan_split(const Topology& topology, const PlanOptions& options
   std::vector<PairPaths> pairs;
   bool by_child_lps = true;
   for (std::size_t i = 0; i < classes.sources.size(); ++i) {
-    Result<Extraction> part =
-        extract(graph, classes.sources[i], master->flow[i], options.demand, split, deadline);
+    Result<Extraction> part = extract(graph, classes.sources[i], master->flow[i], options.demand, split, deadline);
     if (!part && deadline.passed()) return in_haste();
     if (!part) return part.error();
     by_child_lps = by_child_lps && part->by_child_lps;

@@ -133,9 +133,8 @@ class Negotiation {
   }
 
   [[nodiscard]] bool overloads(const Choice& choice) const {
-    return std::any_of(choice.uses.begin(), choice.uses.end(), [&](const ClassLoad& use) {
-      return load_[at(use.link_class)] > room_[at(use.link_class)];
-    });
+    return std::any_of(choice.uses.begin(), choice.uses.end(),
+                       [&](const ClassLoad& use) { return load_[at(use.link_class)] > room_[at(use.link_class)]; });
   }
 
   /// Takes one chunk off its path and puts it on the cheapest.

@@ -30,8 +30,7 @@ Result<Schedule> plan_p_mcf(const Topology& topology, const PlanOptions& options
   Result<PathFlow> solved = solve_path_lp(graph, classes, *candidates, options.demand, deadline.remaining());
   if (!solved && !deadline.passed()) return solved.error();
   if (solved.ok()) {
-    plan.flow =
-        certified_flow(graph, std::move(classes), std::move(solved->pairs), solved->prices, options.demand);
+    plan.flow = certified_flow(graph, std::move(classes), std::move(solved->pairs), solved->prices, options.demand);
   } else {
     plan.method = "equal weights, as the time limit was hit";
     plan.flow = certified_flow(graph, std::move(classes), std::move(*candidates), {}, options.demand);

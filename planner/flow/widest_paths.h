@@ -16,9 +16,9 @@ namespace libcoll {
 PairPaths extract_widest_paths(const Topology& topology, NodeId source, NodeId destination, std::vector<double>& flow,
                                double amount);
 
-/// A flow that serves several destinations, `amounts[d]` to host d, taken apart in the order of their distance, farthest
-/// first; whatever paths are taken, what is left over serves the rest. Cycles in the flow are never part of a path. A
-/// pair without demand gets a path of fewest hops.
+/// A flow that serves several destinations, `amounts[d]` to host d, taken apart in the order of their distance,
+/// farthest first; whatever paths are taken, what is left over serves the rest. Cycles in the flow are never part of a
+/// path. A pair without demand gets a path of fewest hops.
 std::vector<PairPaths> extract_from_source(const Topology& topology, NodeId source, std::vector<double> flow,
                                            std::span<const double> amounts);
 

@@ -48,7 +48,7 @@ struct Job {
   glp_prob* problem = nullptr;
   LpSolution solution;
   double bound = 0;  ///< of integer programs
-  int failure = 0;  ///< GLPK's return code
+  int failure = 0;   ///< GLPK's return code
   int status = GLP_UNDEF;
   std::string messages;  ///< what GLPK would have printed
 };

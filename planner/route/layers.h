@@ -14,10 +14,10 @@ namespace libcoll {
 /// The fewest layers an order of LASH-sequential or DF-SSSP needs for the routes: which is least has no rule, and the
 /// minimum itself is NP-hard (paper 003 §5.5).
 enum class LayerMethod : std::uint8_t {
-  automatic,    ///< the best of all the others; LASH-sequential alone for very large route sets
-  lash,         ///< assign_layers in the order given
-  lash_longest, ///< assign_layers, routes of most hops first
-  dfsssp,       ///< break_cycles
+  automatic,     ///< the best of all the others; LASH-sequential alone for very large route sets
+  lash,          ///< assign_layers in the order given
+  lash_longest,  ///< assign_layers, routes of most hops first
+  dfsssp,        ///< break_cycles
 };
 
 /// "auto", "lash", "lash-longest", "dfsssp".
