@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "planner/flow/demand.h"
 #include "planner/lp/glpk_solver.h"
 
 namespace libcoll {
@@ -48,12 +49,13 @@ void add_capacity_rows(const LinkClasses& classes, MasterLp& lp) {
   }
 }
 
-/// (8): what comes in and does not go on is the unit that stays; nothing stays in a switch.
-void add_conservation_rows(const Topology& topology, const LinkClasses& classes, MasterLp& lp) {
+/// (8): what comes in and does not go on is the demand that stays; nothing stays in a switch.
+void add_conservation_rows(const Topology& topology, const LinkClasses& classes, std::span<const double> demand,
+                           MasterLp& lp) {
   for (std::size_t i = 0; i < classes.sources.size(); ++i) {
     for (NodeId u = 0; u < topology.node_count(); ++u) {
       if (u == classes.sources[i]) continue;
-      const double stays = topology.node(u).is_switch ? 0 : 1;
+      const double stays = topology.node(u).is_switch ? 0 : share(demand, topology.host_count(), classes.sources[i], u);
       LpRow row{stays, stays, {}};
       for (const LinkId link : topology.in_links(u)) {
         row.entries.push_back({lp.column[i][static_cast<std::size_t>(link)], 1});
@@ -93,13 +95,15 @@ std::int64_t master_lp_columns(const Topology& topology, const LinkClasses& clas
   return static_cast<std::int64_t>(classes.sources.size()) * topology.link_count();
 }
 
-Result<MasterFlow> solve_master_lp(const Topology& topology, const LinkClasses& classes, LpMethod method) {
+Result<MasterFlow> solve_master_lp(const Topology& topology, const LinkClasses& classes, LpMethod method,
+                                   std::span<const double> demand, double seconds) {
   MasterLp lp;
   add_columns(topology, classes, lp);
   add_capacity_rows(classes, lp);
-  add_conservation_rows(topology, classes, lp);
-  const Result<LpSolution> solution = solve_with_glpk(lp.program, method);
+  add_conservation_rows(topology, classes, demand, lp);
+  const Result<LpSolution> solution = solve_with_glpk(lp.program, method, seconds);
   if (!solution) return solution.error();
+  if (solution->status == LpStatus::time_limit) return Error{"the master LP of " + topology.name() + " took too long"};
   if (solution->status != LpStatus::optimal) {
     return Error{"the master LP of " + topology.name() + " has no solution: some host cannot reach another"};
   }

@@ -1,6 +1,7 @@
 // The decomposed master LP of all-to-all (paper 003 §3.1.2, (6)–(9)).
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "planner/flow/link_classes.h"
@@ -23,7 +24,10 @@ std::int64_t master_lp_columns(const Topology& topology, const LinkClasses& clas
 
 /// Solves (6)–(9) in the equivalent form "unit demands, least largest load U": scaled by 1/F it has the same optima,
 /// but its one dense column U only meets the capacity rows, which interior-point solvers need. Hosts are sources and
-/// destinations, switches only forward. Error when the solver gives up or a host cannot be reached.
-Result<MasterFlow> solve_master_lp(const Topology& topology, const LinkClasses& classes, LpMethod method);
+/// destinations, switches only forward. `demand` as PlanOptions has it replaces the units (it needs classes without
+/// symmetry); `seconds` as solve_with_glpk takes it. Error when the solver gives up, runs out of time or a host cannot
+/// be reached.
+Result<MasterFlow> solve_master_lp(const Topology& topology, const LinkClasses& classes, LpMethod method,
+                                   std::span<const double> demand = {}, double seconds = 0);
 
 }  // namespace libcoll

@@ -2,8 +2,10 @@
 
 #include <glpk.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csetjmp>
+#include <limits>
 #include <string>
 #include <utility>
 
@@ -39,11 +41,14 @@ Matrix matrix_of(const LinearProgram& program) {
 /// Everything one solve reads and writes; it outlives a jump out of GLPK.
 struct Job {
   const LinearProgram* program = nullptr;
-  LpMethod method = LpMethod::simplex;
+  void (*solve)(Job& job) = nullptr;
+  int milliseconds = std::numeric_limits<int>::max();
+  double gap = 0;
   Matrix matrix;
   glp_prob* problem = nullptr;
   LpSolution solution;
-  int failure = 0;  ///< GLPK's return code
+  double bound = 0;  ///< of integer programs
+  int failure = 0;   ///< GLPK's return code
   int status = GLP_UNDEF;
   std::string messages;  ///< what GLPK would have printed
 };
@@ -63,6 +68,7 @@ void load(Job& job) {
     const int index = static_cast<int>(i) + 1;
     glp_set_col_bnds(job.problem, index, bound_type(column.lower, column.upper), column.lower, column.upper);
     glp_set_obj_coef(job.problem, index, column.cost);
+    if (column.integer) glp_set_col_kind(job.problem, index, GLP_IV);
   }
   glp_load_matrix(job.problem, static_cast<int>(job.matrix.values.size()) - 1, job.matrix.rows.data(),
                   job.matrix.columns.data(), job.matrix.values.data());
@@ -73,6 +79,7 @@ void solve_by_simplex(Job& job) {
   glp_init_smcp(&parameters);
   parameters.msg_lev = GLP_MSG_OFF;
   parameters.presolve = GLP_ON;
+  parameters.tm_lim = job.milliseconds;
   job.failure = glp_simplex(job.problem, &parameters);
   job.status = glp_get_status(job.problem);
   // The presolver reports these two by its return code and leaves the status undefined.
@@ -108,6 +115,34 @@ void solve_by_interior_point(Job& job) {
   }
 }
 
+/// Called at every node of the search tree: keeps the bound of what is still open.
+void keep_bound(glp_tree* tree, void* job) {
+  const int node = glp_ios_best_node(tree);
+  if (node != 0) static_cast<Job*>(job)->bound = glp_ios_node_bound(tree, node);
+}
+
+void solve_by_branch_and_cut(Job& job) {
+  glp_iocp parameters;
+  glp_init_iocp(&parameters);
+  parameters.msg_lev = GLP_MSG_OFF;
+  parameters.presolve = GLP_ON;
+  parameters.tm_lim = job.milliseconds;
+  parameters.mip_gap = job.gap;
+  parameters.cb_func = keep_bound;
+  parameters.cb_info = &job;
+  job.bound = job.program->sense == Sense::minimise ? -no_bound : no_bound;
+  job.failure = glp_intopt(job.problem, &parameters);
+  job.status = glp_mip_status(job.problem);
+  if (job.failure == GLP_ENOPFS) job.status = GLP_NOFEAS;
+  if (job.failure == GLP_ENODFS) job.status = GLP_UNBND;
+  if (job.status == GLP_NOFEAS || job.status == GLP_UNBND) job.failure = 0;
+  if (job.status != GLP_OPT && job.status != GLP_FEAS) return;
+  job.solution.objective = glp_mip_obj_val(job.problem);
+  for (std::size_t i = 0; i < job.solution.primal.size(); ++i) {
+    job.solution.primal[i] = glp_mip_col_val(job.problem, static_cast<int>(i) + 1);
+  }
+}
+
 /// Non-zero tells GLPK that its text needs no terminal.
 int keep_message(void* job, const char* text) {
   static_cast<Job*>(job)->messages += text;
@@ -127,33 +162,64 @@ bool run_guarded(Job& job) {
   glp_term_hook(keep_message, &job);
   glp_error_hook(leave_glpk, &place);
   load(job);
-  if (job.method == LpMethod::simplex) {
-    solve_by_simplex(job);
-  } else {
-    solve_by_interior_point(job);
-  }
+  job.solve(job);
   glp_delete_prob(job.problem);
   glp_error_hook(nullptr, nullptr);
   glp_term_hook(nullptr, nullptr);
   return true;
 }
 
-}  // namespace
+int in_milliseconds(double seconds) {
+  constexpr double most = std::numeric_limits<int>::max();
+  return seconds > 0 ? static_cast<int>(std::clamp(seconds * 1000, 1.0, most)) : std::numeric_limits<int>::max();
+}
 
-Result<LpSolution> solve_with_glpk(const LinearProgram& program, LpMethod method) {
+Job job_for(const LinearProgram& program, double seconds) {
   Job job;
   job.program = &program;
-  job.method = method;
+  job.milliseconds = in_milliseconds(seconds);
   job.matrix = matrix_of(program);
   job.solution.primal.resize(program.columns.size());
   job.solution.row_duals.resize(program.rows.size());
-  if (!run_guarded(job))
-    return Error{"GLPK refused the linear program: " + job.messages.substr(0, job.messages.find('\n'))};
+  return job;
+}
+
+Error refusal(const Job& job) {
+  return Error{"GLPK refused the linear program: " + job.messages.substr(0, job.messages.find('\n'))};
+}
+
+Error no_solution(const Job& job) {
+  return Error{"GLPK found no solution of the linear program (return code " + std::to_string(job.failure) +
+               ", status " + std::to_string(job.status) + ")"};
+}
+
+}  // namespace
+
+Result<LpSolution> solve_with_glpk(const LinearProgram& program, LpMethod method, double seconds) {
+  Job job = job_for(program, seconds);
+  job.solve = method == LpMethod::simplex ? solve_by_simplex : solve_by_interior_point;
+  if (!run_guarded(job)) return refusal(job);
   if (job.failure == 0 && job.status == GLP_OPT) return std::move(job.solution);
   if (job.failure == 0 && job.status == GLP_NOFEAS) return LpSolution{LpStatus::infeasible, 0, {}, {}};
   if (job.failure == 0 && job.status == GLP_UNBND) return LpSolution{LpStatus::unbounded, 0, {}, {}};
-  return Error{"GLPK found no solution of the linear program (return code " + std::to_string(job.failure) +
-               ", status " + std::to_string(job.status) + ")"};
+  if (job.failure == GLP_ETMLIM) return LpSolution{LpStatus::time_limit, 0, {}, {}};
+  return no_solution(job);
+}
+
+Result<IntegerSolution> solve_integer_with_glpk(const LinearProgram& program, double gap, double seconds) {
+  Job job = job_for(program, seconds);
+  job.solve = solve_by_branch_and_cut;
+  job.gap = gap;
+  if (!run_guarded(job)) return refusal(job);
+  const bool found = job.status == GLP_OPT || job.status == GLP_FEAS;
+  const bool proven = (job.failure == 0 && job.status == GLP_OPT) || job.failure == GLP_EMIPGAP;
+  if (job.failure == 0 && job.status == GLP_NOFEAS) return IntegerSolution{LpStatus::infeasible, 0, 0, {}};
+  if (job.failure == 0 && job.status == GLP_UNBND) return IntegerSolution{LpStatus::unbounded, 0, 0, {}};
+  if (!proven && job.failure != GLP_ETMLIM) return no_solution(job);
+  IntegerSolution result{proven ? LpStatus::optimal : LpStatus::time_limit, job.solution.objective, job.bound, {}};
+  if (job.failure == 0) result.bound = result.objective;
+  if (found) result.primal = std::move(job.solution.primal);
+  return result;
 }
 
 }  // namespace libcoll

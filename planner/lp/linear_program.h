@@ -12,11 +12,13 @@ inline constexpr double no_bound = std::numeric_limits<double>::infinity();
 
 enum class Sense : std::uint8_t { minimise, maximise };
 
-/// lower ≤ x ≤ upper with `cost` per unit in the objective; ±`no_bound` where there is no bound.
+/// lower ≤ x ≤ upper with `cost` per unit in the objective; ±`no_bound` where there is no bound. `integer` counts for
+/// integer programs only.
 struct LpColumn {
   double lower = 0;
   double upper = no_bound;
   double cost = 0;
+  bool integer = false;
 };
 
 /// A non-zero of a row. Within a row every column occurs at most once.
@@ -48,7 +50,7 @@ struct LinearProgram {
   }
 };
 
-enum class LpStatus : std::uint8_t { optimal, infeasible, unbounded };
+enum class LpStatus : std::uint8_t { optimal, infeasible, unbounded, time_limit };
 
 /// `primal` has one entry per column, `row_duals` one per row: the change of the objective per unit by which the
 /// row's active bound grows. Empty unless the status is optimal.
@@ -57,6 +59,15 @@ struct LpSolution {
   double objective = 0;
   std::vector<double> primal;
   std::vector<double> row_duals;
+};
+
+/// What an integer program came to. `primal` is the best solution found, empty when there is none, and `objective` its
+/// value; no solution is better than `bound`. `optimal`: within the gap asked for. `infeasible`: there is no solution.
+struct IntegerSolution {
+  LpStatus status = LpStatus::optimal;
+  double objective = 0;
+  double bound = 0;
+  std::vector<double> primal;
 };
 
 /// Simplex ends in a vertex, exact to about 1e-12, and is fastest on small programs. Interior point ends inside the

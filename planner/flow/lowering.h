@@ -1,0 +1,88 @@
+// What the all-to-all planners share: from a fluid plan over paths to a schedule with its proof and figures.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "planner/flow/concurrent_flow.h"
+#include "planner/flow/injection.h"
+#include "planner/flow/negotiation.h"
+#include "planner/planner.h"
+#include "planner/result.h"
+#include "planner/schedule/schedule.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+/// PlanOptions::time_limit_seconds, counted from the making of this.
+class Deadline {
+ public:
+  explicit Deadline(double seconds) : seconds_(seconds), start_(std::chrono::steady_clock::now()) {}
+
+  [[nodiscard]] bool limited() const { return seconds_ > 0; }
+  /// Seconds left, a little above 0 at the least; 0 when there is no limit.
+  [[nodiscard]] double remaining() const;
+  [[nodiscard]] bool passed() const;
+
+ private:
+  double seconds_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+/// Paths with weights for every pair, as a planner found them.
+struct FluidPlan {
+  InjectionNetwork network;
+  ConcurrentFlow flow;  ///< on network.topology
+  std::string method;   ///< of the solver, for PlanFigures
+  double loss_routes = 0;
+  bool search = true;  ///< whole chunks may leave their weights for less load; false for plans defined by their weights
+};
+
+/// The fabric with its injection links, after checking what every method needs: hosts that reach each other, two at
+/// least, and a demand that fits them. The error starts with the algorithm's name.
+Result<InjectionNetwork> checked_network(const Topology& fabric, const PlanOptions& options, ForwardedBy forwarded_by,
+                                         const char* algorithm);
+
+/// By symmetry where demand and network keep the topology's translations, otherwise every host and link by itself.
+LinkClasses flow_classes(const InjectionNetwork& network, const PlanOptions& options);
+
+/// The best certificate at hand for a network on which some plan reaches `load`: that of the prices (if any), and where
+/// they do not prove the plan optimal and the master LP takes seconds only, that of the optimum.
+FlowCertificate tightest_bound(const Topology& topology, const LinkClasses& classes, std::span<const double> prices,
+                               std::span<const double> demand, double load);
+
+/// Puts together what a method found on `topology`: flow = 1/(largest load of the pairs), certified.
+ConcurrentFlow certified_flow(const Topology& topology, LinkClasses classes, std::vector<PairPaths> pairs,
+                              std::span<const double> prices, std::span<const double> demand);
+
+/// At most `most` paths for each pair (0: any number): the heaviest stay, and the LP (21)–(24) over those shares out
+/// anew where it is small enough. Returns the part of F this loses.
+double limit_routes(const Topology& topology, ConcurrentFlow& flow, std::int32_t most, const PlanOptions& options,
+                    const Deadline& deadline);
+
+/// A routed schedule, all at step 1: chunks by largest remainder and negotiation (the smallest number up to
+/// options.max_chunks, default 8, that loses at most options.chunk_loss), routes within options.max_routes, in the
+/// fewest layers, in classes by source. The proof holds F and bound of the fabric; max_link_load counts what hosts
+/// inject as a link where that is the bottleneck. With a demand, F and its bound are for that demand, while the loads
+/// of the proof are those of full blocks (what verify() can recompute); the real one is the figure "demand_load".
+/// Without options.schedule there are no routes and transfers, and the proof's loads are those of the fluid plan. Fills
+/// options.figures.
+Schedule lower_to_routes(const Topology& fabric, FluidPlan plan, const PlanOptions& options, const char* algorithm,
+                         const Deadline& deadline);
+
+/// The chunk problem of paths on link classes.
+ChunkProblem chunk_problem(const LinkClasses& classes, std::span<const PairPaths> pairs, std::int32_t hosts,
+                           std::span<const double> demand);
+
+/// The solution of fewest chunks that costs at most (1 + loss/(1 − loss)) times the fluid plan, or else the cheapest
+/// with up to `most` chunks (0: 8).
+ChunkSolution choose_chunks(const ChunkProblem& problem, double fluid_cost, const PlanOptions& options, bool search,
+                            const Deadline& deadline);
+
+/// `value` as a multiple of 10⁻⁹ that is not below it.
+Rational rounded_up(double value);
+
+}  // namespace libcoll

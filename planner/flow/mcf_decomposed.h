@@ -1,0 +1,21 @@
+// The decomposed MCF of paper 003 (§3.1.2): the master LP (6)–(9), and three ways from its flow to paths.
+#pragma once
+
+#include "planner/planner.h"
+#include "planner/result.h"
+#include "planner/schedule/schedule.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+/// "mcf-decomposed": the master LP, its flows decomposed per destination without child LPs (decompose()).
+/// "mcf-child": the same by the paper's child LPs (10)–(14), each pair's flow peeled into paths: the reference.
+/// "mcf-extp" (§3.2.1): widest-path extraction from each pair's flow, which the child LPs give where they are
+/// small (20 000 columns) and the decomposition otherwise; the figure "pair_flows" says which.
+/// All: lowering, options and errors as lower_to_routes and checked_network; when the time limit ends a linear program,
+/// the plan is what fptas finds at once.
+Result<Schedule> plan_mcf_decomposed(const Topology& topology, const PlanOptions& options);
+Result<Schedule> plan_mcf_child(const Topology& topology, const PlanOptions& options);
+Result<Schedule> plan_mcf_extp(const Topology& topology, const PlanOptions& options);
+
+}  // namespace libcoll

@@ -1,0 +1,16 @@
+// pMCF: max concurrent flow over chosen paths (paper 003 §3.1.4, (21)–(24)).
+#pragma once
+
+#include "planner/planner.h"
+#include "planner/result.h"
+#include "planner/schedule/schedule.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+/// "p-mcf": the best weights on the path sets options.paths names (candidate_paths; link-disjoint unless said
+/// otherwise). The bound is that of all paths. Lowering, options and errors as candidate_paths, lower_to_routes and
+/// checked_network; when the time limit ends the LP, the weights of a pair stay equal.
+Result<Schedule> plan_p_mcf(const Topology& topology, const PlanOptions& options);
+
+}  // namespace libcoll

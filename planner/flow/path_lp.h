@@ -1,0 +1,41 @@
+// Path-variable based max concurrent flow (paper 003 §3.1.4, (21)–(24)) over given paths.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "planner/flow/link_classes.h"
+#include "planner/flow/path_decomposition.h"
+#include "planner/lp/linear_program.h"
+#include "planner/result.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+/// `pairs` with the best weights; paths of weight 0 are gone. `prices` as in MasterFlow.
+struct PathFlow {
+  double load = 0;  ///< U = 1/F
+  std::vector<PairPaths> pairs;
+  std::vector<double> prices;
+};
+
+/// Below this many columns simplex is exact and as fast, above it interior point wins (measured with GLPK).
+inline constexpr std::int64_t most_columns_for_simplex = 4000;
+
+/// The method for a program of so many columns: simplex too where time is limited, as nothing else can be stopped.
+LpMethod method_for(std::int64_t columns, double seconds);
+
+/// "simplex" or "interior point".
+const char* to_string(LpMethod method);
+
+/// Solves (21)–(24) for the paths given, in the form "unit demands, least largest load" as solve_master_lp. Pairs are
+/// those of classes.sources; what pairs do not demand follows their first path. `demand` and `seconds` as there.
+Result<PathFlow> solve_path_lp(const Topology& topology, const LinkClasses& classes, std::vector<PairPaths> pairs,
+                               std::span<const double> demand, double seconds);
+
+/// Largest load per unit capacity when pairs send their demand by their weights.
+double largest_load(const LinkClasses& classes, std::span<const PairPaths> pairs, std::int32_t hosts,
+                    std::span<const double> demand);
+
+}  // namespace libcoll

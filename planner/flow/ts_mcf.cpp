@@ -1,0 +1,479 @@
+#include "planner/flow/ts_mcf.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "planner/flow/demand.h"
+#include "planner/flow/lowering.h"
+#include "planner/flow/path_lp.h"
+#include "planner/lp/glpk_solver.h"
+#include "planner/route/sssp.h"
+#include "planner/schedule/cost.h"
+#include "planner/topology/facts.h"
+
+namespace libcoll {
+namespace {
+
+constexpr std::int32_t no_column = -1;
+constexpr double near_fluid = 0.01;  // of the fluid bound: enough steps
+constexpr double least_flow = 1e-9;  // relative to a pair's data: what is below is noise of the solver
+constexpr double least_weight = 1e-7;
+constexpr std::size_t most_choices = 32;  // ways in time that chunks of a pair may choose from
+
+std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+/// Flow of one source through the time-expanded graph.
+struct SourceFlow {
+  std::vector<std::vector<double>> moves;  ///< [step − 1][link]
+  std::vector<std::vector<double>> waits;  ///< [step − 1][node]: kept from this step to the next
+};
+
+/// The program and where its parts are, with the columns of SourceFlow's shape.
+struct SteppedLp {
+  LinearProgram program;
+  std::vector<std::vector<std::vector<std::int32_t>>> move;  ///< [source][step − 1][link]
+  std::vector<std::vector<std::vector<std::int32_t>>> wait;  ///< [source][step − 1][node]
+};
+
+/// (20). Nothing can leave a node before it got there, and nothing has to flow back into its source.
+void add_columns(const Topology& topology, const LinkClasses& rows, const DistanceMatrix& distance, std::int32_t steps,
+                 SteppedLp& lp) {
+  for (const NodeId source : rows.sources) {
+    auto& moves = lp.move.emplace_back(at(steps), std::vector<std::int32_t>(topology.links().size(), no_column));
+    auto& waits = lp.wait.emplace_back(at(steps), std::vector<std::int32_t>(at(topology.node_count()), no_column));
+    for (std::int32_t step = 1; step <= steps; ++step) {
+      for (LinkId link = 0; link < topology.link_count(); ++link) {
+        const Link& ends = topology.link(link);
+        if (ends.to == source || distance[at(source)][at(ends.from)] > step - 1) continue;
+        moves[at(step - 1)][at(link)] = lp.program.add_column({});
+      }
+      for (NodeId node = 0; node < topology.node_count() && step < steps; ++node) {
+        if (node == source || distance[at(source)][at(node)] > step) continue;
+        waits[at(step - 1)][at(node)] = lp.program.add_column({});
+      }
+    }
+  }
+}
+
+/// (15) and (16), by step and row.
+void add_capacity_rows(const LinkClasses& rows, std::int32_t steps, SteppedLp& lp) {
+  for (std::int32_t step = 1; step <= steps; ++step) {
+    const std::int32_t peak = lp.program.add_column({0, no_bound, 1});
+    std::vector<LpRow> step_rows(rows.capacity.size());
+    for (const auto& moves : lp.move) {
+      for (std::size_t link = 0; link < rows.loads.size(); ++link) {
+        const std::int32_t column = moves[at(step - 1)][link];
+        if (column == no_column) continue;
+        for (const ClassLoad& load : rows.loads[link]) {
+          step_rows[at(load.link_class)].entries.push_back({column, static_cast<double>(load.times)});
+        }
+      }
+    }
+    for (std::size_t i = 0; i < step_rows.size(); ++i) {
+      step_rows[i].upper = 0;
+      step_rows[i].entries.push_back({peak, -rows.capacity[i].to_double()});
+      lp.program.add_row(std::move(step_rows[i]));
+    }
+  }
+}
+
+/// (17)–(19): what a node has after a step it had before or got in the step, less what it passed on in the step.
+void add_conservation_rows(const Topology& topology, const LinkClasses& rows, std::int32_t steps,
+                           std::span<const double> demand, SteppedLp& lp) {
+  for (std::size_t i = 0; i < rows.sources.size(); ++i) {
+    const NodeId source = rows.sources[i];
+    for (std::int32_t step = 1; step <= steps; ++step) {
+      for (NodeId node = 0; node < topology.node_count(); ++node) {
+        if (node == source) continue;
+        const double stays = step == steps ? share(demand, topology.host_count(), source, node) : 0;
+        LpRow row{stays, stays, {}};
+        const auto add = [&](std::int32_t column, double sign) {
+          if (column != no_column) row.entries.push_back({column, sign});
+        };
+        for (const LinkId link : topology.in_links(node)) add(lp.move[i][at(step - 1)][at(link)], 1);
+        add(lp.wait[i][at(step - 1)][at(node)], -1);
+        if (step > 1) {
+          add(lp.wait[i][at(step - 2)][at(node)], 1);
+          for (const LinkId link : topology.out_links(node)) add(lp.move[i][at(step - 1)][at(link)], -1);
+        }
+        if (!row.entries.empty() || stays > 0) lp.program.add_row(std::move(row));
+      }
+    }
+  }
+}
+
+std::vector<std::vector<double>> values(const std::vector<std::vector<std::int32_t>>& columns,
+                                        const std::vector<double>& primal) {
+  std::vector<std::vector<double>> result;
+  for (const std::vector<std::int32_t>& of_step : columns) {
+    std::vector<double>& amounts = result.emplace_back();
+    for (const std::int32_t column : of_step) {
+      const double amount = column == no_column ? 0 : primal[at(column)];
+      amounts.push_back(amount > least_flow ? amount : 0);
+    }
+  }
+  return result;
+}
+
+/// Takes timed paths off a source's flow. Time only runs forward, so there are no cycles in it.
+class Peeler {
+ public:
+  Peeler(const Topology& topology, NodeId source, SourceFlow& flow, std::int32_t steps)
+      : topology_(topology), source_(source), flow_(flow), steps_(steps) {}
+
+  std::vector<TimedPath> peel(NodeId destination, double amount) {
+    std::map<std::pair<std::vector<LinkId>, std::vector<std::int32_t>>, double> found;
+    double missing = amount;
+    while (missing > least_weight * amount) {
+      if (!walk_back(destination)) break;
+      double taken = missing;
+      for (const double* part : parts_) taken = std::min(taken, *part);
+      for (double* part : parts_) *part = *part - taken > least_flow ? *part - taken : 0;
+      missing -= taken;
+      found[without_detours()] += taken;
+    }
+    std::vector<TimedPath> paths;
+    for (const auto& [way, weight] : found) paths.push_back({way.first, way.second, weight});
+    return paths;
+  }
+
+ private:
+  /// A way from the source to the destination at the last step, into links_, times_ (both backwards) and parts_. A dead
+  /// end, left by noise, is emptied and the walk begins anew.
+  bool walk_back(NodeId destination) {
+    for (;;) {
+      links_.clear();
+      times_.clear();
+      parts_.clear();
+      NodeId node = destination;
+      std::int32_t step = steps_;
+      while (node != source_) {
+        double* largest = step > 1 ? &flow_.waits[at(step - 2)][at(node)] : nullptr;
+        LinkId by = -1;
+        for (const LinkId link : topology_.in_links(node)) {
+          if (step < 1) break;
+          double& amount = flow_.moves[at(step - 1)][at(link)];
+          if (largest != nullptr && amount <= *largest) continue;
+          largest = &amount;
+          by = link;
+        }
+        if (largest == nullptr || *largest <= 0) break;
+        parts_.push_back(largest);
+        if (by >= 0) {
+          links_.push_back(by);
+          times_.push_back(step);
+          node = topology_.link(by).from;
+        }
+        --step;
+      }
+      if (node == source_) return true;
+      if (parts_.empty()) return false;
+      *parts_.back() = 0;
+    }
+  }
+
+  /// Forwards, and instead of going round to a node again the data waits there.
+  [[nodiscard]] std::pair<std::vector<LinkId>, std::vector<std::int32_t>> without_detours() const {
+    std::pair<std::vector<LinkId>, std::vector<std::int32_t>> way;
+    std::vector<NodeId> met{source_};
+    for (std::size_t i = links_.size(); i-- > 0;) {
+      const NodeId to = topology_.link(links_[i]).to;
+      const auto known = std::find(met.begin(), met.end(), to);
+      if (known != met.end()) {
+        met.erase(known + 1, met.end());
+        way.first.resize(met.size() - 1);
+        way.second.resize(met.size() - 1);
+        continue;
+      }
+      met.push_back(to);
+      way.first.push_back(links_[i]);
+      way.second.push_back(times_[i]);
+    }
+    return way;
+  }
+
+  const Topology& topology_;
+  NodeId source_;
+  SourceFlow& flow_;
+  std::int32_t steps_;
+  std::vector<LinkId> links_;
+  std::vector<std::int32_t> times_;
+  std::vector<double*> parts_;
+};
+
+/// One shortest path for each pair, every hop as late as it can be: what there is without an LP.
+std::vector<TimedPair> shortest_in_time(const LinkClasses& rows, const std::vector<Route>& routes, std::int32_t steps) {
+  std::vector<TimedPair> pairs;
+  for (const Route& route : routes) {
+    if (std::find(rows.sources.begin(), rows.sources.end(), route.source) == rows.sources.end()) continue;
+    TimedPath path{route.links, std::vector<std::int32_t>(route.links.size()), 1};
+    std::iota(path.steps.begin(), path.steps.end(), steps - static_cast<std::int32_t>(route.links.size()) + 1);
+    pairs.push_back({route.source, route.destination, {std::move(path)}});
+  }
+  return pairs;
+}
+
+/// Σ_t of the largest load of step t.
+double stepped_load(const LinkClasses& rows, const std::vector<TimedPair>& pairs, std::int32_t steps,
+                    std::int32_t hosts, std::span<const double> demand) {
+  std::vector<std::vector<double>> amounts(at(steps), std::vector<double>(rows.loads.size(), 0));
+  for (const TimedPair& pair : pairs) {
+    for (const TimedPath& path : pair.paths) {
+      const double amount = share(demand, hosts, pair.source, pair.destination) * path.weight;
+      for (std::size_t i = 0; i < path.links.size(); ++i) amounts[at(path.steps[i] - 1)][at(path.links[i])] += amount;
+    }
+  }
+  double sum = 0;
+  for (const std::vector<double>& of_step : amounts) sum += largest_load(rows, of_step);
+  return sum;
+}
+
+/// Adds the pair's ways at other times, weight 0, so that whole chunks have somewhere to go.
+void add_retimings(TimedPair& pair, std::int32_t steps) {
+  const std::vector<TimedPath> given = pair.paths;
+  for (const TimedPath& path : given) {
+    std::vector<std::int32_t> times(path.links.size());
+    std::iota(times.begin(), times.end(), 1);
+    const auto hops = static_cast<std::int32_t>(times.size());
+    for (bool more = true; more && pair.paths.size() < most_choices;) {
+      const bool known = std::any_of(pair.paths.begin(), pair.paths.end(), [&](const TimedPath& other) {
+        return other.links == path.links && other.steps == times;
+      });
+      if (!known) pair.paths.push_back({path.links, times, 0});
+      // The next ascending choice of steps in lexicographic order.
+      std::int32_t last = hops - 1;
+      while (last >= 0 && times[at(last)] == steps - (hops - 1 - last)) --last;
+      more = last >= 0;
+      if (more) std::iota(times.begin() + last, times.end(), times[at(last)] + 1);
+    }
+  }
+}
+
+ChunkProblem stepped_problem(const LinkClasses& rows, const std::vector<TimedPair>& pairs, std::int32_t steps,
+                             std::int32_t hosts, std::span<const double> demand) {
+  ChunkProblem problem;
+  problem.groups = steps;
+  for (std::int32_t step = 0; step < steps; ++step) {
+    for (const Rational capacity : rows.capacity) {
+      problem.capacity.push_back(capacity.to_double());
+      problem.group.push_back(step);
+    }
+  }
+  const auto per_step = static_cast<std::int32_t>(rows.capacity.size());
+  for (const TimedPair& pair : pairs) {
+    problem.size.push_back(share(demand, hosts, pair.source, pair.destination));
+    std::vector<Choice>& choices = problem.commodities.emplace_back();
+    for (const TimedPath& path : pair.paths) {
+      std::map<std::int32_t, std::int32_t> loads;
+      for (std::size_t i = 0; i < path.links.size(); ++i) {
+        for (const ClassLoad& load : rows.loads[at(path.links[i])]) {
+          loads[(path.steps[i] - 1) * per_step + load.link_class] += load.times;
+        }
+      }
+      Choice& choice = choices.emplace_back();
+      choice.weight = path.weight;
+      for (const auto& [resource, times] : loads) choice.uses.push_back({resource, times});
+    }
+  }
+  return problem;
+}
+
+/// The pair's transfers under an image; chunks next to each other that cross a link in the same step go together.
+void append(Schedule& schedule, const TimedPair& pair, const std::vector<std::int32_t>& counts,
+            const Automorphism& image) {
+  const NodeId source = image[at(pair.source)];
+  const ShardId shard = source * schedule.topology.host_count() + image[at(pair.destination)];
+  std::map<std::tuple<std::int32_t, NodeId, NodeId>, std::size_t> open;  // the hop's last transfer
+  std::int32_t begin = 0;
+  for (std::size_t k = 0; k < pair.paths.size(); ++k) {
+    if (counts[k] == 0) continue;
+    const TimedPath& path = pair.paths[k];
+    for (std::size_t i = 0; i < path.links.size(); ++i) {
+      const Link& link = schedule.topology.link(path.links[i]);
+      const NodeId from = image[at(link.from)];
+      const NodeId to = image[at(link.to)];
+      const auto [known, is_new] = open.try_emplace({path.steps[i], from, to}, schedule.transfers.size());
+      if (!is_new) {
+        Transfer& last = schedule.transfers[known->second];
+        if (last.chunk_begin + last.chunk_count == begin) {
+          last.chunk_count += counts[k];
+          continue;
+        }
+        known->second = schedule.transfers.size();
+      }
+      schedule.transfers.push_back({shard, begin, counts[k], from, to, path.steps[i], direct, TransferKind::copy});
+    }
+    begin += counts[k];
+  }
+}
+
+/// A solution and the steps it was made for.
+struct Stepped {
+  TimeSteppedFlow flow;
+  std::int32_t steps = 0;
+  std::string method;
+};
+
+/// The number of steps asked for or the smallest that serves.
+Result<Stepped> solve_steps(const Topology& topology, const LinkClasses& rows, double fluid_load,
+                            const PlanOptions& options, const Deadline& deadline) {
+  const std::int32_t diameter = graph_facts(topology).diameter;
+  const std::int32_t first = options.steps > 0 ? options.steps : diameter;
+  const std::int32_t last = options.steps > 0 ? options.steps : 2 * diameter + 2;
+  if (first < diameter) {
+    return Error{"ts-mcf on " + topology.name() + ": found " + std::to_string(first) +
+                 " steps, expected at least the diameter, " + std::to_string(diameter)};
+  }
+  std::optional<Stepped> best;
+  for (std::int32_t steps = first; steps <= last; ++steps) {
+    Result<TimeSteppedFlow> flow = solve_time_stepped(topology, rows, steps, options.demand, deadline.remaining());
+    if (!flow && deadline.passed()) break;
+    if (!flow) return flow.error();
+    if (!best || flow->load < best->flow.load * (1 - least_weight)) best = Stepped{std::move(*flow), steps, "LP"};
+    if (best->flow.load <= (1 + near_fluid) * fluid_load || deadline.passed()) break;
+  }
+  if (best) return std::move(*best);
+  const Result<std::vector<Route>> routes = sssp_routes(topology);
+  if (!routes) return routes.error();
+  Stepped hasty;
+  hasty.steps = first;
+  hasty.method = "shortest paths, as the time limit was hit";
+  hasty.flow.pairs = shortest_in_time(rows, *routes, first);
+  hasty.flow.load = stepped_load(rows, hasty.flow.pairs, first, topology.host_count(), options.demand);
+  return hasty;
+}
+
+}  // namespace
+
+LinkClasses step_rows(const Topology& topology, LinkClasses classes) {
+  if (!with_injection(topology, ForwardedBy::hosts).bottleneck) return classes;
+  const Rational capacity(topology.injection_bytes_per_second(), topology.unit_bandwidth_bytes_per_second());
+  // What a unit on a link adds to what each host sends (first) and receives, under all images; equal rows are one.
+  std::map<std::map<LinkId, std::int32_t>, bool> known;
+  for (const bool sends : {true, false}) {
+    std::vector<std::map<LinkId, std::int32_t>> of_host(at(topology.host_count()));
+    for (const Automorphism& image : classes.images) {
+      for (LinkId link = 0; link < topology.link_count(); ++link) {
+        const Link& ends = topology.link(link);
+        ++of_host[at(image[at(sends ? ends.from : ends.to)])][link];
+      }
+    }
+    for (const std::map<LinkId, std::int32_t>& row : of_host) {
+      if (!known.try_emplace(row, true).second) continue;
+      const auto id = static_cast<std::int32_t>(classes.capacity.size());
+      classes.capacity.push_back(capacity);
+      for (const auto& [link, times] : row) classes.loads[at(link)].push_back({id, times});
+    }
+  }
+  return classes;
+}
+
+Result<TimeSteppedFlow> solve_time_stepped(const Topology& topology, const LinkClasses& rows, std::int32_t steps,
+                                           std::span<const double> demand, double seconds) {
+  SteppedLp lp;
+  add_columns(topology, rows, hop_distances(topology), steps, lp);
+  add_capacity_rows(rows, steps, lp);
+  add_conservation_rows(topology, rows, steps, demand, lp);
+  const LpMethod method = method_for(static_cast<std::int64_t>(lp.program.columns.size()), seconds);
+  const Result<LpSolution> solution = solve_with_glpk(lp.program, method, seconds);
+  if (!solution) return solution.error();
+  if (solution->status != LpStatus::optimal) {
+    return Error{"the time-stepped LP of " + topology.name() + " in " + std::to_string(steps) + " steps " +
+                 (solution->status == LpStatus::time_limit ? "took too long" : "has no solution")};
+  }
+  TimeSteppedFlow result;
+  const std::int32_t hosts = topology.host_count();
+  for (std::size_t i = 0; i < rows.sources.size(); ++i) {
+    SourceFlow flow{values(lp.move[i], solution->primal), values(lp.wait[i], solution->primal)};
+    Peeler peeler(topology, rows.sources[i], flow, steps);
+    for (NodeId to = 0; to < hosts; ++to) {
+      if (to == rows.sources[i]) continue;
+      const double amount = share(demand, hosts, rows.sources[i], to);
+      TimedPair pair{rows.sources[i], to, {}};
+      if (amount > 0) pair.paths = peeler.peel(to, amount);
+      double total = 0;
+      for (const TimedPath& path : pair.paths) total += path.weight;
+      for (TimedPath& path : pair.paths) path.weight /= total;
+      result.pairs.push_back(std::move(pair));
+    }
+  }
+  const Result<std::vector<Route>> routes = sssp_routes(topology);
+  if (!routes) return routes.error();
+  std::vector<TimedPair> shortest = shortest_in_time(rows, *routes, steps);
+  std::sort(shortest.begin(), shortest.end(), [](const TimedPair& a, const TimedPair& b) {
+    return std::pair(a.source, a.destination) < std::pair(b.source, b.destination);
+  });
+  for (TimedPair& pair : result.pairs) {
+    if (!pair.paths.empty()) continue;  // only pairs without demand have none
+    const auto same = std::find_if(shortest.begin(), shortest.end(), [&](const TimedPair& other) {
+      return other.source == pair.source && other.destination == pair.destination;
+    });
+    pair.paths = same->paths;
+  }
+  result.load = stepped_load(rows, result.pairs, steps, hosts, demand);
+  return result;
+}
+
+Result<Schedule> plan_ts_mcf(const Topology& topology, const PlanOptions& options) {
+  const Deadline deadline(options.time_limit_seconds);
+  const Result<InjectionNetwork> network = checked_network(topology, options, ForwardedBy::hosts, "ts-mcf");
+  if (!network) return network.error();
+  // Injection counts by step, in rows of its own: crossing the augmented graph's links would take steps.
+  const bool symmetric = options.demand.empty();
+  const LinkClasses rows =
+      step_rows(topology, link_classes(topology, symmetric ? translations(topology) : std::vector<Automorphism>{}));
+  const FlowCertificate bound =
+      tightest_bound(network->topology, flow_classes(*network, options), {}, options.demand, no_bound);
+  const double upper = bound.flow_upper_bound * network->unit.to_double();
+  Result<Stepped> stepped = solve_steps(topology, rows, 1 / upper, options, deadline);
+  if (!stepped) return stepped.error();
+  const std::int32_t hosts = topology.host_count();
+  Schedule schedule;
+  schedule.collective = Collective::alltoall;
+  schedule.algorithm = "ts-mcf";
+  schedule.topology = topology;
+  schedule.steps = stepped->steps;
+  const double load = stepped->flow.load;
+  double chunked_load = load;
+  if (options.schedule) {
+    for (TimedPair& pair : stepped->flow.pairs) add_retimings(pair, schedule.steps);
+    const ChunkProblem problem = stepped_problem(rows, stepped->flow.pairs, schedule.steps, hosts, options.demand);
+    const ChunkSolution solution = choose_chunks(problem, load, options, true, deadline);
+    schedule.chunks_per_shard = solution.chunks;
+    chunked_load = solution.cost;
+    for (const Automorphism& image : rows.images) {
+      for (std::size_t i = 0; i < stepped->flow.pairs.size(); ++i) {
+        append(schedule, stepped->flow.pairs[i], solution.counts[i], image);
+      }
+    }
+    sort_transfers(schedule);
+    schedule.proof.max_link_load = std::max(max_link_load(schedule), injection_load(schedule));
+  } else {
+    schedule.proof.max_link_load = rounded_up(load);
+  }
+  const double reached = options.demand.empty() ? 1 / schedule.proof.max_link_load.to_double() : 1 / chunked_load;
+  schedule.proof.flow = std::min(reached, upper);
+  schedule.proof.flow_upper_bound = upper;
+  const Rational time_of_load(degree(topology), hosts);
+  schedule.proof.bandwidth_time = time_of_load * schedule.proof.max_link_load;
+  schedule.proof.bandwidth_bound =
+      std::min(schedule.proof.bandwidth_time, time_of_load * bound.load_lower_bound / network->unit);
+  if (options.figures != nullptr) {
+    PlanFigures& figures = *options.figures;
+    figures.method = std::move(stepped->method);
+    figures.symmetry_order = static_cast<std::int64_t>(rows.images.size());
+    figures.more.emplace_back("stepped_load", load);
+    figures.more.emplace_back("stepped_load_chunks", chunked_load);
+    figures.more.emplace_back("loss_steps", std::max(0.0, 1 - 1 / (upper * load)));
+    figures.more.emplace_back("loss_chunking", std::max(0.0, 1 - load / chunked_load));
+  }
+  return schedule;
+}
+
+}  // namespace libcoll

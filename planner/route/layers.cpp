@@ -1,0 +1,92 @@
+#include "planner/route/layers.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "planner/route/dfsssp.h"
+#include "planner/route/lash.h"
+
+namespace libcoll {
+namespace {
+
+// Hops of all routes beyond which one method has to do: each takes seconds there.
+constexpr std::size_t most_hops_to_compare = 500'000;
+constexpr std::array<LayerMethod, 3> methods = {LayerMethod::lash, LayerMethod::lash_longest, LayerMethod::dfsssp};
+
+std::int32_t assign_longest_first(const Topology& topology, std::span<Route> routes) {
+  std::vector<std::size_t> order(routes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return routes[a].links.size() > routes[b].links.size(); });
+  std::vector<Route> sorted;
+  sorted.reserve(routes.size());
+  for (const std::size_t i : order) sorted.push_back(routes[i]);
+  const std::int32_t count = assign_layers(topology, sorted);
+  for (std::size_t i = 0; i < order.size(); ++i) routes[order[i]].layer = sorted[i].layer;
+  return count;
+}
+
+Layers assign_fewest(const Topology& topology, std::span<Route> routes) {
+  std::size_t hops = 0;
+  for (const Route& route : routes) hops += route.links.size();
+  Layers best = assign_layers_by(LayerMethod::lash, topology, routes);
+  if (hops > most_hops_to_compare) return best;
+  std::vector<std::int32_t> layers(routes.size());
+  const auto keep = [&] {
+    std::transform(routes.begin(), routes.end(), layers.begin(), [](const Route& route) { return route.layer; });
+  };
+  keep();
+  for (const LayerMethod method : methods) {
+    if (method == LayerMethod::lash || best.count <= 1) continue;
+    const Layers found = assign_layers_by(method, topology, routes);
+    if (found.count >= best.count) continue;
+    best = found;
+    keep();
+  }
+  for (std::size_t i = 0; i < routes.size(); ++i) routes[i].layer = layers[i];
+  return best;
+}
+
+}  // namespace
+
+std::string_view to_string(LayerMethod method) {
+  switch (method) {
+    case LayerMethod::automatic:
+      return "auto";
+    case LayerMethod::lash:
+      return "lash";
+    case LayerMethod::lash_longest:
+      return "lash-longest";
+    case LayerMethod::dfsssp:
+      return "dfsssp";
+  }
+  return "unknown";
+}
+
+Result<LayerMethod> parse_layer_method(std::string_view text) {
+  if (text == to_string(LayerMethod::automatic)) return LayerMethod::automatic;
+  for (const LayerMethod method : methods) {
+    if (text == to_string(method)) return method;
+  }
+  return Error{"found layer method '" + std::string(text) + "', expected auto, lash, lash-longest or dfsssp"};
+}
+
+Layers assign_layers_by(LayerMethod method, const Topology& topology, std::span<Route> routes) {
+  switch (method) {
+    case LayerMethod::automatic:
+      return assign_fewest(topology, routes);
+    case LayerMethod::lash_longest:
+      return {assign_longest_first(topology, routes), method};
+    case LayerMethod::dfsssp:
+      return {break_cycles(topology, routes), method};
+    case LayerMethod::lash:
+      break;
+  }
+  return {assign_layers(topology, routes), LayerMethod::lash};
+}
+
+}  // namespace libcoll

@@ -1,0 +1,36 @@
+// Virtual lanes by whichever method needs the fewest.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "planner/result.h"
+#include "planner/schedule/schedule.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+/// The fewest layers an order of LASH-sequential or DF-SSSP needs for the routes: which is least has no rule, and the
+/// minimum itself is NP-hard (paper 003 §5.5).
+enum class LayerMethod : std::uint8_t {
+  automatic,     ///< the best of all the others; LASH-sequential alone for very large route sets
+  lash,          ///< assign_layers in the order given
+  lash_longest,  ///< assign_layers, routes of most hops first
+  dfsssp,        ///< break_cycles
+};
+
+/// "auto", "lash", "lash-longest", "dfsssp".
+std::string_view to_string(LayerMethod method);
+Result<LayerMethod> parse_layer_method(std::string_view text);
+
+/// `method` is the one the layers come from: never automatic.
+struct Layers {
+  std::int32_t count = 0;
+  LayerMethod method = LayerMethod::lash;
+};
+
+/// Gives every route its layer, so that channel_dependencies_acyclic holds. Preconditions as assign_layers.
+Layers assign_layers_by(LayerMethod method, const Topology& topology, std::span<Route> routes);
+
+}  // namespace libcoll

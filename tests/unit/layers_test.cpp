@@ -1,0 +1,129 @@
+// Virtual lanes by each method, checked by the independent channel-dependency test, and forwarding tables.
+#include "planner/route/layers.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "planner/route/channel_dependency.h"
+#include "planner/route/dfsssp.h"
+#include "planner/route/forwarding_table.h"
+#include "planner/route/sssp.h"
+#include "planner/topology/generators.h"
+#include "tests/unit/random_regular.h"
+
+namespace libcoll {
+namespace {
+
+const std::vector<LayerMethod>& single_methods() {
+  static const std::vector<LayerMethod> methods = {LayerMethod::lash, LayerMethod::lash_longest, LayerMethod::dfsssp};
+  return methods;
+}
+
+std::int32_t layers_used(const std::vector<Route>& routes) {
+  std::set<std::int32_t> used;
+  for (const Route& route : routes) used.insert(route.layer);
+  EXPECT_EQ(*used.begin(), 0);
+  EXPECT_EQ(*used.rbegin() + 1, static_cast<std::int32_t>(used.size()));
+  return static_cast<std::int32_t>(used.size());
+}
+
+TEST(Layers, EveryMethodIsDeadlockFreeAndAutoTakesTheFewest) {
+  std::vector<Topology> topologies = {generate("torus:4x4").value(), generate("genkautz:27,4").value(),
+                                      generate("ring:7").value(), generate("hypercube:4").value()};
+  for (std::uint32_t seed = 1; seed <= 6; ++seed) topologies.push_back(random_regular(16, 3, seed));
+  for (const Topology& topology : topologies) {
+    SCOPED_TRACE(topology.name());
+    std::vector<Route> routes = sssp_routes(topology).value();
+    std::int32_t fewest = 1000;
+    for (const LayerMethod method : single_methods()) {
+      const Layers layers = assign_layers_by(method, topology, routes);
+      EXPECT_EQ(layers.method, method);
+      EXPECT_EQ(layers.count, layers_used(routes));
+      EXPECT_TRUE(channel_dependencies_acyclic(topology, routes)) << to_string(method);
+      fewest = std::min(fewest, layers.count);
+    }
+    const Layers best = assign_layers_by(LayerMethod::automatic, topology, routes);
+    EXPECT_EQ(best.count, fewest);
+    EXPECT_EQ(best.count, layers_used(routes));
+    EXPECT_NE(best.method, LayerMethod::automatic);
+    EXPECT_TRUE(channel_dependencies_acyclic(topology, routes));
+    EXPECT_LE(best.count, 4);  // paper 003 §5.5
+  }
+}
+
+TEST(Dfsssp, BreaksACycleAtItsWeakestDependency) {
+  // Three routes of two hops around a one-way ring of four make no cycle; the fourth closes it, and the dependency that
+  // only it makes is the weakest, as the others are made twice.
+  const Topology ring = generate("uniring:4").value();
+  const auto hop = [&](NodeId from) { return ring.find_link(from % 4, (from + 1) % 4); };
+  std::vector<Route> routes;
+  for (NodeId from = 0; from < 3; ++from) {
+    for (int twice = 0; twice < 2; ++twice) {
+      routes.push_back({from, (from + 2) % 4, {hop(from), hop(from + 1)}, 0, 0});
+    }
+  }
+  std::vector<Route> acyclic = routes;
+  EXPECT_EQ(break_cycles(ring, acyclic), 1);
+  routes.push_back({3, 1, {hop(3), hop(0)}, 0, 0});
+  EXPECT_EQ(break_cycles(ring, routes), 2);
+  for (const Route& route : routes) EXPECT_EQ(route.layer, route.source == 3 ? 1 : 0);
+  EXPECT_TRUE(channel_dependencies_acyclic(ring, routes));
+  std::vector<Route> none;
+  EXPECT_EQ(break_cycles(ring, none), 0);
+}
+
+TEST(Layers, NamesAreRead) {
+  for (const LayerMethod method : {LayerMethod::automatic, LayerMethod::lash, LayerMethod::dfsssp}) {
+    EXPECT_EQ(*parse_layer_method(to_string(method)), method);
+  }
+  EXPECT_NE(parse_layer_method("fewest").error().message.find("expected auto, lash"), std::string::npos);
+}
+
+TEST(ForwardingTable, ItsPortsLeadFromSourceToDestination) {
+  const Topology topology = generate("genkautz:12,3").value();
+  std::vector<Route> routes = sssp_routes(topology).value();
+  std::istringstream table(write_forwarding_table(topology, routes));
+  std::string line;
+  ASSERT_TRUE(std::getline(table, line));
+  EXPECT_EQ(line, "source,destination,route,layer,egress_ports");
+  for (const Route& route : routes) {
+    ASSERT_TRUE(std::getline(table, line));
+    std::istringstream fields(line);
+    std::vector<std::string> field(5);
+    for (std::string& text : field) std::getline(fields, text, ',');
+    EXPECT_EQ(field[0], topology.node(route.source).name);
+    EXPECT_EQ(field[1], topology.node(route.destination).name);
+    EXPECT_EQ(field[2], "1");
+    EXPECT_EQ(field[3], std::to_string(route.layer));
+    std::istringstream ports(field[4]);
+    NodeId node = route.source;
+    for (std::size_t port = 0; ports >> port;) {
+      ASSERT_GE(port, 1U);
+      ASSERT_LE(port, topology.out_links(node).size());
+      node = topology.link(topology.out_links(node)[port - 1]).to;
+    }
+    EXPECT_EQ(node, route.destination);
+  }
+  EXPECT_FALSE(std::getline(table, line));
+}
+
+TEST(ForwardingTable, CountsRoutesOfAPairAndQuotesNames) {
+  std::vector<Node> nodes = numbered_nodes(3);
+  nodes[0].name = "rack 1, \"top\"";
+  const Topology topology = Topology::make("named", nodes, {{0, 1}, {0, 2}, {2, 1}, {1, 0}, {1, 2}, {2, 0}}).value();
+  const std::vector<Route> routes = {{0, 1, {0}, 0, 0}, {0, 1, {1, 2}, 3, 0}, {1, 0, {3}, 0, 7}};
+  EXPECT_EQ(write_forwarding_table(topology, routes),
+            "source,destination,route,layer,egress_ports\n"
+            "\"rack 1, \"\"top\"\"\",1,1,0,1\n"
+            "\"rack 1, \"\"top\"\"\",1,2,3,2 1\n"
+            "1,\"rack 1, \"\"top\"\"\",7,0,1\n");
+}
+
+}  // namespace
+}  // namespace libcoll
