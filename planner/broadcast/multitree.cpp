@@ -35,6 +35,7 @@ std::vector<std::int64_t> multiplicities(const Topology& topology) {
 }
 
 enum class Turns : std::uint8_t { by_root, by_remaining_height };
+enum class Parents : std::uint8_t { first_added, nearest };
 
 struct Tree {
   std::vector<bool> member;         ///< by host
@@ -44,15 +45,19 @@ struct Tree {
   std::size_t first_open = 0;       ///< nodes before it have no neighbour outside
   // Of the step:
   std::size_t limit = 0;   ///< nodes from here on were added in this step
-  std::size_t cursor = 0;  ///< nodes before it have no free link to anywhere new
+  std::size_t cursor = 0;  ///< nodes before it have no free way of `reach` links to anywhere new
+  std::int32_t reach = 1;  ///< none has a shorter one
 };
 
 /// Algorithm 1, lines 1–14.
 class Growth {
  public:
-  Growth(const Topology& topology, Turns turns)
+  Growth(const Topology& topology, Turns turns, Parents parents)
       : topology_(topology),
         turns_(turns),
+        longest_(topology.node_count() == topology.host_count() ? 1 : topology.node_count()),
+        usual_(std::min(longest_, graph_facts(topology).diameter)),
+        least_reach_(parents == Parents::first_added ? longest_ : 1),
         capacity_(multiplicities(topology)),
         distances_(hop_distances(topology)),
         seen_(at(topology.node_count()), 0) {
@@ -117,6 +122,7 @@ class Growth {
       Tree& tree = trees_[i];
       while (tree.first_open < tree.nodes.size() && is_closed(tree, tree.nodes[tree.first_open])) ++tree.first_open;
       tree.cursor = tree.first_open;
+      tree.reach = least_reach_;
       tree.limit = tree.nodes.size();
     }
     while (!order.empty()) {
@@ -137,43 +143,56 @@ class Growth {
 
   /// Lines 8–14.
   bool add_node(Tree& tree, ShardId shard) {
-    for (; !is_complete(tree) && tree.cursor < tree.limit; ++tree.cursor) {
+    while (!is_complete(tree)) {
+      if (tree.cursor == tree.limit) {
+        if (tree.reach == longest_) return false;
+        tree.reach = tree.reach < usual_ ? tree.reach + 1 : longest_;
+        tree.cursor = tree.first_open;
+      }
       const NodeId parent = tree.nodes[tree.cursor];
       const std::vector<LinkId> path = path_to_new(tree, parent);
-      if (path.empty()) continue;
-      for (const LinkId link : path) --free_[at(link)];
-      const NodeId child = topology_.link(path.back()).to;
-      tree.member[at(child)] = true;
-      tree.level[at(child)] = tree.level[at(parent)] + 1;
-      tree.nodes.push_back(child);
-      std::int32_t route = direct;
-      if (path.size() > 1) {
-        route = static_cast<std::int32_t>(pattern_.routes.size());
-        pattern_.routes.push_back({parent, child, path, 0, 0});
+      if (!path.empty()) {
+        attach(tree, shard, parent, path);
+        return true;
       }
-      pattern_.transfers.push_back({shard, 0, 1, parent, child, pattern_.steps, route, TransferKind::copy});
-      return true;
+      ++tree.cursor;
     }
     return false;
   }
 
-  /// Free links from the parent, through switches, to the nearest host that the tree lacks.
+  void attach(Tree& tree, ShardId shard, NodeId parent, const std::vector<LinkId>& path) {
+    for (const LinkId link : path) --free_[at(link)];
+    const NodeId child = topology_.link(path.back()).to;
+    tree.member[at(child)] = true;
+    tree.level[at(child)] = tree.level[at(parent)] + 1;
+    tree.nodes.push_back(child);
+    std::int32_t route = direct;
+    if (path.size() > 1) {
+      route = static_cast<std::int32_t>(pattern_.routes.size());
+      pattern_.routes.push_back({parent, child, path, 0, 0});
+    }
+    pattern_.transfers.push_back({shard, 0, 1, parent, child, pattern_.steps, route, TransferKind::copy});
+  }
+
+  /// Free links from the parent, through switches, to the nearest host that the tree lacks, as many as it may reach
+  /// over.
   std::vector<LinkId> path_to_new(const Tree& tree, NodeId parent) {
     ++search_;
     struct Visit {
       NodeId node;
       LinkId link;
       std::size_t before;
+      std::int32_t links;
     };
-    std::vector<Visit> visits{{parent, -1, 0}};
-    for (std::size_t taken = 0; taken < visits.size(); ++taken) {
+    std::vector<Visit> visits{{parent, -1, 0, 0}};
+    for (std::size_t taken = 0; taken < visits.size() && visits[taken].links < tree.reach; ++taken) {
       for (const LinkId link : topology_.out_links(visits[taken].node)) {
         if (free_[at(link)] == 0) continue;
         const NodeId next = topology_.link(link).to;
         if (next >= topology_.host_count()) {
           if (seen_[at(next)] == search_) continue;
           seen_[at(next)] = search_;
-          visits.push_back({next, link, taken});
+          visits.push_back({next, link, taken, visits[taken].links + 1});
           continue;
         }
         if (tree.member[at(next)]) continue;
@@ -188,6 +207,9 @@ class Growth {
 
   const Topology& topology_;
   Turns turns_;
+  std::int32_t longest_;      ///< links that a way through switches may have
+  std::int32_t usual_;        ///< links it needs when all are free
+  std::int32_t least_reach_;  ///< links allowed before ways of other parents are looked at
   std::vector<std::int64_t> capacity_;
   DistanceMatrix distances_;
   std::vector<std::int64_t> seen_;  ///< number of the last search that met the switch
@@ -228,18 +250,29 @@ void share_routes(Pattern& pattern) {
 }
 
 Result<Pattern> multitree_pattern(const Topology& topology, const PlanOptions& options) {
-  Growth by_root(topology, Turns::by_root);
-  Pattern best = by_root.run();
-  std::int32_t height = by_root.height();
-  const char* method = "root order";
-  if (!equal_heights(topology)) {
-    Growth by_height(topology, Turns::by_remaining_height);
-    Pattern other = by_height.run();
-    if (other.steps < best.steps) {
-      best = std::move(other);
-      height = by_height.height();
-      method = "remaining height";
-    }
+  struct Variant {
+    Turns turns;
+    Parents parents;
+    const char* method;
+  };
+  std::vector<Variant> variants{{Turns::by_root, Parents::first_added, "root order"}};
+  const bool switches = topology.node_count() != topology.host_count();
+  const bool uneven = !equal_heights(topology);
+  if (uneven) variants.push_back({Turns::by_remaining_height, Parents::first_added, "remaining height"});
+  if (switches) variants.push_back({Turns::by_root, Parents::nearest, "root order, nearest parent"});
+  if (switches && uneven) {
+    variants.push_back({Turns::by_remaining_height, Parents::nearest, "remaining height, nearest parent"});
+  }
+  Pattern best;
+  std::int32_t height = 0;
+  const char* method = nullptr;
+  for (const Variant& variant : variants) {
+    Growth growth(topology, variant.turns, variant.parents);
+    Pattern pattern = growth.run();
+    if (method != nullptr && pattern.steps >= best.steps) continue;
+    best = std::move(pattern);
+    height = growth.height();
+    method = variant.method;
   }
   share_routes(best);
   if (options.figures != nullptr) {

@@ -13,11 +13,12 @@ namespace libcoll {
 /// had before the step, in the order these were added; a link of several times the unit bandwidth counts as as many
 /// links (§VII-B). Neighbours are tried in the order of links, by dimension on tori and meshes (Y before X). Through
 /// switches a node finds the nearest hosts by breadth-first search over free links (§III-C3), and the transfer is
-/// routed that way. Turns go by root; where some nodes see farther than others also by largest remaining height, and
-/// the schedule of fewer steps is taken. Steps are the paper's lockstep: no link carries more than one shard per unit
-/// of capacity in any of them. Reduce-scatter is the reverse on the transpose, allreduce both (lines 15–18). Figures:
-/// `trees`, `tree_height_max` (of the allgather, of the reduce-scatter alone), method = "root order" or "remaining
-/// height". Error when a host cannot reach another.
+/// routed that way. Turns go by root; where some nodes see farther than others also by largest remaining height;
+/// through switches also with the parent that is nearest to a new node instead of the first one added, so that trees
+/// spread below a switch and spare what joins switches. The schedule of fewest steps is taken. Steps are the paper's
+/// lockstep: no link carries more than one shard per unit of capacity in any of them. Reduce-scatter is the reverse on
+/// the transpose, allreduce both (lines 15–18). Figures: `trees`, `tree_height_max` (of the allgather, of the
+/// reduce-scatter alone), method: which of these it was. Error when a host cannot reach another.
 Result<Schedule> plan_multitree(Collective collective, const Topology& topology, const PlanOptions& options);
 
 }  // namespace libcoll
