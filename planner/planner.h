@@ -49,6 +49,8 @@ struct Planner {
   std::string_view needs;  ///< "" or what it needs: "GLPK", "hosts only (no switches)", …
   Result<Schedule> (*plan)(const Topology& topology, const PlanOptions& options);
   std::string_view text;  ///< one line for --help and `libcoll info`
+  /// Its schedules are right in lockstep only (verify_lockstep): a baseline for the cost model, not for the runtime.
+  bool lockstep = false;
 };
 
 /// Combinatorial planners, fit to run inside a user's process: BFB for allgather, reduce_scatter, allreduce.

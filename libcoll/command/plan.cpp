@@ -1,12 +1,15 @@
 // libcoll plan: makes, checks and writes the plan of one collective on one topology.
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "libcoll/command/command.h"
+#include "libcoll/command/compare.h"
 #include "libcoll/command/planning.h"
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/plan_cache.h"
@@ -24,6 +27,8 @@ struct Options {
   std::string dialect = "native";
   std::string cache_dir;
   PlanOptions plan;
+  bool compare = false;
+  std::vector<std::uint64_t> sizes{1 << 20};  ///< M in bytes, for `compare`
   bool no_schedule = false;
   bool cache = false;
   bool json = false;
@@ -93,6 +98,19 @@ void report(const Options& options, const Plan& plan) {
   }
 }
 
+int compare_algorithms(const Options& options) {
+  const Result<Request> request = understand(options);
+  if (!request) return fail(request.error().message, options.json);
+  const std::vector<double> sizes(options.sizes.begin(), options.sizes.end());
+  const Comparison comparison = compare(request->topology, request->collective, sizes, options.plan);
+  if (options.json) {
+    print_json(comparison_json(comparison));
+  } else {
+    std::fputs(comparison_text(comparison).c_str(), stdout);
+  }
+  return all_right(comparison) ? ExitCode::good : ExitCode::bad;
+}
+
 int plan(const Options& options) {
   const bool json_on_stdout = options.json && options.output != "-";
   const Result<Request> request = understand(options);
@@ -148,13 +166,26 @@ void add_plan(CLI::App& app, int& exit_code) {
   sub->add_flag("--cache", options->cache, "Also put the plan into the plan cache, where programs find it");
   sub->add_option("--cache-dir", options->cache_dir, "Use this plan cache instead of the configured one")
       ->type_name("DIR");
+  CLI::Option* comparing = sub->add_flag("--compare", options->compare,
+                                         "Every algorithm of the collective: T_L, T_B, modelled time, planning time");
+  sub->add_option("--size", options->sizes, "Of the whole vector, for --compare: 64KiB or several, 64KiB,4MiB")
+      ->type_name("BYTES")
+      ->delimiter(',')
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber)
+      ->needs(comparing);
+  for (const char* other : {"--algorithm", "--output", "--cache", "--no-schedule"}) {
+    comparing->excludes(sub->get_option(other));
+  }
   sub->add_flag("--quiet", options->quiet, "Say nothing where nothing is wrong");
   sub->add_flag("--json", options->json, "Machine-readable figures");
   sub->footer("Algorithms\n" + algorithms_text() + "\nTopologies\n" + topologies_text() +
               "\nExamples\n  libcoll plan torus:3x3x3 alltoall\n"
               "  libcoll plan hypercube:3 allreduce --output allreduce.xml\n"
-              "  libcoll plan ring:8 allgather --dialect msccl --output -\n");
-  sub->callback([options, &exit_code] { exit_code = plan(*options); });
+              "  libcoll plan ring:8 allgather --dialect msccl --output -\n"
+              "  libcoll plan --compare torus:8x8 --collective allreduce --size 64KiB,32MiB\n");
+  sub->callback(
+      [options, &exit_code] { exit_code = options->compare ? compare_algorithms(*options) : plan(*options); });
 }
 
 }  // namespace libcoll::command

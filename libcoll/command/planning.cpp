@@ -188,7 +188,7 @@ Result<Plan> make_plan(const Topology& topology, Collective collective, const st
   plan.seconds = spent.count();
   plan.schedule = std::move(schedule).value();
   plan.checked = options.schedule;
-  if (plan.checked) plan.faults = verify(plan.schedule);
+  if (plan.checked) plan.faults = planner->lockstep ? verify_lockstep(plan.schedule) : verify(plan.schedule);
   return plan;
 }
 

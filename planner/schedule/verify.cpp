@@ -227,7 +227,8 @@ class Pieces {
 
 /// What the nodes' copies of the pieces hold. A value that is only moved has one contribution, its source's;
 /// a value that is reduced has one of each of the N hosts. `written` and `spent` hold the step of the last
-/// write and of the pass-on by reduction (0: never): with them a step need not be seen as a snapshot.
+/// write and of the pass-on by reduction (0: never): with them a step need not be seen as a snapshot. In lockstep
+/// `spent` is the step of the last copy.
 class State {
  public:
   State(const Schedule& schedule, const Pieces& pieces)
@@ -276,6 +277,48 @@ class State {
     if (spent_[to] != 0) return "the receiver passed its value on already in step " + std::to_string(spent_[to]);
     for (std::size_t word = 0; word < index(words_); ++word) held(to)[word] |= held(from)[word];
     written_[to] = transfer.step;
+    return "";
+  }
+
+  /// What a node's copy holds, for arrive().
+  [[nodiscard]] std::vector<std::uint64_t> value(NodeId node, std::int64_t piece) const {
+    const auto words = held(cell(node, piece));
+    return {words.begin(), words.end()};
+  }
+
+  /// In lockstep: the value, taken before the step, arrives at the end of it.
+  std::string arrive(const Transfer& transfer, std::int64_t piece, const std::vector<std::uint64_t>& value) {
+    const std::size_t to = cell(transfer.to, piece);
+    const bool copies = transfer.kind == TransferKind::copy;
+    const auto meets = [&](auto condition) {
+      for (std::size_t word = 0; word < value.size(); ++word) {
+        if (condition(value[word], held(to)[word])) return true;
+      }
+      return false;
+    };
+    if (!meets([](std::uint64_t mine, std::uint64_t) { return mine != 0; })) {
+      return "sent before it arrived at the sender";
+    }
+    // With a copy among them the order of arrivals within a step would matter.
+    if (written_[to] == transfer.step && (copies || spent_[to] == transfer.step)) {
+      return "a copy and another value arrive in one step";
+    }
+    written_[to] = transfer.step;
+    if (!copies) {
+      if (meets([](std::uint64_t mine, std::uint64_t theirs) { return (mine & theirs) != 0; })) {
+        return "a contribution would be counted twice";
+      }
+      for (std::size_t word = 0; word < value.size(); ++word) held(to)[word] |= value[word];
+      return "";
+    }
+    if (!spent_.empty()) spent_[to] = transfer.step;
+    if (meets([](std::uint64_t mine, std::uint64_t theirs) { return (theirs & ~mine) != 0; })) {
+      return "a contribution would be lost";
+    }
+    if (!meets([](std::uint64_t mine, std::uint64_t theirs) { return mine != theirs; })) {
+      return "delivered twice to node " + std::to_string(transfer.to);
+    }
+    std::ranges::copy(value, held(to).begin());
     return "";
   }
 
@@ -336,13 +379,49 @@ void run_transfer(const Transfer& transfer, const Pieces& pieces, State& state, 
   }
 }
 
-void run_steps(const Schedule& schedule, const Pieces& pieces, State& state, Faults& faults) {
+std::vector<std::size_t> order_by_step(const Schedule& schedule) {
   std::vector<std::size_t> order(schedule.transfers.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(), [&schedule](std::size_t a, std::size_t b) {
     return schedule.transfers[a].step < schedule.transfers[b].step;
   });
-  for (const std::size_t i : order) {
+  return order;
+}
+
+/// All transfers of one step, the values taken before any of them arrives.
+void run_lockstep(const Schedule& schedule, std::span<const std::size_t> step, const Pieces& pieces, State& state,
+                  Faults& faults) {
+  const auto for_each_piece = [&](const Transfer& transfer, auto visit) {
+    const std::int64_t end = pieces.piece_at(transfer.shard, transfer.chunk_begin + transfer.chunk_count);
+    for (std::int64_t piece = pieces.piece_at(transfer.shard, transfer.chunk_begin); piece < end; ++piece) visit(piece);
+  };
+  std::vector<std::vector<std::uint64_t>> values;
+  for (const std::size_t i : step) {
+    const Transfer& transfer = schedule.transfers[i];
+    for_each_piece(transfer, [&](std::int64_t piece) { values.push_back(state.value(transfer.from, piece)); });
+  }
+  std::size_t next = 0;
+  for (const std::size_t i : step) {
+    const Transfer& transfer = schedule.transfers[i];
+    for_each_piece(transfer, [&](std::int64_t piece) {
+      const std::string fault = state.arrive(transfer, piece, values[next++]);
+      if (!fault.empty()) faults.add(where(transfer) + ", " + pieces.chunks_of(transfer.shard, piece) + ": " + fault);
+    });
+  }
+}
+
+void run_steps_in_lockstep(const Schedule& schedule, const Pieces& pieces, State& state, Faults& faults) {
+  const std::vector<std::size_t> order = order_by_step(schedule);
+  for (std::size_t first = 0; first < order.size() && !faults.full();) {
+    std::size_t last = first;
+    while (last < order.size() && schedule.transfers[order[last]].step == schedule.transfers[order[first]].step) ++last;
+    run_lockstep(schedule, std::span(order).subspan(first, last - first), pieces, state, faults);
+    first = last;
+  }
+}
+
+void run_steps(const Schedule& schedule, const Pieces& pieces, State& state, Faults& faults) {
+  for (const std::size_t i : order_by_step(schedule)) {
     if (faults.full()) return;
     run_transfer(schedule.transfers[i], pieces, state, faults);
   }
@@ -370,7 +449,9 @@ void check_result(const Schedule& schedule, const Pieces& pieces, const State& s
   }
 }
 
-void check_data(const Schedule& schedule, Faults& faults) {
+enum class Timing : std::uint8_t { data_flow, lockstep };
+
+void check_data(const Schedule& schedule, Timing timing, Faults& faults) {
   const std::int64_t hosts = schedule.topology.host_count();
   const auto too_large = [&](std::int64_t words, std::int64_t parts, const char* what) {
     if (words <= max_state_words) return false;
@@ -382,7 +463,11 @@ void check_data(const Schedule& schedule, Faults& faults) {
   if (too_large(State::size(schedule, pieces), pieces.count(), " pieces of shards")) return;
   State state(schedule, pieces);
   set_initial(schedule, pieces, state);
-  run_steps(schedule, pieces, state, faults);
+  if (timing == Timing::lockstep) {
+    run_steps_in_lockstep(schedule, pieces, state, faults);
+  } else {
+    run_steps(schedule, pieces, state, faults);
+  }
   check_result(schedule, pieces, state, faults);
 }
 
@@ -404,9 +489,7 @@ void check_layers(const Schedule& schedule, Faults& faults) {
   }
 }
 
-}  // namespace
-
-std::vector<std::string> verify(const Schedule& schedule, std::size_t limit) {
+std::vector<std::string> verify(const Schedule& schedule, std::size_t limit, Timing timing) {
   Faults faults(limit);
   if (const auto fault = head_fault(schedule)) {
     faults.add(*fault);
@@ -416,11 +499,21 @@ std::vector<std::string> verify(const Schedule& schedule, std::size_t limit) {
   check_classes(schedule, faults);
   check_transfers(schedule, faults);
   if (!faults.none()) return faults.take();
-  check_data(schedule, faults);
+  check_data(schedule, timing, faults);
   check_claim("bandwidth_time", bandwidth_time(schedule), schedule.proof.bandwidth_time, faults);
   check_claim("max_link_load", max_link_load(schedule), schedule.proof.max_link_load, faults);
   check_layers(schedule, faults);
   return faults.take();
+}
+
+}  // namespace
+
+std::vector<std::string> verify(const Schedule& schedule, std::size_t limit) {
+  return verify(schedule, limit, Timing::data_flow);
+}
+
+std::vector<std::string> verify_lockstep(const Schedule& schedule, std::size_t limit) {
+  return verify(schedule, limit, Timing::lockstep);
 }
 
 }  // namespace libcoll

@@ -17,4 +17,10 @@ namespace libcoll {
 /// routes of one layer whose channel dependencies form a cycle; different routes of one pair in one class.
 std::vector<std::string> verify(const Schedule& schedule, std::size_t limit = 20);
 
+/// The same for schedules whose nodes keep step: every transfer of a step carries its sender's value from before the
+/// step. Two nodes may then reduce each other's value in one step, a value may be passed on and reduced again, and a
+/// partial sum may be copied over another it contains. The runtime runs programs as data-flow, without common steps,
+/// and in place: it takes only what verify() finds right.
+std::vector<std::string> verify_lockstep(const Schedule& schedule, std::size_t limit = 20);
+
 }  // namespace libcoll

@@ -13,6 +13,7 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/random_regular.h"
 #include "planner/topology/specification.h"
+#include "planner/topology/switched.h"
 
 namespace libcoll {
 namespace {
@@ -239,7 +240,7 @@ Result<Topology> make_random_regular(std::string_view arguments) {
   return build(n, std::move(links));
 }
 
-constexpr std::array<Generator, 11> families = {{
+constexpr std::array<Generator, 14> families = {{
     {"torus", "torus:AxBx...", "torus:3x3x3", "rings in every dimension; a dimension of 2 is one cable", make_torus},
     {"mesh", "mesh:AxBx...", "mesh:4x4", "a torus without its wrap-around cables", make_mesh},
     {"ring", "ring:N", "ring:8", "N nodes in a two-way ring", make_ring},
@@ -256,6 +257,10 @@ constexpr std::array<Generator, 11> families = {{
      make_circulant},
     {"random_regular", "random_regular:N,D,SEED", "random_regular:16,4,1",
      "D cables at each of N nodes, drawn at random; a seed always gives the same", make_random_regular},
+    {"fat_tree", "fat_tree:K,L", "fat_tree:8,2", "K^L hosts under L levels of K-ary switches", make_fat_tree},
+    {"dgx2", "dgx2:P", "dgx2:6", "16 hosts on two boards, joined by P planes of two switches", make_dgx2},
+    {"bigraph", "bigraph:HxS", "bigraph:4x8", "S switches, upper ones joined to lower ones, H hosts on each",
+     make_bigraph},
 }};
 
 std::string known_forms() {

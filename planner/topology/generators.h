@@ -24,7 +24,7 @@ struct Generator {
 };
 
 /// torus, mesh, ring, uniring, hypercube, twisted_hypercube, complete, complete_bipartite, genkautz, circulant,
-/// random_regular.
+/// random_regular, fat_tree, dgx2, bigraph.
 std::span<const Generator> generators();
 
 /// Makes the topology a specification such as "torus:3x3x3" describes, of 2 to max_nodes nodes that all reach

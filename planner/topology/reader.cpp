@@ -250,7 +250,9 @@ void Reader::read_generated(const toml::node& specification) {
   draft_.name = topology->name();
   for (const Node& node : topology->nodes()) add_node(node, line);
   for (Link link : topology->links()) {
-    link.bandwidth_bytes_per_second = default_bandwidth_;
+    // Trunks stay as many times wider than a single link as the generator made them.
+    link.bandwidth_bytes_per_second =
+        link.bandwidth_bytes_per_second / default_bandwidth_bytes_per_second * default_bandwidth_;
     link.latency_seconds = default_latency_;
     add_link(link, line);
   }

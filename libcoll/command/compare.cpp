@@ -1,0 +1,194 @@
+#include "libcoll/command/compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+#include <variant>
+
+#include "libcoll/command/planning.h"
+#include "planner/topology/facts.h"
+
+namespace libcoll::command {
+namespace {
+
+std::int64_t segments_of(const PlanFigures& figures) {
+  for (const auto& [name, value] : figures.more) {
+    if (name != "segments") continue;
+    if (const auto* segments = std::get_if<std::int64_t>(&value)) return *segments;
+  }
+  return 1;
+}
+
+ComparedAlgorithm planned(const Planner& planner, const Topology& topology, const PlanOptions& options) {
+  ComparedAlgorithm result;
+  result.algorithm = planner.name;
+  result.lockstep = planner.lockstep;
+  PlanOptions wanted = options;
+  wanted.schedule = true;
+  for (;;) {
+    const Result<Plan> plan = make_plan(topology, planner.collective, result.algorithm, wanted);
+    if (!plan) {
+      result.reason = plan.error().message;
+      return result;
+    }
+    if (result.variants.empty()) result.plan_seconds = plan->seconds;
+    result.faults.insert(result.faults.end(), plan->faults.begin(), plan->faults.end());
+    const std::int64_t segments = segments_of(plan->figures);
+    result.variants.push_back({plan->schedule.steps, segments, plan->schedule.proof, lockstep_time(plan->schedule)});
+    if (segments <= 1) return result;
+    wanted.steps = std::max(1, plan->schedule.steps / 2);
+  }
+}
+
+Rational universal_bound(const Comparison& comparison) {
+  const std::int64_t nodes = comparison.topology.host_count();
+  const Rational one_way(nodes - 1, nodes);
+  return comparison.collective == Collective::allreduce ? one_way + one_way : one_way;
+}
+
+/// What is known about how far from the optimum T_B is.
+std::string proof_of(const Comparison& comparison, const ComparedVariant& variant) {
+  const Proof& proof = variant.proof;
+  char text[96];
+  if (comparison.collective == Collective::alltoall) {
+    const double gap =
+        proof.bandwidth_bound > Rational(0) ? (proof.bandwidth_time / proof.bandwidth_bound).to_double() - 1 : 0;
+    std::snprintf(text, sizeof text, "certified within %.3g %% of the optimum", 100 * std::max(gap, 0.0));
+    return text;
+  }
+  const Rational bound = universal_bound(comparison);
+  if (proof.bandwidth_time == bound) return "T_B optimal: no topology allows less than " + bound.to_string();
+  if (proof.bandwidth_time == proof.bandwidth_bound) {
+    return "T_B optimal: this topology allows no less than " + proof.bandwidth_bound.to_string();
+  }
+  const Rational best = std::max(bound, proof.bandwidth_bound);
+  std::snprintf(text, sizeof text, "T_B %.3g %% above the bound ",
+                100 * ((proof.bandwidth_time / best).to_double() - 1));
+  return text + best.to_string();
+}
+
+std::string seconds_text(double seconds) {
+  char text[32];
+  if (seconds < 1e-3) {
+    std::snprintf(text, sizeof text, "%.4g us", 1e6 * seconds);
+  } else if (seconds < 1) {
+    std::snprintf(text, sizeof text, "%.4g ms", 1e3 * seconds);
+  } else {
+    std::snprintf(text, sizeof text, "%.4g s", seconds);
+  }
+  return text;
+}
+
+std::string size_text(double bytes) {
+  static constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < std::size(units)) {
+    bytes /= 1024;
+    ++unit;
+  }
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g %s", bytes, units[unit]);
+  return text;
+}
+
+}  // namespace
+
+const ComparedVariant& ComparedAlgorithm::best(double bytes) const {
+  return *std::min_element(variants.begin(), variants.end(), [bytes](const auto& a, const auto& b) {
+    return a.time.seconds(bytes) < b.time.seconds(bytes);
+  });
+}
+
+Comparison compare(const Topology& topology, Collective collective, const std::vector<double>& sizes,
+                   const PlanOptions& options) {
+  Comparison comparison{topology, collective, sizes, {}};
+  for (const Planner& planner : planners()) {
+    if (planner.collective == collective) comparison.algorithms.push_back(planned(planner, topology, options));
+  }
+  return comparison;
+}
+
+Json comparison_json(const Comparison& comparison) {
+  Json json{{"collective", to_string(comparison.collective)},
+            {"topology", comparison.topology.name()},
+            {"nodes", comparison.topology.host_count()},
+            {"degree", degree(comparison.topology)},
+            {"bandwidth_bound", universal_bound(comparison).to_string()},
+            {"sizes", comparison.sizes},
+            {"algorithms", Json::array()},
+            {"refused", Json::array()}};
+  for (const ComparedAlgorithm& row : comparison.algorithms) {
+    if (row.variants.empty()) {
+      json["refused"].push_back({{"algorithm", row.algorithm}, {"reason", row.reason}});
+      continue;
+    }
+    const ComparedVariant& shown = row.best(comparison.sizes.front());
+    Json seconds = Json::array();
+    Json bandwidths = Json::array();
+    Json segments = Json::array();
+    for (const double size : comparison.sizes) {
+      const ComparedVariant& variant = row.best(size);
+      seconds.push_back(variant.time.seconds(size));
+      bandwidths.push_back(size / variant.time.seconds(size));
+      segments.push_back(variant.segments);
+    }
+    json["algorithms"].push_back({{"algorithm", row.algorithm},
+                                  {"steps", shown.steps},
+                                  {"hops", shown.time.hops},
+                                  {"bandwidth_time", shown.proof.bandwidth_time.to_string()},
+                                  {"bandwidth_time_float", shown.proof.bandwidth_time.to_double()},
+                                  {"topology_bound", shown.proof.bandwidth_bound.to_string()},
+                                  {"modelled_seconds", seconds},
+                                  {"algbw_bytes_per_second", bandwidths},
+                                  {"segments", segments},
+                                  {"plan_seconds", row.plan_seconds},
+                                  {"proof", proof_of(comparison, shown)},
+                                  {"lockstep", row.lockstep},
+                                  {"verified", row.faults.empty()},
+                                  {"errors", row.faults}});
+  }
+  return json;
+}
+
+std::string comparison_text(const Comparison& comparison) {
+  std::vector<const ComparedAlgorithm*> able;
+  std::vector<std::vector<std::string>> refused;
+  for (const ComparedAlgorithm& row : comparison.algorithms) {
+    if (row.variants.empty()) {
+      refused.push_back({row.algorithm, row.reason});
+    } else {
+      able.push_back(&row);
+    }
+  }
+  const double size = comparison.sizes.front();
+  std::stable_sort(able.begin(), able.end(), [size](const ComparedAlgorithm* a, const ComparedAlgorithm* b) {
+    return a->best(size).time.seconds(size) < b->best(size).time.seconds(size);
+  });
+  std::vector<std::vector<std::string>> rows{{"algorithm", "T_L steps", "hops", "T_B in M/B"}};
+  for (const double each : comparison.sizes) rows.front().push_back(size_text(each));
+  for (const char* title : {"planned in", "verified", "optimality"}) rows.front().emplace_back(title);
+  for (const ComparedAlgorithm* row : able) {
+    const ComparedVariant& shown = row->best(size);
+    std::vector<std::string>& cells = rows.emplace_back();
+    cells = {row->algorithm, std::to_string(shown.steps), std::to_string(shown.time.hops),
+             shown.proof.bandwidth_time.to_string()};
+    for (const double each : comparison.sizes) cells.push_back(seconds_text(row->best(each).time.seconds(each)));
+    cells.push_back(seconds_text(row->plan_seconds));
+    cells.emplace_back(!row->faults.empty() ? "FAULTY: " + row->faults.front() : row->lockstep ? "in lockstep" : "yes");
+    cells.push_back(proof_of(comparison, shown));
+  }
+  std::string text = std::string(to_string(comparison.collective)) + " on " + comparison.topology.name() +
+                     ": N = " + std::to_string(comparison.topology.host_count()) + ", degree " +
+                     std::to_string(degree(comparison.topology)) +
+                     ", modelled time in lockstep (latencies of a step's longest way, then T_B)\n" + columns(rows);
+  if (!refused.empty()) text += "Not here\n" + columns(refused);
+  return text;
+}
+
+bool all_right(const Comparison& comparison) {
+  return std::all_of(comparison.algorithms.begin(), comparison.algorithms.end(),
+                     [](const ComparedAlgorithm& row) { return row.faults.empty(); });
+}
+
+}  // namespace libcoll::command

@@ -1,0 +1,55 @@
+// All algorithms of one collective on one topology, in one table.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "libcoll/command/command.h"
+#include "planner/planner.h"
+#include "planner/schedule/lockstep_time.h"
+
+namespace libcoll::command {
+
+/// One way of running an algorithm: most have one, pipelined trees one for every number of segments tried.
+struct ComparedVariant {
+  std::int32_t steps = 0;
+  std::int64_t segments = 1;
+  Proof proof;
+  LockstepTime time;
+};
+
+struct ComparedAlgorithm {
+  std::string algorithm;
+  std::string reason;  ///< why it cannot plan here; empty: it can
+  bool lockstep = false;
+  double plan_seconds = 0;  ///< of the first variant
+  std::vector<std::string> faults;
+  std::vector<ComparedVariant> variants;
+
+  /// The variant with the least modelled time for M bytes.
+  [[nodiscard]] const ComparedVariant& best(double bytes) const;
+};
+
+/// Every planner of a collective, planned, verified and costed.
+struct Comparison {
+  Topology topology;
+  Collective collective = Collective::allgather;
+  std::vector<double> sizes;  ///< M in bytes
+  std::vector<ComparedAlgorithm> algorithms;
+};
+
+Comparison compare(const Topology& topology, Collective collective, const std::vector<double>& sizes,
+                   const PlanOptions& options);
+
+/// The figures with their fixed names (man page, section JSON), in the order of the planner table.
+Json comparison_json(const Comparison& comparison);
+
+/// A table for people, the fastest at the first size first, then what cannot plan here and why.
+std::string comparison_text(const Comparison& comparison);
+
+/// Whether every schedule was found right.
+bool all_right(const Comparison& comparison);
+
+}  // namespace libcoll::command

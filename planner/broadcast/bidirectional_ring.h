@@ -1,0 +1,15 @@
+// Bidirectional ring: every shard goes both ways, half around the ring each (paper 000 §F.1, Figure 17).
+#pragma once
+
+#include "planner/planner.h"
+#include "planner/result.h"
+#include "planner/schedule/schedule.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+/// ⌊N/2⌋ steps (allreduce twice as many); with even N the node opposite gets half of the shard from either side. T_B =
+/// d/2·(N−1)/N on a two-way ring of links. Ring and errors as for plan_ring.
+Result<Schedule> plan_bidirectional_ring(Collective collective, const Topology& topology, const PlanOptions& options);
+
+}  // namespace libcoll

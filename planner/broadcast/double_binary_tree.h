@@ -1,0 +1,19 @@
+// Double binary tree: two trees with half of the data each, whose inner nodes are leaves of the other (Sanders, Speck,
+// Träff 2009; NCCL).
+#pragma once
+
+#include "planner/planner.h"
+#include "planner/result.h"
+#include "planner/schedule/schedule.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+/// Allreduce: the first half of every shard is reduced to the root of one tree and broadcast from there, the second
+/// half in the other, in segments that follow each other through the trees; a node sends one message and receives one
+/// in a step. Segments are whole shards: N of them, or as many as keep options.steps (at least one, which takes O(log
+/// N) steps and carries the whole vector in each). Edges of the trees without a link take shortest routes. Figures:
+/// `segments`, `tree_height`.
+Result<Schedule> plan_double_binary_tree(Collective collective, const Topology& topology, const PlanOptions& options);
+
+}  // namespace libcoll

@@ -1,0 +1,75 @@
+// What classic algorithms have in common: who sends what to whom in which step, before anyone asks whether there is a
+// link between the two.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "planner/planner.h"
+#include "planner/result.h"
+#include "planner/schedule/schedule.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+/// The transfers of a schedule without its topology. Ends are hosts; a transfer whose route is `direct` crosses the
+/// link between its ends where there is one and takes a shortest route where there is none; other routes are indices
+/// into `routes`.
+struct Pattern {
+  std::int32_t chunks_per_shard = 1;
+  std::int32_t steps = 0;
+  std::vector<Transfer> transfers;
+  std::vector<Route> routes;
+};
+
+/// An allgather turned into the reduce-scatter of the transpose: ends and routes turned around, step t becomes T+1−t,
+/// copy becomes reduce (paper 001, Algorithm 1, lines 16–17; paper 000 Corollary 1.1).
+Pattern reversed(Pattern allgather);
+
+/// One after the other; chunk counts are brought to their least common multiple.
+Pattern in_turn(const Pattern& first, const Pattern& second);
+
+/// At the same time, each on an equal part of every shard, in the order given.
+Pattern side_by_side(const std::vector<Pattern>& parts);
+
+/// Hosts that gather by passing on all they hold; the allgather of recursive doubling, Swing and of rings in
+/// dimensions.
+class Gathering {
+ public:
+  /// Every host holds its own shard.
+  explicit Gathering(std::int32_t hosts);
+
+  /// One step: host v sends all it holds to partner[v]. Error when something would arrive where it already is.
+  Status exchange(const std::vector<NodeId>& partner);
+
+  /// Steps begin..begin+n−2 of rings that all have n members: what each holds now travels around its ring (once, in the
+  /// order of its members). Rings are disjoint.
+  void around(const std::vector<std::vector<NodeId>>& rings, std::int32_t begin);
+
+  /// The transfers so far; error when some host lacks a shard.
+  Result<Pattern> finish();
+
+ private:
+  void take(NodeId host, ShardId shard);
+
+  std::vector<std::vector<ShardId>> held_;
+  std::vector<std::vector<bool>> holds_;  ///< [host][shard]
+  Pattern pattern_;
+};
+
+/// The schedule of a pattern on a topology: links and shortest routes (balanced within each step; LASH layers, classes
+/// by source), exact proof, bound of the topology; without transfers and routes when options.schedule is false. Error
+/// when a host cannot reach another.
+Result<Schedule> lay_out(const Topology& topology, Collective collective, std::string_view algorithm, Pattern pattern,
+                         const PlanOptions& options);
+
+/// An algorithm as its allgather; `options` are the caller's.
+using AllgatherPattern = Result<Pattern> (*)(const Topology& topology, const PlanOptions& options);
+
+/// Allgather by the pattern, reduce-scatter by its mirror image on the transpose, allreduce by both. Error for
+/// all-to-all, unconnected topologies, and what the pattern refuses.
+Result<Schedule> plan_by_pattern(AllgatherPattern allgather, Collective collective, std::string_view algorithm,
+                                 const Topology& topology, const PlanOptions& options);
+
+}  // namespace libcoll

@@ -1,0 +1,16 @@
+// Shifted rings: several rings over different links at once, each with its part of the data (TopoOpt; the baseline of
+// paper 000 §8.2, there two two-way rings).
+#pragma once
+
+#include "planner/planner.h"
+#include "planner/result.h"
+#include "planner/schedule/schedule.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+/// N−1 steps (allreduce: 2·(N−1)); with k directed rings that share no link T_B = d/k·(N−1)/N, optimal when they use
+/// every link, as on circulants whose offsets are coprime to N. Error when no Hamiltonian cycle is found.
+Result<Schedule> plan_shifted_ring(Collective collective, const Topology& topology, const PlanOptions& options);
+
+}  // namespace libcoll

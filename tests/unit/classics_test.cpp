@@ -1,0 +1,474 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "planner/broadcast/hamiltonian.h"
+#include "planner/planner.h"
+#include "planner/schedule/cost.h"
+#include "planner/schedule/lockstep_time.h"
+#include "planner/schedule/verify.h"
+#include "planner/topology/facts.h"
+#include "planner/topology/generators.h"
+#include "tests/unit/random_regular.h"
+#include "tests/unit/small_schedules.h"
+
+namespace libcoll {
+namespace {
+
+using Faults = std::vector<std::string>;
+
+constexpr auto allgather = Collective::allgather;
+constexpr auto reduce_scatter = Collective::reduce_scatter;
+constexpr auto allreduce = Collective::allreduce;
+
+/// Planned by name and verified the way its planner is.
+Schedule planned(const std::string& algorithm, Collective collective, const Topology& topology,
+                 const PlanOptions& options = {}) {
+  const Result<Planner> planner = find_planner(broadcast_planners(), collective, algorithm);
+  EXPECT_TRUE(planner.ok()) << algorithm;
+  Result<Schedule> schedule = planner->plan(topology, options);
+  EXPECT_TRUE(schedule.ok()) << schedule.error().message;
+  EXPECT_EQ(planner->lockstep ? verify_lockstep(*schedule) : verify(*schedule), Faults{})
+      << algorithm << " on " << topology.name();
+  EXPECT_EQ(schedule->algorithm, algorithm);
+  return std::move(schedule).value();
+}
+
+Schedule planned(const std::string& algorithm, Collective collective, const std::string& specification) {
+  return planned(algorithm, collective, generate(specification).value());
+}
+
+std::string refusal(const std::string& algorithm, Collective collective, const std::string& specification) {
+  const Result<Schedule> schedule =
+      find_planner(broadcast_planners(), collective, algorithm)->plan(generate(specification).value(), {});
+  return schedule.ok() ? "" : schedule.error().message;
+}
+
+// --- T_L and T_B of theory. T_B is in units of M/B with B = d·b, so an algorithm that keeps one of d links of a node
+// busy takes d times as long as one that keeps all of them busy. ---
+
+struct Theory {
+  const char* algorithm;
+  Collective collective;
+  const char* specification;
+  std::int32_t steps;
+  Rational bandwidth_time;
+};
+
+class OfTheory : public testing::TestWithParam<Theory> {};
+
+TEST_P(OfTheory, StepsAndBandwidthTime) {
+  const Theory& expected = GetParam();
+  const Schedule schedule = planned(expected.algorithm, expected.collective, expected.specification);
+  EXPECT_EQ(schedule.steps, expected.steps);
+  EXPECT_EQ(schedule.proof.bandwidth_time, expected.bandwidth_time);
+  EXPECT_EQ(bandwidth_time(schedule), expected.bandwidth_time);
+}
+
+// Ring (Patarasuk, Yuan 2009): N−1 steps of one shard on one link; allreduce 2·(N−1).
+INSTANTIATE_TEST_SUITE_P(Ring, OfTheory,
+                         testing::Values(Theory{"ring", allgather, "uniring:6", 5, {5, 6}},
+                                         Theory{"ring", allgather, "ring:7", 6, {12, 7}},
+                                         Theory{"ring", reduce_scatter, "torus:4x4", 15, Rational(4 * 15, 16)},
+                                         Theory{"ring", allreduce, "torus:4x4", 30, Rational(2 * 4 * 15, 16)},
+                                         Theory{"ring", allreduce, "torus:3x5", 28, Rational(2 * 4 * 14, 15)},
+                                         Theory{"ring", allreduce, "mesh:4x3", 22, Rational(2 * 4 * 11, 12)},
+                                         Theory{"ring", allreduce, "hypercube:4", 30, Rational(2 * 4 * 15, 16)},
+                                         // One link per host: paper 001 §VI-A, RING uses all of them.
+                                         Theory{"ring", allreduce, "dgx2:1", 30, Rational(2 * 15, 16)},
+                                         Theory{"ring", allreduce, "fat_tree:4,2", 30, Rational(2 * 15, 16)}));
+
+// Paper 000 §F.1, Figure 17: half the steps, T_B = (N−1)/N on a ring.
+INSTANTIATE_TEST_SUITE_P(Bidirectional, OfTheory,
+                         testing::Values(Theory{"bidirectional-ring", allgather, "ring:7", 3, {6, 7}},
+                                         Theory{"bidirectional-ring", allgather, "ring:8", 4, {7, 8}},
+                                         Theory{"bidirectional-ring", reduce_scatter, "ring:8", 4, {7, 8}},
+                                         Theory{"bidirectional-ring", allreduce, "ring:5", 4, {8, 5}},
+                                         Theory{"bidirectional-ring", allreduce, "ring:2", 2, {1, 1}},
+                                         Theory{"bidirectional-ring", allreduce, "torus:4x4", 16, {15, 4}}));
+
+// Paper 000 §8.2 and A.2: the superposition of rings is bandwidth-optimal and takes N−1 steps.
+INSTANTIATE_TEST_SUITE_P(Shifted, OfTheory,
+                         testing::Values(Theory{"shifted-ring", allgather, "circulant:12,1,5", 11, {11, 12}},
+                                         Theory{"shifted-ring", allreduce, "circulant:9,2,4", 16, {16, 9}},
+                                         Theory{"shifted-ring", allgather, "ring:6", 5, {5, 6}},
+                                         Theory{"shifted-ring", reduce_scatter, "uniring:6", 5, {5, 6}}));
+
+// Paper 000 §6.2 on the traditional schedule: D·(n−1) steps and T_B = (N−1)/N on tori of D equal dimensions n.
+INSTANTIATE_TEST_SUITE_P(Dimensions, OfTheory,
+                         testing::Values(Theory{"dimension-rings", allgather, "torus:4x4", 6, {15, 16}},
+                                         Theory{"dimension-rings", reduce_scatter, "torus:3x3x3", 6, {26, 27}},
+                                         Theory{"dimension-rings", allreduce, "torus:5x5", 16, {48, 25}},
+                                         Theory{"dimension-rings", allgather, "hypercube:4", 4, {15, 16}}));
+
+// Paper 001 §II-C: "2D-ring communicates 2N(N−1) data while ring all-reduce communicates N²−1" on an N×N torus: with
+// all four links of a node busy T_B = 2·2N(N−1)/N².
+INSTANTIATE_TEST_SUITE_P(TwoD, OfTheory,
+                         testing::Values(Theory{"2d-ring", allreduce, "torus:4x4", 12, {2 * 2 * 4 * 3, 16}},
+                                         Theory{"2d-ring", allreduce, "torus:5x5", 16, {2 * 2 * 5 * 4, 25}},
+                                         Theory{"2d-ring", allreduce, "torus:8x8", 28, {2 * 2 * 8 * 7, 64}}));
+
+// Thakur, Rabenseifner, Gropp 2005: log2 N steps, N−1 shards, over one of d links in each step.
+INSTANTIATE_TEST_SUITE_P(
+    Doubling, OfTheory,
+    testing::Values(Theory{"recursive-doubling", allgather, "hypercube:4", 4, Rational(4 * 15, 16)},
+                    Theory{"recursive-halving", reduce_scatter, "hypercube:4", 4, Rational(4 * 15, 16)},
+                    Theory{"halving-doubling", allreduce, "hypercube:3", 6, Rational(2 * 3 * 7, 8)},
+                    Theory{"halving-doubling", allreduce, "complete:8", 6, Rational(2 * 7 * 7, 8)},
+                    Theory{"halving-doubling", allreduce, "dgx2:1", 8, Rational(2 * 15, 16)},
+                    // Whole vectors over one of d links in log2 N steps.
+                    Theory{"recursive-doubling", allreduce, "hypercube:3", 3, Rational(3 * 3)},
+                    Theory{"recursive-doubling", allreduce, "complete:4", 2, Rational(3 * 2)}));
+
+// EFLOPS by paper 001 Table I: HDRM has low latency, optimal bandwidth and no contention on BiGraph.
+INSTANTIATE_TEST_SUITE_P(Hdrm, OfTheory,
+                         testing::Values(Theory{"hdrm", allreduce, "bigraph:4x8", 10, Rational(2 * 31, 32)},
+                                         Theory{"hdrm", allreduce, "bigraph:4x16", 12, Rational(2 * 63, 64)},
+                                         Theory{"hdrm", allreduce, "bigraph:8x4", 10, Rational(2 * 31, 32)},
+                                         Theory{"hdrm", allgather, "bigraph:16x4", 6, Rational(63, 64)},
+                                         Theory{"hdrm", reduce_scatter, "bigraph:2x2", 2, Rational(3, 4)}));
+
+// Swing: log2 N steps. Where the distances are 1 only (dimensions of 4 at most) nothing is shared: one of d links is
+// busy, or with 2·D ports all of them.
+INSTANTIATE_TEST_SUITE_P(Swing, OfTheory,
+                         testing::Values(Theory{"swing", allgather, "torus:4x4", 4, Rational(4 * 15, 16)},
+                                         Theory{"swing", allreduce, "ring:4", 4, Rational(2 * 2 * 3, 4)},
+                                         Theory{"swing-multiport", allreduce, "torus:4x4", 8, Rational(2 * 15, 16)},
+                                         Theory{"swing-multiport", allreduce, "torus:4x4x4", 12, Rational(2 * 63, 64)},
+                                         Theory{"swing-multiport", reduce_scatter, "ring:4", 2, Rational(3, 4)}));
+
+// Bruck et al. 1997: ⌈log2 N⌉ steps for any N; on a complete graph each step uses one of N−1 links for all it sends.
+INSTANTIATE_TEST_SUITE_P(Bruck, OfTheory,
+                         testing::Values(Theory{"bruck", allgather, "complete:7", 3, Rational(6 * 6, 7)},
+                                         Theory{"bruck", allgather, "complete:8", 3, Rational(7 * 7, 8)},
+                                         Theory{"bruck", reduce_scatter, "complete:9", 4, Rational(8 * 8, 9)},
+                                         Theory{"bruck", allreduce, "complete:5", 6, Rational(2 * 4 * 4, 5)}));
+
+// --- Shapes. ---
+
+TEST(Swing, PartnersAreAtTheDistancesOfThePaper) {
+  // ρ(s) = 1, −1, 3, −5 for s = 0..3; even nodes add, odd ones subtract. The reduce-scatter is in the order of s.
+  const Schedule schedule = planned("swing", reduce_scatter, "ring:16");
+  const std::vector<std::int32_t> rho{1, -1, 3, -5};
+  for (const Transfer& t : schedule.transfers) {
+    const std::int32_t distance = rho[static_cast<std::size_t>(t.step - 1)];
+    EXPECT_EQ(t.to, (t.from + (t.from % 2 == 0 ? distance : -distance) + 16) % 16);
+  }
+}
+
+TEST(Hdrm, PartnersAreBelowAnUpperAndALowerSwitchAndNoLinkIsShared) {
+  const Schedule schedule = planned("hdrm", allgather, "bigraph:4x16");
+  for (const Transfer& t : schedule.transfers) EXPECT_NE(t.from < 32, t.to < 32);
+  std::int32_t shards = 1;
+  for (const Rational load : step_loads(schedule)) {
+    EXPECT_EQ(load, Rational(shards));
+    shards *= 2;
+  }
+}
+
+TEST(DoubleBinaryTree, EveryNodeIsALeafOfATreeAndPortsAreNeverShared) {
+  for (std::int32_t n = 2; n <= 21; ++n) {
+    SCOPED_TRACE(n);
+    const Schedule schedule = planned("double-binary-tree", allreduce, complete_graph(n));
+    std::set<std::pair<NodeId, std::int32_t>> inner;
+    std::set<std::tuple<std::int32_t, NodeId, bool, ShardId, std::int32_t>> ports;
+    for (const Transfer& t : schedule.transfers) {
+      if (t.kind == TransferKind::copy) inner.emplace(t.from, t.chunk_begin);
+      EXPECT_TRUE(ports.emplace(t.step, t.from, true, 0, 0).second);
+      EXPECT_TRUE(ports.emplace(t.step, t.to, false, 0, 0).second);
+    }
+    for (NodeId node = 0; node < n && n > 2; ++node)
+      EXPECT_FALSE(inner.contains({node, 0}) && inner.contains({node, 1}));
+  }
+}
+
+TEST(DoubleBinaryTree, FewStepsWithOneSegmentOptimalBandwidthWithMany) {
+  const Topology star = generate("fat_tree:32,1").value();  // one switch with 32 hosts
+  PlanFigures figures;
+  PlanOptions options;
+  options.figures = &figures;
+  const Schedule pipelined = planned("double-binary-tree", allreduce, star, options);
+  EXPECT_EQ(std::get<std::int64_t>(figures.more.at(0).second), 32);
+  // Two trees of 32 nodes are 5 levels deep below their roots; a node has at most four messages in or out per segment.
+  EXPECT_EQ(std::get<std::int64_t>(figures.more.at(1).second), 5);
+  EXPECT_GE(pipelined.proof.bandwidth_time, pipelined.proof.bandwidth_bound);
+  EXPECT_LE(pipelined.proof.bandwidth_time, pipelined.proof.bandwidth_bound * Rational(7, 4));
+  options.steps = 1;
+  const Schedule whole = planned("double-binary-tree", allreduce, star, options);
+  EXPECT_EQ(std::get<std::int64_t>(figures.more.at(0).second), 1);
+  EXPECT_LE(whole.steps, 4 * 5 + 2);
+  EXPECT_LT(whole.steps, pipelined.steps);
+}
+
+TEST(Bruck, TakesAnyNumberOfHosts) {
+  for (std::int32_t n = 2; n <= 18; ++n) {
+    const Schedule schedule = planned("bruck", allgather, complete_graph(n));
+    EXPECT_EQ(schedule.steps, std::bit_width(static_cast<std::uint32_t>(n - 1)));
+    EXPECT_EQ(schedule.transfers.size(), static_cast<std::size_t>(n) * static_cast<std::size_t>(n - 1));
+  }
+}
+
+TEST(DimensionRings, AreNotOptimalOnUnequalDimensions) {
+  // Paper 000 §6.2 and §8.5.2.
+  const Schedule schedule = planned("dimension-rings", allgather, "torus:3x3x6");
+  EXPECT_GT(schedule.proof.bandwidth_time, Rational(53, 54));
+}
+
+bool is_ring(const Topology& topology, const std::vector<NodeId>& order) {
+  const std::set<NodeId> different(order.begin(), order.end());
+  if (different.size() != static_cast<std::size_t>(topology.host_count()) || order.size() != different.size())
+    return false;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    if (topology.find_link(order[i], order[(i + 1) % order.size()]) < 0) return false;
+  }
+  return true;
+}
+
+TEST(Hamiltonian, CyclesOfGridsHypercubesAndOthers) {
+  for (const char* specification : {"torus:3x3",
+                                    "torus:3x4",
+                                    "torus:5x7",
+                                    "torus:15x15",
+                                    "torus:3x3x3",
+                                    "torus:2x3x5",
+                                    "torus:16x16",
+                                    "mesh:4x4",
+                                    "mesh:3x4",
+                                    "mesh:4x3",
+                                    "mesh:8x8",
+                                    "mesh:3x3x4",
+                                    "mesh:2x2",
+                                    "hypercube:1",
+                                    "hypercube:2",
+                                    "hypercube:5",
+                                    "hypercube:10",
+                                    "ring:9",
+                                    "uniring:5",
+                                    "complete:8",
+                                    "circulant:10,3",
+                                    "genkautz:27,4",
+                                    "complete_bipartite:4,4"}) {
+    SCOPED_TRACE(specification);
+    const Topology topology = generate(specification).value();
+    const auto cycle = hamiltonian_cycle(topology);
+    ASSERT_TRUE(cycle.has_value());
+    EXPECT_TRUE(is_ring(topology, *cycle));
+    EXPECT_EQ(cycle->front(), 0);
+  }
+}
+
+TEST(Hamiltonian, BipartiteGraphsOfOddOrderHaveNoneButARingIsRouted) {
+  const Topology mesh = generate("mesh:3x3").value();
+  EXPECT_FALSE(hamiltonian_cycle(mesh).has_value());
+  const Schedule schedule = planned("ring", allgather, mesh);
+  EXPECT_FALSE(schedule.routes.empty());
+  EXPECT_EQ(schedule.steps, 8);
+  EXPECT_NE(refusal("shifted-ring", allgather, "mesh:3x3").find("no ring"), std::string::npos);
+}
+
+TEST(Hamiltonian, DisjointCyclesShareNoLink) {
+  for (const char* specification : {"circulant:12,1,5", "torus:4x4", "complete:7", "hypercube:4"}) {
+    const Topology topology = generate(specification).value();
+    std::set<LinkId> links;
+    const auto cycles = disjoint_hamiltonian_cycles(topology);
+    EXPECT_GE(cycles.size(), 2U);
+    for (const std::vector<NodeId>& cycle : cycles) {
+      EXPECT_TRUE(is_ring(topology, cycle));
+      for (std::size_t i = 0; i < cycle.size(); ++i) {
+        EXPECT_TRUE(links.insert(topology.find_link(cycle[i], cycle[(i + 1) % cycle.size()])).second);
+      }
+    }
+  }
+}
+
+// --- Everything, everywhere. ---
+
+TEST(Classics, EveryPlanVerifiesKeepsTheBoundAndItsFiguresWithoutSchedule) {
+  std::map<std::string, int> planned_by;
+  std::vector<Topology> topologies;
+  for (const char* specification :
+       {"torus:4x4", "torus:3x5", "mesh:4x2", "hypercube:3", "ring:2", "uniring:4", "complete:6", "genkautz:11,2",
+        "circulant:8,1,3", "dgx2:2", "bigraph:2x4", "fat_tree:2,3"}) {
+    topologies.push_back(generate(specification).value());
+  }
+  for (std::uint32_t seed = 1; seed <= 4; ++seed) topologies.push_back(random_regular(16, 3, seed));
+  for (const Topology& topology : topologies) {
+    for (const Planner& planner : broadcast_planners()) {
+      SCOPED_TRACE(std::string(planner.name) + " " + std::string(to_string(planner.collective)) + " on " +
+                   topology.name());
+      const Result<Schedule> schedule = planner.plan(topology, {});
+      if (!schedule) {
+        EXPECT_FALSE(schedule.error().message.empty());
+        EXPECT_NE(planner.needs, "") << schedule.error().message;
+        continue;
+      }
+      ++planned_by[std::string(planner.name)];
+      EXPECT_EQ(planner.lockstep ? verify_lockstep(*schedule) : verify(*schedule), Faults{});
+      EXPECT_EQ(verify_lockstep(*schedule), Faults{}) << "what is right as data-flow is right in lockstep";
+      EXPECT_GE(schedule->proof.bandwidth_time, schedule->proof.bandwidth_bound);
+      EXPECT_EQ(schedule->proof.bandwidth_time, bandwidth_time(*schedule));
+      if (planner.name == "bfb") continue;
+      PlanOptions bare;
+      bare.schedule = false;
+      const Schedule figures = planner.plan(topology, bare).value();
+      EXPECT_TRUE(figures.transfers.empty() && figures.routes.empty());
+      EXPECT_EQ(figures.proof, schedule->proof);
+      EXPECT_EQ(figures.steps, schedule->steps);
+    }
+  }
+  for (const Planner& planner : broadcast_planners())
+    EXPECT_GT(planned_by[std::string(planner.name)], 0) << planner.name;
+}
+
+TEST(Classics, SayWhatIsMissing) {
+  EXPECT_NE(refusal("recursive-doubling", allgather, "ring:6").find("power of two"), std::string::npos);
+  EXPECT_NE(refusal("halving-doubling", allreduce, "ring:6").find("power of two"), std::string::npos);
+  EXPECT_NE(refusal("recursive-doubling", allreduce, "ring:6").find("power of two"), std::string::npos);
+  EXPECT_NE(refusal("swing", allgather, "torus:4x6").find("dimension of 6"), std::string::npos);
+  EXPECT_NE(refusal("dimension-rings", allgather, "genkautz:8,2").find("genkautz:8,2"), std::string::npos);
+  EXPECT_NE(refusal("2d-ring", allreduce, "torus:3x3x3").find("3 dimensions"), std::string::npos);
+  EXPECT_NE(refusal("hdrm", allreduce, "torus:4x4").find("bigraph"), std::string::npos);
+  EXPECT_NE(refusal("hdrm", allreduce, "bigraph:3x4").find("powers of two"), std::string::npos);
+}
+
+TEST(Classics, WorkAroundARemovedCable) {
+  // A ring without one of its links still runs, its last hop routed the other way round.
+  const Topology ring = generate("ring:6").value();
+  std::vector<Link> links;
+  for (const Link& link : ring.links()) {
+    if (link.from != 5 || link.to != 0) links.push_back(link);
+  }
+  const Topology broken = Topology::make("ring:6", {ring.nodes().begin(), ring.nodes().end()}, links).value();
+  for (const char* algorithm : {"ring", "bidirectional-ring", "dimension-rings", "multitree"}) {
+    for (const Collective collective : {allgather, reduce_scatter, allreduce}) planned(algorithm, collective, broken);
+  }
+}
+
+// --- Lockstep. ---
+
+Schedule exchange_of_two() {
+  Schedule schedule = make_schedule(allreduce, complete_graph(2), 1, 1);
+  for (ShardId shard = 0; shard < 2; ++shard) {
+    schedule.transfers.push_back({shard, 0, 1, 0, 1, 1, direct, TransferKind::reduce});
+    schedule.transfers.push_back({shard, 0, 1, 1, 0, 1, direct, TransferKind::reduce});
+  }
+  finish(schedule);
+  return schedule;
+}
+
+bool mentions(const Faults& faults, const std::string& what) {
+  return std::any_of(faults.begin(), faults.end(),
+                     [&](const std::string& fault) { return fault.find(what) != std::string::npos; });
+}
+
+TEST(Lockstep, AnExchangeIsRightOnlyThere) {
+  EXPECT_EQ(verify_lockstep(exchange_of_two()), Faults{});
+  EXPECT_FALSE(verify(exchange_of_two()).empty());
+  EXPECT_FALSE(verify(planned("2d-ring", allreduce, "torus:3x3")).empty());
+  EXPECT_FALSE(verify(planned("recursive-doubling", allreduce, "hypercube:2")).empty());
+}
+
+TEST(Lockstep, FindsWhatIsWrong) {
+  Schedule twice = exchange_of_two();
+  twice.steps = 2;
+  twice.transfers.push_back({0, 0, 1, 0, 1, 2, direct, TransferKind::reduce});
+  finish(twice);
+  EXPECT_TRUE(mentions(verify_lockstep(twice), "counted twice"));
+
+  Schedule lost = make_schedule(allreduce, complete_graph(3), 1, 2);
+  lost.transfers = {{0, 0, 1, 0, 1, 1, direct, TransferKind::reduce}, {0, 0, 1, 2, 1, 2, direct, TransferKind::copy}};
+  finish(lost);
+  EXPECT_TRUE(mentions(verify_lockstep(lost), "would be lost"));
+
+  Schedule both = make_schedule(allreduce, complete_graph(3), 1, 1);
+  both.transfers = {{0, 0, 1, 0, 1, 1, direct, TransferKind::reduce}, {0, 0, 1, 2, 1, 1, direct, TransferKind::copy}};
+  finish(both);
+  EXPECT_TRUE(mentions(verify_lockstep(both), "a copy and another value"));
+
+  // In lockstep a value does not travel two links in one step.
+  Schedule hasty = make_schedule(allgather, one_way_ring(3), 1, 1);
+  hasty.transfers = {{0, 0, 1, 0, 1, 1, direct, TransferKind::copy}, {0, 0, 1, 1, 2, 1, direct, TransferKind::copy}};
+  finish(hasty);
+  EXPECT_TRUE(mentions(verify_lockstep(hasty), "before it arrived"));
+
+  Schedule missing = exchange_of_two();
+  missing.transfers.pop_back();
+  finish(missing);
+  EXPECT_TRUE(mentions(verify_lockstep(missing), "at the end"));
+}
+
+TEST(LockstepTime, IsLatencyPlusBandwidth) {
+  // uniring:4, allgather: 3 steps of one link, T_B = 3/4 M/B with B = b.
+  const Schedule schedule = planned("ring", allgather, "uniring:4");
+  const LockstepTime time = lockstep_time(schedule);
+  EXPECT_EQ(time.hops, 3);
+  EXPECT_DOUBLE_EQ(time.latency_seconds, 3 * default_latency_seconds);
+  EXPECT_DOUBLE_EQ(time.seconds(4e6), 3e-6 + 3e6 / static_cast<double>(default_bandwidth_bytes_per_second));
+  // Through one switch every hop is two links.
+  EXPECT_EQ(lockstep_time(planned("ring", allgather, "fat_tree:4,1")).hops, 6);
+}
+
+// --- Topologies of switches. ---
+
+struct Fabric {
+  const char* specification;
+  std::int32_t hosts;
+  std::int32_t switches;
+  std::int32_t cables;
+  std::int32_t diameter;
+};
+
+class SwitchedFabric : public testing::TestWithParam<Fabric> {};
+
+TEST_P(SwitchedFabric, HasTheSizeOfTheLiterature) {
+  const Topology topology = generate(GetParam().specification).value();
+  EXPECT_EQ(topology.host_count(), GetParam().hosts);
+  EXPECT_EQ(topology.node_count() - topology.host_count(), GetParam().switches);
+  EXPECT_EQ(topology.link_count(), 2 * GetParam().cables);
+  EXPECT_EQ(graph_facts(topology).diameter, GetParam().diameter);
+}
+
+// k-ary n-tree: n·k^(n−1) switches, n·k^n cables, 2n links between hosts that are farthest (Petrini, Vanneschi 1997).
+// DGX-2: 6 planes of 2 switches for 16 GPUs. BiGraph 4×8 and 4×16: 32 and 64 nodes (paper 001 §VI-A); from one side to
+// the same side it is two links between switches.
+INSTANTIATE_TEST_SUITE_P(Switched, SwitchedFabric,
+                         testing::Values(Fabric{"fat_tree:8,2", 64, 16, 128, 4}, Fabric{"fat_tree:2,3", 8, 12, 24, 6},
+                                         Fabric{"fat_tree:5,1", 5, 1, 5, 2}, Fabric{"dgx2:6", 16, 12, 102, 3},
+                                         Fabric{"dgx2:1", 16, 2, 17, 3}, Fabric{"bigraph:4x8", 32, 8, 48, 4},
+                                         Fabric{"bigraph:4x16", 64, 16, 128, 4}, Fabric{"bigraph:8x2", 16, 2, 17, 3}));
+
+TEST(SwitchedFabrics, HasFullBisection) {
+  // What leaves the hosts below a leaf switch can go on upwards.
+  for (const char* specification : {"fat_tree:4,2", "dgx2:3", "bigraph:4x8", "bigraph:8x4", "bigraph:16x4"}) {
+    SCOPED_TRACE(specification);
+    const Topology topology = generate(specification).value();
+    for (NodeId node = topology.host_count(); node < topology.node_count(); ++node) {
+      Rational down;
+      Rational across;
+      for (const LinkId link : topology.out_links(node)) {
+        (topology.link(link).to < topology.host_count() ? down : across) += topology.capacity(link);
+      }
+      if (down > Rational(0)) {
+        EXPECT_GE(across, down);
+      }
+    }
+  }
+}
+
+TEST(SwitchedFabrics, RefusesWhatItCannotBe) {
+  for (const char* specification :
+       {"fat_tree:1,2", "fat_tree:8", "fat_tree:99,9", "dgx2:7", "dgx2:0", "bigraph:4x3", "bigraph:4"}) {
+    EXPECT_FALSE(generate(specification).ok()) << specification;
+  }
+}
+
+}  // namespace
+}  // namespace libcoll
