@@ -7,44 +7,23 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
+#include "planner/topology/expansion.h"
 #include "planner/topology/facts.h"
+#include "planner/topology/family.h"
+#include "planner/topology/named_graphs.h"
 #include "planner/topology/random_regular.h"
 #include "planner/topology/specification.h"
 #include "planner/topology/switched.h"
+#include "planner/topology/twisted_torus.h"
+#include "planner/topology/word_graphs.h"
+#include "planner/topology/xpander.h"
 
 namespace libcoll {
 namespace {
-
-using Numbers = std::vector<std::int32_t>;
-
-Status check_size(std::int64_t nodes, std::int64_t links) {
-  if (nodes < 2 || nodes > max_nodes) {
-    const std::string limit = std::to_string(max_nodes);
-    return Error{"found " + (nodes < 2 ? "a single node" : "more than " + limit + " nodes") + ", expected from 2 to " +
-                 limit};
-  }
-  if (links > max_links) {
-    return Error{"found " + std::to_string(links) + " links, expected at most " + std::to_string(max_links)};
-  }
-  return {};
-}
-
-Result<Topology> build(std::int32_t node_count, std::vector<Link> links) {
-  std::vector<Node> nodes(static_cast<std::size_t>(node_count));
-  for (std::int32_t id = 0; id < node_count; ++id) nodes[static_cast<std::size_t>(id)].name = std::to_string(id);
-  return Topology::make("", std::move(nodes), std::move(links));
-}
-
-Result<Numbers> exactly(std::size_t count, std::string_view arguments, std::int32_t least) {
-  Result<Numbers> numbers = parse_numbers(arguments, ',', least, max_nodes);
-  if (numbers.ok() && numbers->size() != count) {
-    return Error{"found " + std::to_string(numbers->size()) + " numbers, expected " + std::to_string(count)};
-  }
-  return numbers;
-}
 
 enum class Ends : std::uint8_t { joined, open };
 
@@ -75,7 +54,7 @@ Result<Topology> grid(const Numbers& sizes, Ends ends) {
       for (const std::int32_t next : neighbours(c, size, ends)) links.push_back({node, node + (next - c) * stride});
     }
   }
-  return build(static_cast<std::int32_t>(node_count), std::move(links));
+  return from_links(static_cast<std::int32_t>(node_count), std::move(links));
 }
 
 Result<Topology> make_torus(std::string_view arguments) {
@@ -100,7 +79,7 @@ Result<Topology> make_uniring(std::string_view arguments) {
   std::vector<Link> links;
   links.reserve(static_cast<std::size_t>(n));
   for (NodeId node = 0; node < n; ++node) links.push_back({node, (node + 1) % n});
-  return build(n, std::move(links));
+  return from_links(n, std::move(links));
 }
 
 Result<Topology> make_hypercube(std::string_view arguments) {
@@ -127,7 +106,7 @@ Result<Topology> make_twisted_hypercube(std::string_view arguments) {
       links.push_back({node, twisted ? 3 - node : node ^ stride});
     }
   }
-  return build(node_count, std::move(links));
+  return from_links(node_count, std::move(links));
 }
 
 Result<Topology> make_complete(std::string_view arguments) {
@@ -141,7 +120,7 @@ Result<Topology> make_complete(std::string_view arguments) {
       if (from != to) links.push_back({from, to});
     }
   }
-  return build(n, std::move(links));
+  return from_links(n, std::move(links));
 }
 
 Result<Topology> make_complete_bipartite(std::string_view arguments) {
@@ -157,26 +136,27 @@ Result<Topology> make_complete_bipartite(std::string_view arguments) {
       links.push_back({b, a});
     }
   }
-  return build(left + right, std::move(links));
+  return from_links(left + right, std::move(links));
 }
 
-/// Imase and Itoh's arcs x → −d·x − a mod N for a = 1..d (paper 000 Definition 16).
 Result<Topology> make_genkautz(std::string_view arguments) {
   const Result<Numbers> numbers = exactly(2, arguments, 1);
-  if (!numbers.ok()) return numbers.error();
-  const std::int64_t n = (*numbers)[0];
-  const std::int64_t d = (*numbers)[1];
-  // a and a + N give the same arc: beyond a = N nothing new comes.
-  const std::int64_t arcs = std::min(n, d);
-  if (const Status status = check_size(n, n * arcs); !status) return status.error();
-  std::vector<Link> links;
-  for (std::int64_t x = 0; x < n; ++x) {
-    for (std::int64_t a = 1; a <= arcs; ++a) {
-      const std::int64_t y = (n - (d * x + a) % n) % n;
-      if (x != y) links.push_back({static_cast<NodeId>(x), static_cast<NodeId>(y)});
-    }
-  }
-  return build(static_cast<std::int32_t>(n), std::move(links));
+  return numbers.ok() ? generalized_kautz((*numbers)[0], (*numbers)[1]) : numbers.error();
+}
+
+Result<Topology> make_kautz(std::string_view arguments) {
+  const Result<Numbers> numbers = exactly(2, arguments, 1);
+  return numbers.ok() ? kautz((*numbers)[0], (*numbers)[1]) : numbers.error();
+}
+
+Result<Topology> make_debruijn(std::string_view arguments) {
+  const Result<Numbers> numbers = exactly(2, arguments, 2);
+  return numbers.ok() ? de_bruijn((*numbers)[0], (*numbers)[1], ConstantWords::dropped) : numbers.error();
+}
+
+Result<Topology> make_modified_debruijn(std::string_view arguments) {
+  const Result<Numbers> numbers = exactly(2, arguments, 2);
+  return numbers.ok() ? de_bruijn((*numbers)[0], (*numbers)[1], ConstantWords::in_a_cycle) : numbers.error();
 }
 
 /// Refuses offsets that would wire a cable twice: o and N − o are the same cable seen from its two ends.
@@ -211,7 +191,122 @@ Result<Topology> make_circulant(std::string_view arguments) {
       if (2 * offset != n) links.push_back({node, (node + n - offset) % n});
     }
   }
-  return build(n, std::move(links));
+  return from_links(n, std::move(links));
+}
+
+/// The degree-4 circulant of least diameter (paper 000 Theorem 22): offsets m and m+1 with the least m for which
+/// m·(m+1)·2 + 1 >= N, that is m = ⌈(−1 + √(2N−1))/2⌉.
+Result<Topology> make_optimal_circulant(std::string_view arguments) {
+  const Result<Numbers> size = exactly(1, arguments, 5);
+  if (!size.ok()) return size.error();
+  const std::int64_t n = size->front();
+  std::int64_t m = 1;
+  while (2 * m * (m + 1) + 1 < n) ++m;
+  return make_circulant(std::to_string(n) + "," + std::to_string(m) + "," + std::to_string(m + 1));
+}
+
+Result<Topology> make_directed_circulant(std::string_view arguments) {
+  const Result<Numbers> numbers = parse_numbers(arguments, ',', 1, max_nodes);
+  if (!numbers.ok()) return numbers.error();
+  const std::int32_t n = numbers->front();
+  if (numbers->size() < 2) return Error{"found no offset, expected at least one after the number of nodes"};
+  const std::set<std::int32_t> offsets(std::next(numbers->begin()), numbers->end());
+  if (offsets.size() + 1 != numbers->size() || *offsets.rbegin() >= n) {
+    return Error{"found an offset twice or beyond the nodes, expected different offsets below " + std::to_string(n)};
+  }
+  if (const Status status = check_size(n, std::int64_t{n} * std::ssize(offsets)); !status) return status.error();
+  std::vector<Link> links;
+  for (NodeId node = 0; node < n; ++node) {
+    for (const std::int32_t offset : offsets) links.push_back({node, (node + offset) % n});
+  }
+  return from_links(n, std::move(links));
+}
+
+Result<Topology> make_twisted_torus(std::string_view arguments) {
+  const Result<Numbers> sizes = parse_numbers(arguments, 'x', 1, max_nodes);
+  return sizes.ok() ? twisted_torus(*sizes) : sizes.error();
+}
+
+Result<Topology> make_hamming(std::string_view arguments) {
+  const Result<Numbers> numbers = exactly(2, arguments, 1);
+  if (!numbers.ok()) return numbers.error();
+  const Result<Topology> complete = make_complete(std::to_string((*numbers)[1]));
+  return complete.ok() ? cartesian_power(*complete, (*numbers)[0]) : complete.error();
+}
+
+Result<Topology> make_complete_multipartite(std::string_view arguments) {
+  const Result<Numbers> parts = parse_numbers(arguments, ',', 1, max_nodes);
+  if (!parts.ok()) return parts.error();
+  std::vector<std::size_t> part_of;
+  for (std::size_t part = 0; part < parts->size(); ++part) {
+    part_of.insert(part_of.end(), static_cast<std::size_t>((*parts)[part]), part);
+    if (part_of.size() > max_nodes) break;
+  }
+  const std::int64_t nodes = std::ssize(part_of);
+  std::int64_t links_at_most = nodes * nodes;
+  for (const std::int64_t part : *parts) links_at_most -= part * part;
+  if (const Status status = check_size(nodes, links_at_most); !status) return status.error();
+  Cables cables;
+  for (std::size_t a = 0; a < part_of.size(); ++a) {
+    for (std::size_t b = a + 1; b < part_of.size(); ++b) {
+      if (part_of[a] != part_of[b]) cables.emplace_back(static_cast<NodeId>(a), static_cast<NodeId>(b));
+    }
+  }
+  return from_cables(static_cast<std::int32_t>(nodes), cables);
+}
+
+Result<Topology> make_xpander(std::string_view arguments) {
+  const Result<Numbers> numbers = parse_numbers(arguments, ',', 0, std::numeric_limits<std::int32_t>::max());
+  if (!numbers.ok()) return numbers.error();
+  if (numbers->size() != 3) return Error{"found " + std::to_string(numbers->size()) + " numbers, expected 3"};
+  const auto [degree, lift, seed] = std::tuple((*numbers)[0], (*numbers)[1], (*numbers)[2]);
+  if (degree < 2 || lift < 1) return Error{"found D below 2 or K below 1, expected at least 2 and 1"};
+  return xpander(degree, lift, static_cast<std::uint32_t>(seed));
+}
+
+/// The topologies an expansion is made of. Precondition: `form` and a colon stand before the arguments in its table
+/// entry.
+struct Operands {
+  std::int32_t number = 1;
+  std::vector<Topology> topologies;
+};
+
+Result<Operands> operands(std::string_view form, std::string_view arguments) {
+  const std::string specification = std::string(form) + ":" + std::string(arguments);
+  const Result<ExpansionParts> parts = split_expansion(specification);
+  if (!parts.ok()) return parts.error();
+  Operands result{parts->number, {}};
+  for (const std::string_view operand : parts->operands) {
+    Result<Topology> topology = generate(operand);
+    if (!topology.ok()) return topology.error();
+    result.topologies.push_back(std::move(topology).value());
+  }
+  return result;
+}
+
+Result<Topology> make_line(std::string_view arguments) {
+  const Result<Operands> base = operands("line", arguments);
+  return base.ok() ? line_graph(base->topologies[0]) : base.error();
+}
+
+Result<Topology> make_degree(std::string_view arguments) {
+  const Result<Operands> base = operands("degree", arguments);
+  return base.ok() ? degree_expansion(base->topologies[0], base->number) : base.error();
+}
+
+Result<Topology> make_power(std::string_view arguments) {
+  const Result<Operands> base = operands("power", arguments);
+  return base.ok() ? cartesian_power(base->topologies[0], base->number) : base.error();
+}
+
+Result<Topology> make_product(std::string_view arguments) {
+  const Result<Operands> factors = operands("product", arguments);
+  return factors.ok() ? cartesian_product(factors->topologies) : factors.error();
+}
+
+Result<Topology> make_bidirectional(std::string_view arguments) {
+  const Result<Operands> base = operands("bidirectional", arguments);
+  return base.ok() ? both_directions(base->topologies[0]) : base.error();
 }
 
 Result<Topology> make_random_regular(std::string_view arguments) {
@@ -237,10 +332,10 @@ Result<Topology> make_random_regular(std::string_view arguments) {
   }
   std::sort(links.begin(), links.end(),
             [](const Link& a, const Link& b) { return std::pair(a.from, a.to) < std::pair(b.from, b.to); });
-  return build(n, std::move(links));
+  return from_links(n, std::move(links));
 }
 
-constexpr std::array<Generator, 14> families = {{
+constexpr std::array<Generator, 29> families = {{
     {"torus", "torus:AxBx...", "torus:3x3x3", "rings in every dimension; a dimension of 2 is one cable", make_torus},
     {"mesh", "mesh:AxBx...", "mesh:4x4", "a torus without its wrap-around cables", make_mesh},
     {"ring", "ring:N", "ring:8", "N nodes in a two-way ring", make_ring},
@@ -261,6 +356,38 @@ constexpr std::array<Generator, 14> families = {{
     {"dgx2", "dgx2:P", "dgx2:6", "16 hosts on two boards, joined by P planes of two switches", make_dgx2},
     {"bigraph", "bigraph:HxS", "bigraph:4x8", "S switches, upper ones joined to lower ones, H hosts on each",
      make_bigraph},
+    {"kautz", "kautz:D,K", "kautz:2,3", "one-way Kautz graph of degree D and diameter K: D^K + D^(K-1) nodes",
+     make_kautz},
+    {"debruijn", "debruijn:D,K", "debruijn:2,4", "one-way x to D*x+a mod D^K for a = 0..D-1, self-links dropped",
+     make_debruijn},
+    {"modified_debruijn", "modified_debruijn:D,K", "modified_debruijn:2,4",
+     "de Bruijn with its D self-links as one cycle through their nodes", make_modified_debruijn},
+    {"directed_circulant", "directed_circulant:N,A,B,...", "directed_circulant:6,1,2,3,4",
+     "one-way links from each node x to x+A, x+B, ... mod N", make_directed_circulant},
+    {"optimal_circulant", "optimal_circulant:N", "optimal_circulant:12",
+     "the circulant of degree 4 with the least diameter", make_optimal_circulant},
+    {"twisted_torus", "twisted_torus:AxBx...", "twisted_torus:4x4x8",
+     "sizes k and 2k: wrapping round a short dimension moves k on in the long ones (TPU v4)", make_twisted_torus},
+    {"hamming", "hamming:N,Q", "hamming:2,3", "words of N letters from Q, a cable wherever one letter differs",
+     make_hamming},
+    {"complete_multipartite", "complete_multipartite:A,B,...", "complete_multipartite:2,2,2",
+     "parts of A, B, ... nodes, a cable between every two nodes of different parts", make_complete_multipartite},
+    {"xpander", "xpander:D,K,SEED", "xpander:4,5,1", "a random K-lift of the complete graph: (D+1)*K nodes of degree D",
+     make_xpander},
+    {"graph", "graph:NAME", "graph:petersen",
+     "petersen, heawood, tutte8, tutte12, octahedron, paley9, k55-i, heawood3, line-petersen, line-heawood, pg23, "
+     "ag24, "
+     "o4, line-tutte8, doubled-o4, gq33, line-tutte12, gh33, diamond, moore16",
+     named_graph},
+    {"line", "line:SPEC", "line:kautz:2,2", "line graph: a node for every link, a link for every two in a row",
+     make_line},
+    {"degree", "degree:N,SPEC", "degree:2,uniring:4",
+     "degree expansion: N copies of every node, all copies linked alike", make_degree},
+    {"power", "power:N,SPEC", "power:2,graph:petersen", "Cartesian power of N equal factors", make_power},
+    {"product", "product:SPEC+SPEC+...", "product:ring:4+complete:3",
+     "Cartesian product, last factor fastest; a SPEC that holds a '+' stands in [brackets]", make_product},
+    {"bidirectional", "bidirectional:SPEC", "bidirectional:uniring:5", "every one-way link becomes a cable",
+     make_bidirectional},
 }};
 
 std::string known_forms() {

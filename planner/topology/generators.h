@@ -23,8 +23,7 @@ struct Generator {
   Result<Topology> (*make)(std::string_view arguments);  ///< without a name, not yet checked for connectivity
 };
 
-/// torus, mesh, ring, uniring, hypercube, twisted_hypercube, complete, complete_bipartite, genkautz, circulant,
-/// random_regular, fat_tree, dgx2, bigraph.
+/// Every family there is, in the order of the help text.
 std::span<const Generator> generators();
 
 /// Makes the topology a specification such as "torus:3x3x3" describes, of 2 to max_nodes nodes that all reach

@@ -1,0 +1,230 @@
+#include "planner/broadcast/bfb_steps.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+
+#include "planner/broadcast/bfb.h"
+
+namespace libcoll {
+namespace {
+
+constexpr std::int32_t max_set_nodes = 1 << 13;  ///< two sets of all nodes for every node: 16 MiB at most
+
+std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
+
+using Word = std::uint64_t;
+constexpr std::size_t word_bits = 64;
+
+/// For every node a set of nodes, as bits.
+class NodeSets {
+ public:
+  explicit NodeSets(std::int32_t node_count)
+      : words_((index(node_count) + word_bits - 1) / word_bits), bits_(words_ * index(node_count), 0) {}
+  [[nodiscard]] std::span<Word> of(NodeId node) { return std::span(bits_).subspan(words_ * index(node), words_); }
+  [[nodiscard]] std::span<const Word> of(NodeId node) const {
+    return std::span(bits_).subspan(words_ * index(node), words_);
+  }
+  [[nodiscard]] std::size_t words() const { return words_; }
+
+ private:
+  std::size_t words_;
+  std::vector<Word> bits_;
+};
+
+/// One node's new sources of one step and, of these, the ones each link can serve.
+class Arrivals {
+ public:
+  explicit Arrivals(std::size_t words) : fresh_(words), served_(index(max_balanced_links), std::vector<Word>(words)) {}
+
+  /// near.of(w): the nodes fewer than t hops away from w; `known` those of the node itself.
+  void set(std::span<const NodeId> in_neighbours, const NodeSets& near, std::span<const Word> known,
+           std::span<const Word> reached) {
+    links_ = in_neighbours.size();
+    fresh_count_ = 0;
+    for (std::size_t k = 0; k < fresh_.size(); ++k) {
+      fresh_[k] = reached[k] & ~known[k];
+      fresh_count_ += std::popcount(fresh_[k]);
+    }
+    largest_ = 0;
+    if (fresh_count_ == 0) return;
+    for (std::size_t i = 0; i < links_; ++i) {
+      const std::span<const Word> from = near.of(in_neighbours[i]);
+      std::int64_t count = 0;
+      for (std::size_t k = 0; k < fresh_.size(); ++k) {
+        served_[i][k] = fresh_[k] & from[k];
+        count += std::popcount(served_[i][k]);
+      }
+      largest_ = std::max(largest_, count);
+    }
+  }
+
+  [[nodiscard]] bool empty() const { return fresh_count_ == 0; }
+
+  /// Whether the load is certainly enough; false when that takes a closer look.
+  [[nodiscard]] bool fits(Rational load) {
+    if (Rational(largest_) <= load) return true;
+    if (Rational(fresh_count_, static_cast<std::int64_t>(links_)) > load) return false;
+    collect_masks();
+    // Those with fewest links first, each to its emptiest link.
+    std::stable_sort(masks_.begin(), masks_.end(),
+                     [](std::uint32_t a, std::uint32_t b) { return std::popcount(a) < std::popcount(b); });
+    std::array<std::int64_t, max_balanced_links> filled{};
+    for (const std::uint32_t mask : masks_) {
+      std::size_t best = static_cast<std::size_t>(std::countr_zero(mask));
+      for (std::uint32_t rest = mask & (mask - 1); rest != 0; rest &= rest - 1) {
+        const auto link = static_cast<std::size_t>(std::countr_zero(rest));
+        if (filled[link] < filled[best]) best = link;
+      }
+      ++filled[best];
+    }
+    return Rational(*std::max_element(filled.begin(), filled.end())) <= load;
+  }
+
+  /// The exact load.
+  [[nodiscard]] Rational load() {
+    collect_masks();
+    return balanced_load(masks_, static_cast<std::int32_t>(links_));
+  }
+
+ private:
+  void collect_masks() {
+    masks_.clear();
+    for (std::size_t k = 0; k < fresh_.size(); ++k) {
+      for (Word rest = fresh_[k]; rest != 0; rest &= rest - 1) {
+        const int bit = std::countr_zero(rest);
+        std::uint32_t mask = 0;
+        for (std::size_t i = 0; i < links_; ++i) mask |= static_cast<std::uint32_t>(served_[i][k] >> bit & 1U) << i;
+        masks_.push_back(mask);
+      }
+    }
+  }
+
+  std::size_t links_ = 0;
+  std::int64_t fresh_count_ = 0;
+  std::int64_t largest_ = 0;  ///< most sources one link can serve
+  std::vector<Word> fresh_;
+  std::vector<std::vector<Word>> served_;
+  std::vector<std::uint32_t> masks_;
+};
+
+/// reached(u) = u and all that its in-neighbours have in `near`; returns whether that is more than near(u) anywhere.
+bool grow(const InNeighbours& graph, const NodeSets& near, NodeSets& reached) {
+  bool grown = false;
+  for (NodeId u = 0; u < graph.node_count(); ++u) {
+    const std::span<Word> set = reached.of(u);
+    const std::span<const Word> own = near.of(u);
+    std::copy(own.begin(), own.end(), set.begin());
+    for (const NodeId w : graph.of(u)) {
+      const std::span<const Word> from = near.of(w);
+      for (std::size_t k = 0; k < set.size(); ++k) set[k] |= from[k];
+    }
+    grown = grown || !std::equal(set.begin(), set.end(), own.begin());
+  }
+  return grown;
+}
+
+bool all_reached(const NodeSets& sets, std::int32_t node_count) {
+  for (NodeId u = 0; u < node_count; ++u) {
+    std::int64_t members = 0;
+    for (const Word word : sets.of(u)) members += std::popcount(word);
+    if (members != node_count) return false;
+  }
+  return true;
+}
+
+bool one_bandwidth(const Topology& topology) {
+  return std::all_of(topology.links().begin(), topology.links().end(), [&](const Link& link) {
+    return link.bandwidth_bytes_per_second == topology.unit_bandwidth_bytes_per_second();
+  });
+}
+
+}  // namespace
+
+InNeighbours::InNeighbours(const Topology& topology) {
+  begin_.push_back(0);
+  for (NodeId node = 0; node < topology.node_count(); ++node) {
+    for (const LinkId id : topology.in_links(node)) nodes_.push_back(topology.link(id).from);
+    begin_.push_back(static_cast<std::int32_t>(nodes_.size()));
+  }
+}
+
+InNeighbours InNeighbours::generalized_kautz(std::int32_t n, std::int32_t d) {
+  InNeighbours graph;
+  std::vector<std::vector<NodeId>> from(index(n));
+  for (std::int64_t x = 0; x < n; ++x) {
+    for (std::int64_t a = 1; a <= d; ++a) {
+      const std::int64_t y = (n - (d * x + a) % n) % n;
+      if (x != y) from[static_cast<std::size_t>(y)].push_back(static_cast<NodeId>(x));
+    }
+  }
+  graph.begin_.push_back(0);
+  for (const std::vector<NodeId>& nodes : from) {
+    graph.nodes_.insert(graph.nodes_.end(), nodes.begin(), nodes.end());
+    graph.begin_.push_back(static_cast<std::int32_t>(graph.nodes_.size()));
+  }
+  return graph;
+}
+
+std::int32_t InNeighbours::degree_max() const {
+  std::int32_t largest = 0;
+  for (std::size_t i = 1; i < begin_.size(); ++i) largest = std::max(largest, begin_[i] - begin_[i - 1]);
+  return largest;
+}
+
+Rational balanced_load(std::span<const std::uint32_t> masks, std::int32_t links) {
+  // within[S]: how many sources only links of S can serve.
+  std::vector<std::int32_t> within(std::size_t{1} << links, 0);
+  for (const std::uint32_t mask : masks) ++within[mask];
+  for (std::size_t bit = 1; bit < within.size(); bit <<= 1U) {
+    for (std::size_t block = bit; block < within.size(); block += 2 * bit) {
+      for (std::size_t set = block; set < block + bit; ++set) within[set] += within[set - bit];
+    }
+  }
+  std::array<std::int32_t, max_balanced_links + 1> most{};
+  for (std::size_t set = 1; set < within.size(); ++set) {
+    std::int32_t& largest = most[static_cast<std::size_t>(std::popcount(set))];
+    largest = std::max(largest, within[set]);
+  }
+  Rational load(0);
+  for (std::int32_t size = 1; size <= links; ++size) load = std::max(load, Rational(most[index(size)], size));
+  return load;
+}
+
+std::vector<Rational> bfb_step_loads(const InNeighbours& graph, NodeId evaluated) {
+  const std::int32_t node_count = graph.node_count();
+  NodeSets near(node_count);
+  NodeSets reached(node_count);
+  for (NodeId u = 0; u < node_count; ++u) near.of(u)[index(u) / word_bits] |= Word{1} << (index(u) % word_bits);
+  std::vector<Rational> loads;
+  Arrivals arrivals(near.words());
+  while (grow(graph, near, reached)) {
+    Rational load(0);
+    for (NodeId u = 0; u < evaluated; ++u) {
+      arrivals.set(graph.of(u), near, near.of(u), reached.of(u));
+      if (!arrivals.empty() && !arrivals.fits(load)) load = std::max(load, arrivals.load());
+    }
+    loads.push_back(load);
+    std::swap(near, reached);
+  }
+  return all_reached(near, node_count) ? loads : std::vector<Rational>{};
+}
+
+Result<std::vector<Rational>> bfb_step_loads(const Topology& topology) {
+  const bool hosts_only = topology.host_count() == topology.node_count();
+  if (hosts_only && topology.host_count() <= max_set_nodes && one_bandwidth(topology)) {
+    const InNeighbours graph(topology);
+    if (graph.degree_max() <= max_balanced_links) {
+      std::vector<Rational> loads = bfb_step_loads(graph, graph.node_count());
+      if (!loads.empty()) return loads;
+    }
+  }
+  const auto all = bfb_loads(topology);
+  if (!all) return all.error();
+  std::vector<Rational> loads;
+  for (const std::vector<Rational>& step : *all) loads.push_back(*std::max_element(step.begin(), step.end()));
+  return loads;
+}
+
+}  // namespace libcoll
