@@ -13,6 +13,7 @@
 
 #include "libcoll/runtime/log.h"
 #include "libcoll/transport/ucx_transport.h"
+#include "pmpi/mpi_messages.h"
 
 extern "C" {
 // Open MPI's own progress engine takes further callbacks (libopen-pal, opal/runtime/opal_progress.h).
@@ -28,6 +29,7 @@ constexpr std::string_view supported_mpi = "Open MPI v4.";
 std::atomic<Runtime*> process_runtime{nullptr};
 std::atomic<bool> finalizing{false};
 std::once_flag runtime_once;
+std::unique_ptr<PrivateMessages> private_messages;  ///< null when the transport is another
 int keyval = MPI_KEYVAL_INVALID;
 
 int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
@@ -53,14 +55,22 @@ void write_statistics(const Statistics& statistics, const Config& config) {
 
 /// MPI_COMM_SELF's attributes go first in MPI_Finalize, while MPI still works, whatever language called it.
 int finish_with_self(MPI_Comm, int, void*, void*) {
-  const Runtime* process = process_runtime.load();
+  Runtime* process = process_runtime.load();
   if (process == nullptr) return MPI_SUCCESS;
-  write_statistics(const_cast<Runtime*>(process)->statistics(), process->config());
+  write_statistics(process->statistics(), process->config());
+  if (private_messages != nullptr) {
+    // The transport ends with MPI. What is still to come, in callbacks of the program's, falls through everywhere.
+    finalizing = true;
+    const std::lock_guard guard(process->lock());
+    private_messages->close();
+  }
   return MPI_SUCCESS;
 }
 
 /// Called by MPI whenever it makes progress: what a call of ours left to be delivered moves as well.
 int progress_ours() {
+  // MPI makes progress inside our own calls, too: the transport is at it then.
+  if (PrivateMessages::calling()) return 0;
   Runtime* process = process_runtime.load(std::memory_order_acquire);
   return process != nullptr && process->progress() ? 1 : 0;
 }
@@ -91,7 +101,10 @@ void start_runtime() {
       PMPI_Comm_set_attr(MPI_COMM_SELF, self_keyval, nullptr) != MPI_SUCCESS) {
     return;
   }
-  auto process = std::make_unique<Runtime>(environ, library_directory(), MpiHost(MPI_COMM_WORLD).world_rank());
+  private_messages = std::make_unique<PrivateMessages>();
+  auto process = std::make_unique<Runtime>(environ, library_directory(), MpiHost(MPI_COMM_WORLD).world_rank(),
+                                           private_messages.get());
+  if (!process->over_host_messages()) private_messages.reset();
   if (&opal_progress_register != nullptr && opal_progress_register(&progress_ours) == 0) {
     process->set_background_progress();
   }
@@ -223,6 +236,36 @@ bool MpiHost::barrier_passed() {
 
 void MpiHost::progress() { progress_mpi(); }
 
+bool MpiHost::reach_all(Runtime& process) {
+  if (private_messages == nullptr) return true;
+  // A channel of some processes is known to all of them, but threads may make several at once, in any order: so all
+  // say what they have.
+  enum Vote : char { no, with_new_channel, yes };
+  const std::vector<int> processes = PrivateMessages::world_ranks_of(comm_);
+  char mine = no;
+  {
+    const std::lock_guard guard(process.lock());
+    if (private_messages->reaches(processes)) {
+      mine = yes;
+    } else if (private_messages->has_room()) {
+      mine = with_new_channel;
+    }
+  }
+  if (processes.empty()) mine = no;
+  std::vector<char> votes(static_cast<std::size_t>(size()));
+  if (!allgather(&mine, 1, votes.data())) return false;
+  const char least = *std::min_element(votes.begin(), votes.end());
+  if (least != with_new_channel) return least == yes;
+  PrivateMessages::Channel channel{PrivateMessages::make_communicator(comm_), processes};
+  char made = channel.comm == MPI_COMM_NULL ? no : yes;
+  if (made == yes) {
+    const std::lock_guard guard(process.lock());
+    private_messages->add(std::move(channel));
+  }
+  if (!allgather(&made, 1, votes.data())) return false;
+  return *std::min_element(votes.begin(), votes.end()) == yes;
+}
+
 void progress_mpi() noexcept {
   // A probe moves everything along; whether it finds something is of no interest.
   int found = 0;
@@ -241,6 +284,7 @@ void after_finalize() {
   // it (their attributes went with MPI) do not touch it.
   finalizing = true;
   delete process_runtime.exchange(nullptr);
+  private_messages.reset();
 }
 
 long calls_served(const char* collective) {

@@ -35,6 +35,7 @@ class MpiHost final : public HostCommunicator {
   bool broadcast(void* data, std::size_t bytes) override;
   bool begin_barrier() override;
   bool barrier_passed() override;
+  bool reach_all(Runtime& process) override;
   void progress() override;
 
  private:

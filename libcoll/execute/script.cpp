@@ -198,7 +198,7 @@ class Builder {
         const std::int64_t bytes = bytes_of(parts_[index].parts[part].interval);
         const bool joins = !bundle.parts.empty() && bundle.step == operation.step && bundle.route == operation.route &&
                            bytes < tuning_.bundle_bytes &&
-                           bundle.bytes + bytes <= bundle_capacity_factor * tuning_.bundle_bytes;
+                           bundle.bytes + bytes <= largest_bundle_bytes(tuning_.bundle_bytes);
         if (!joins) flush(bundle, is_send(operation));
         bundle.step = operation.step;
         bundle.route = operation.route;
@@ -435,6 +435,8 @@ class Builder {
 };
 
 }  // namespace
+
+std::int64_t largest_bundle_bytes(std::int64_t bundle_bytes) { return bundle_capacity_factor * bundle_bytes; }
 
 Script make_script(const Program& program, const std::vector<std::int32_t>& rank_of_node, const Shape& shape,
                    const Tuning& tuning) {

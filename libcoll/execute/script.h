@@ -105,6 +105,9 @@ struct Script {
   [[nodiscard]] std::uint32_t task_count() const { return static_cast<std::uint32_t>(waits.size()); }
 };
 
+/// No bundle is longer, where pieces shorter than `bundle_bytes` share messages.
+std::int64_t largest_bundle_bytes(std::int64_t bundle_bytes);
+
 /// `rank_of_node[v]` is the place of node v's shard in the user's buffers (identity when nodes are ranks).
 /// Messages between two nodes come out equal on both of them, in number, order and length.
 Script make_script(const Program& program, const std::vector<std::int32_t>& rank_of_node, const Shape& shape,

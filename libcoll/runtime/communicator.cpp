@@ -176,7 +176,7 @@ Reason Communicator::agree(HostCommunicator& host) {
   for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
     rank_of_node_[static_cast<std::size_t>(nodes[rank])] = static_cast<std::int32_t>(rank);
   }
-  return exchange_addresses(host, longest);
+  return host.reach_all(runtime_) ? exchange_addresses(host, longest) : Reason::transport;
 }
 
 Reason Communicator::exchange_addresses(HostCommunicator& host, std::size_t longest) {

@@ -32,6 +32,9 @@ class HostCommunicator {
   /// A barrier in two halves, so that a rank can look after other things until all have begun it.
   virtual bool begin_barrier() = 0;
   virtual bool barrier_passed() = 0;
+  /// Lets the runtime's transport reach all ranks, where it needs the host's help for that. Called when all ranks have
+  /// agreed on everything else; equal on all of them.
+  virtual bool reach_all(Runtime& runtime) = 0;
   /// Lets the program's own messages move.
   virtual void progress() = 0;
 };

@@ -188,6 +188,24 @@ Setting log_level(std::string_view name, std::string_view text) {
       [](const Config& config) { return std::string(log_level_names.at(static_cast<std::size_t>(config.log_level))); }};
 }
 
+Setting transport(std::string_view name, std::string_view text) {
+  return {name,
+          SettingType::choice,
+          {},
+          "auto|ucx|ofi|mpi",
+          text,
+          [](Config& config, std::string_view value) -> Status {
+            const std::string word = lowered(value);
+            for (const std::string_view known : {"auto", "ucx", "ofi", "mpi"}) {
+              if (word != known) continue;
+              config.transport = word;
+              return {};
+            }
+            return Error{quoted(value) + " is not a transport"};
+          },
+          [](const Config& config) { return config.transport; }};
+}
+
 Setting stats(std::string_view name, std::string_view text) {
   return {name,
           SettingType::choice,
@@ -241,6 +259,9 @@ std::vector<Setting> make_settings() {
           "topology", "Specification (torus:2x2x2) or absolute path of the topology file; empty: serve nothing."),
       text<&Config::route_binding>("route_binding",
                                    "Path of the route binding file: how a route class is reached; empty: no steering."),
+      transport("transport", "What messages travel by; auto: the first of ucx, ofi (libfabric) and mpi that works."),
+      text<&Config::ofi_provider>("ofi_provider",
+                                  "libfabric's provider (tcp;ofi_rxm, efa, cxi, ...); empty: its best across nodes."),
       log_level("log_level", "How much is said on stderr."),
       stats("stats", "Totals at MPI_Finalize: a table on stderr, or JSON into FILE; empty: none."),
       text<&Config::cache_dir>("cache_dir", "Directory of plans; empty: $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll."),

@@ -18,8 +18,10 @@ enum class LogLevel : std::uint8_t { error, warn, info, debug, trace };
 /// Values in force. Defaults are the records' defaults.
 struct Config {
   bool enable = true;
-  std::string topology;       ///< specification or absolute path; empty: everything falls through
-  std::string route_binding;  ///< path of a route binding file; empty: messages are not steered
+  std::string topology;            ///< specification or absolute path; empty: everything falls through
+  std::string route_binding;       ///< path of a route binding file; empty: messages are not steered
+  std::string transport = "auto";  ///< "auto", "ucx", "ofi" or "mpi"
+  std::string ofi_provider;        ///< libfabric's name; empty: its first that reaches other nodes
   LogLevel log_level = LogLevel::warn;
   std::string stats;      ///< "", "summary" or "json:FILE"
   std::string cache_dir;  ///< empty: $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll

@@ -10,6 +10,7 @@
 
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_cache.h"
+#include "libcoll/transport/ofi_transport.h"
 #include "libcoll/transport/uct_transport.h"
 #include "libcoll/transport/ucx_transport.h"
 #include "libcoll/version.h"
@@ -45,7 +46,8 @@ std::uint64_t hash(std::string_view text) {
 
 }  // namespace
 
-Runtime::Runtime(char* const* environment, const std::string& library_directory, int world_rank) {
+Runtime::Runtime(char* const* environment, const std::string& library_directory, int world_rank,
+                 MpiMessages* host_messages) {
   LoadedConfig loaded = load_config(environment);
   config_ = std::move(loaded.config);
   configure_log(config_.log_level, world_rank);
@@ -56,7 +58,7 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
   if (!config_.enable) obstacle_ = Reason::disabled;
   if (obstacle_ == Reason::count_) read_topology();
   if (obstacle_ == Reason::count_) read_route_binding();
-  if (obstacle_ == Reason::count_) open_transport();
+  if (obstacle_ == Reason::count_) open_transport(host_messages);
   find_command(library_directory);
   settings_digest_ = digest();
 }
@@ -86,16 +88,38 @@ void Runtime::read_route_binding() {
   log(LogLevel::warn, binding.error().message);
 }
 
-void Runtime::open_transport() {
-  Result<std::unique_ptr<Transport>> transport = route_binding_.backend == SteeringBackend::uct
-                                                     ? make_uct_transport(route_binding_)
-                                                     : make_ucx_transport(route_binding_);
-  if (transport) {
-    transport_ = std::move(*transport);
-    return;
+Result<std::unique_ptr<Transport>> Runtime::make_transport(std::string_view name, MpiMessages* host_messages) {
+  if (name == "ucx") {
+    return route_binding_.backend == SteeringBackend::uct ? make_uct_transport(route_binding_)
+                                                          : make_ucx_transport(route_binding_);
+  }
+  if (name == "ofi") {
+    // Bundles are far below a segment's largest size, and longer than a small one's.
+    const std::int64_t largest = std::max(config_.segment_bytes, largest_bundle_bytes(config_.bundle_bytes));
+    return make_ofi_transport(route_binding_, {config_.ofi_provider, largest, false});
+  }
+  if (host_messages == nullptr) return Error{"MPI's own messages are not to be had here"};
+  over_host_messages_ = true;
+  return make_mpi_transport(*host_messages);
+}
+
+void Runtime::open_transport(MpiMessages* host_messages) {
+  // A binding's settings are UCX's as a rule: another transport has to be asked for.
+  static constexpr std::array<std::string_view, 3> all = {"ucx", "ofi", "mpi"};
+  const bool any = config_.transport == "auto" && config_.route_binding.empty();
+  const std::string_view only = config_.transport == "auto" ? all.front() : std::string_view(config_.transport);
+  std::string reasons;
+  for (const std::string_view name : any ? std::span<const std::string_view>(all) : std::span(&only, 1)) {
+    Result<std::unique_ptr<Transport>> transport = make_transport(name, host_messages);
+    if (transport) {
+      transport_ = std::move(*transport);
+      if (!reasons.empty()) log(LogLevel::info, transport_->name() + " is used; " + reasons);
+      return;
+    }
+    reasons.append(reasons.empty() ? "" : "; ").append(transport.error().message);
   }
   obstacle_ = Reason::transport;
-  log(LogLevel::warn, transport.error().message);
+  log(LogLevel::warn, reasons);
 }
 
 void Runtime::find_command(const std::string& library_directory) {
@@ -115,6 +139,7 @@ std::uint64_t Runtime::digest() const {
   for (const std::string& part :
        {std::to_string(config_.segment_bytes), std::to_string(config_.bundle_bytes),
         std::to_string(config_.round_bytes), std::to_string(static_cast<int>(route_binding_.backend)),
+        transport_ == nullptr ? std::string() : transport_->name(),
         // The plan file's name is a hash over the whole topology.
         plan_file_name(topology_, Collective::allgather, ""),
         // Devices may be named differently from node to node.

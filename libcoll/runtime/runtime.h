@@ -8,10 +8,12 @@
 #include <mutex>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "libcoll/execute/execution.h"
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/statistics.h"
+#include "libcoll/transport/mpi_transport.h"
 #include "libcoll/transport/transport.h"
 #include "planner/route/route_binding.h"
 #include "planner/topology/topology.h"
@@ -29,7 +31,9 @@ class Runtime {
  public:
   /// Never fails as a whole: what does not work is kept as the reason why calls fall through.
   /// `library_directory` is where the preloaded library lies; the `libcoll` command is looked for near it.
-  Runtime(char* const* environment, const std::string& library_directory, int world_rank);
+  /// `host_messages` is what the MPI transport sends by; null: there is none. It must outlive the runtime.
+  Runtime(char* const* environment, const std::string& library_directory, int world_rank,
+          MpiMessages* host_messages = nullptr);
 
   [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] const Topology& topology() const { return topology_; }
@@ -44,6 +48,8 @@ class Runtime {
   /// The lock around posting and progress of the transport.
   [[nodiscard]] std::mutex& lock() { return lock_; }
   [[nodiscard]] Transport& transport() { return *transport_; }
+  /// The transport is the host's own MPI.
+  [[nodiscard]] bool over_host_messages() const { return over_host_messages_; }
 
   /// Communicator ids: larger than any this process has taken part in or proposed so far. Under lock().
   [[nodiscard]] std::uint32_t propose_communicator() { return next_communicator_++; }
@@ -63,7 +69,9 @@ class Runtime {
  private:
   void read_topology();
   void read_route_binding();
-  void open_transport();
+  void open_transport(MpiMessages* host_messages);
+  /// The transport of that name, "ucx", "ofi" or "mpi".
+  Result<std::unique_ptr<Transport>> make_transport(std::string_view name, MpiMessages* host_messages);
   void find_command(const std::string& library_directory);
   [[nodiscard]] std::uint64_t digest() const;
   /// Transport::arm() under the lock.
@@ -79,6 +87,7 @@ class Runtime {
   Topology topology_;
   RouteBinding route_binding_;
   std::unique_ptr<Transport> transport_;
+  bool over_host_messages_ = false;
   Statistics statistics_;
   Reason obstacle_ = Reason::count_;
   std::uint64_t settings_digest_ = 0;

@@ -17,6 +17,8 @@
 #include <utility>
 #include <vector>
 
+#include "libcoll/transport/address_list.h"
+
 namespace libcoll {
 namespace {
 
@@ -99,24 +101,6 @@ Status open_worker(Rail& rail) {
   if (status != UCS_OK) return ucx_error("reading the worker's address", status);
   rail.address.assign(reinterpret_cast<const char*>(address), bytes);
   ucp_worker_release_address(rail.worker, address);
-  return {};
-}
-
-/// The addresses of all classes as one text: each with its length, in 32 bits, before it.
-void append_address(std::string& text, const std::string& address) {
-  const auto bytes = static_cast<std::uint32_t>(address.size());
-  text.append(reinterpret_cast<const char*>(&bytes), sizeof bytes).append(address);
-}
-
-/// The `index`-th of them; empty when there is none.
-std::string_view nth_address(std::string_view text, std::int32_t index) {
-  for (; text.size() >= sizeof(std::uint32_t); --index) {
-    std::uint32_t bytes = 0;
-    std::memcpy(&bytes, text.data(), sizeof bytes);
-    const std::string_view address = text.substr(sizeof bytes, bytes);
-    if (index == 0) return address;
-    text.remove_prefix(sizeof bytes + address.size());
-  }
   return {};
 }
 

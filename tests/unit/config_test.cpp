@@ -91,13 +91,15 @@ TEST(Settings, EveryRecordIsCompleteAndAgreesWithConfig) {
     EXPECT_TRUE(setting.text.ends_with('.')) << setting.name;
     EXPECT_EQ(setting.default_value, setting.print(Config{})) << setting.name;
   }
-  EXPECT_EQ(names.size(), 23U);  // one for each member of Config
+  EXPECT_EQ(names.size(), 25U);  // one for each member of Config
 }
 
 TEST(Settings, PrintedValuesAreReadBack) {
   const std::vector<std::pair<std::string, std::string>> values = {{"enable", "no"},
                                                                    {"topology", "torus:3x3x3"},
                                                                    {"route_binding", "/b.toml"},
+                                                                   {"transport", "ofi"},
+                                                                   {"ofi_provider", "tcp;ofi_rxm"},
                                                                    {"log_level", "trace"},
                                                                    {"stats", "json:/tmp/s.json"},
                                                                    {"cache_dir", "/c"},

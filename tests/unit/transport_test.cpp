@@ -1,6 +1,7 @@
 #include "libcoll/transport/transport.h"
 
 #include "libcoll/transport/memory_transport.h"
+#include "libcoll/transport/ofi_transport.h"
 #include "libcoll/transport/uct_transport.h"
 #include "libcoll/transport/ucx_transport.h"
 #include "tests/unit/transport_conformance.h"
@@ -46,9 +47,32 @@ TransportPair uct_tcp_pair() { return uct_pair(two_uct_classes({{"TLS", "tcp"}, 
 
 TransportPair uct_posix_pair() { return uct_pair(two_uct_classes({{"TLS", "posix"}})); }
 
+TransportPair ofi_pair(const OfiOptions& options) {
+  return {
+      taken(make_ofi_transport(two_ucp_classes(), options)), taken(make_ofi_transport(two_ucp_classes(), options)), {}};
+}
+
+/// The two classes are two endpoints of one device, or two devices.
+TransportPair ofi_tcp_pair() { return ofi_pair({"tcp;ofi_rxm", 1, false}); }
+
+TransportPair ofi_tcp_devices_pair() {
+  RouteBinding binding = two_ucp_classes();
+  for (RouteClassBinding& each : binding.classes) each.settings = {{"NET_DEVICES", "lo:1"}};
+  const OfiOptions options{"tcp;ofi_rxm", 1, false};
+  return {taken(make_ofi_transport(binding, options)), taken(make_ofi_transport(binding, options)), {}};
+}
+
+TransportPair ofi_registered_pair() { return ofi_pair({"tcp;ofi_rxm", 1, true}); }
+
+TransportPair ofi_shm_pair() { return ofi_pair({"shm", 1, false}); }
+
 INSTANTIATE_TEST_SUITE_P(All, TransportConformance,
                          testing::Values(TransportKind{"memory", memory_pair}, TransportKind{"ucp", ucp_pair},
-                                         TransportKind{"ucp_tcp", ucp_tcp_pair}, TransportKind{"uct_tcp", uct_tcp_pair},
+                                         TransportKind{"ofi_tcp", ofi_tcp_pair},
+                                         TransportKind{"ofi_tcp_devices", ofi_tcp_devices_pair},
+                                         TransportKind{"ofi_registered", ofi_registered_pair},
+                                         TransportKind{"ofi_shm", ofi_shm_pair}, TransportKind{"ucp_tcp", ucp_tcp_pair},
+                                         TransportKind{"uct_tcp", uct_tcp_pair},
                                          TransportKind{"uct_posix", uct_posix_pair}),
                          kind_name);
 
