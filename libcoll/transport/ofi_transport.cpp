@@ -148,7 +148,6 @@ Info make_hints(const OfiOptions& options, const std::string& domain, int regist
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
   hints->domain_attr->mr_mode = registration_modes;
   if (!options.provider.empty()) hints->fabric_attr->prov_name = copied(options.provider);
-  if (!domain.empty()) hints->domain_attr->name = copied(domain);
   return hints;
 }
 
@@ -164,6 +163,8 @@ Result<Info> find_offer(const OfiOptions& options, const std::string& domain, in
   const Info offers(found);
   std::string obstacle;
   for (const fi_info* offer = found; offer != nullptr; offer = offer->next) {
+    // Layered providers do not look at the name in the hints.
+    if (!domain.empty() && domain != offer->domain_attr->name) continue;
     if (!matches_whole_tags(*offer)) {
       obstacle = " matches 64 bits of a tag";
     } else if (offer->ep_attr->max_msg_size < static_cast<std::size_t>(options.largest_message_bytes)) {

@@ -27,6 +27,8 @@ struct TransportPair {
 struct TransportKind {
   std::string name;
   TransportPair (*make)() = nullptr;
+  /// A message that is longer than its receive is reported, and the transport works on.
+  bool survives_long_messages = true;
 };
 
 inline void PrintTo(const TransportKind& kind, std::ostream* out) { *out << kind.name; }  // NOLINT: GoogleTest's name
@@ -288,6 +290,7 @@ constexpr std::size_t wrong_lengths[] = {0, 100, 4095, 4097, 100000};
 TEST_P(TransportConformance, AWrongLengthIsReported) {
   std::uint64_t tag = 0;
   for (const std::size_t bytes : wrong_lengths) {
+    if (bytes > 4096 && !GetParam().survives_long_messages) continue;
     const std::vector<std::byte> data = pattern(bytes, 1);
     // Room for all of it: a transport that writes beyond the length posted is caught by the guard behind it.
     std::vector<std::byte> got(4096 + 64, std::byte{0xa5});
@@ -306,6 +309,7 @@ TEST_P(TransportConformance, AWrongLengthIsReported) {
 TEST_P(TransportConformance, AWrongLengthIsReportedWhenUnexpectedToo) {
   std::uint64_t tag = 0;
   for (const std::size_t bytes : wrong_lengths) {
+    if (bytes > 4096 && !GetParam().survives_long_messages) continue;
     const std::vector<std::byte> data = pattern(bytes, 1);
     const std::vector<std::byte> mark = pattern(1, 1);
     std::vector<std::byte> got_mark(1);

@@ -3,13 +3,21 @@
 #include <signal.h>
 
 #include <array>
+#include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "libcoll/transport/ofi_transport.h"
-#include "tests/unit/transport_conformance.h"
 
 namespace libcoll {
 namespace {
+
+std::unique_ptr<Transport> taken(Result<std::unique_ptr<Transport>> opened) {
+  if (opened.ok()) return std::move(opened.value());
+  ADD_FAILURE() << opened.error().message;
+  return nullptr;
+}
 
 void expect_refused(const RouteBinding& binding, const OfiOptions& options, const std::string& reason) {
   const Result<std::unique_ptr<Transport>> opened = make_ofi_transport(binding, options);

@@ -47,6 +47,8 @@ TransportPair uct_tcp_pair() { return uct_pair(two_uct_classes({{"TLS", "tcp"}, 
 
 TransportPair uct_posix_pair() { return uct_pair(two_uct_classes({{"TLS", "posix"}})); }
 
+// libfabric 1.17 does not survive a message that is longer than its receive: ofi_rxm reports it, but a later message in
+// segments never ends; shm never returns. Both ends of a schedule's message have the same length, by construction.
 TransportPair ofi_pair(const OfiOptions& options) {
   return {
       taken(make_ofi_transport(two_ucp_classes(), options)), taken(make_ofi_transport(two_ucp_classes(), options)), {}};
@@ -68,11 +70,11 @@ TransportPair ofi_shm_pair() { return ofi_pair({"shm", 1, false}); }
 
 INSTANTIATE_TEST_SUITE_P(All, TransportConformance,
                          testing::Values(TransportKind{"memory", memory_pair}, TransportKind{"ucp", ucp_pair},
-                                         TransportKind{"ofi_tcp", ofi_tcp_pair},
-                                         TransportKind{"ofi_tcp_devices", ofi_tcp_devices_pair},
-                                         TransportKind{"ofi_registered", ofi_registered_pair},
-                                         TransportKind{"ofi_shm", ofi_shm_pair}, TransportKind{"ucp_tcp", ucp_tcp_pair},
-                                         TransportKind{"uct_tcp", uct_tcp_pair},
+                                         TransportKind{"ofi_tcp", ofi_tcp_pair, false},
+                                         TransportKind{"ofi_tcp_devices", ofi_tcp_devices_pair, false},
+                                         TransportKind{"ofi_registered", ofi_registered_pair, false},
+                                         TransportKind{"ofi_shm", ofi_shm_pair, false},
+                                         TransportKind{"ucp_tcp", ucp_tcp_pair}, TransportKind{"uct_tcp", uct_tcp_pair},
                                          TransportKind{"uct_posix", uct_posix_pair}),
                          kind_name);
 
