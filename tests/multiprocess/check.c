@@ -29,9 +29,12 @@ long served_calls(const char* collective) {
 }
 
 void expect_call(const char* collective, int served, const char* what) {
-  static const char* const names[] = {"allreduce", "allgather", "alltoall"};
-  static long expected[3];
-  for (int i = 0; i < 3; ++i) {
+  enum { names_count = 10 };
+  static const char* const names[names_count] = {
+      "allreduce",  "allgather", "alltoall",  "reduce_scatter", "reduce_scatter_block",
+      "allgatherv", "alltoallv", "alltoallw", "bcast",          "reduce"};
+  static long expected[names_count];
+  for (int i = 0; i < names_count; ++i) {
     if (strcmp(names[i], collective) == 0) expected[i] += served;
     const long found = served_calls(names[i]);
     CHECK(found == expected[i], "%s (%s): %ld %s calls served, expected %ld", collective, what, found, names[i],

@@ -14,7 +14,7 @@
 _Noreturn void check_failed(const char* file, int line, const char* condition, const char* format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Calls of `collective` ("allreduce", "allgather", "alltoall") served in this process; ends the job when the library
+/* Calls of `collective` ("allreduce", "reduce_scatter_block", …) served in this process; ends the job when the library
  * is not loaded. */
 long served_calls(const char* collective);
 

@@ -1,5 +1,5 @@
 /* A few calls of each collective with right results, of which as said on the command line all or none are served.
- *   expectation allreduce=yes|no allgather=yes|no alltoall=yes|no */
+ *   expectation allreduce=yes|no allgather=yes|no alltoall=yes|no bcast=yes|no reduce=yes|no */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +47,23 @@ static void alltoall(int rank, int size, int served) {
   free(received);
 }
 
+static void bcast(int rank, int size, int served) {
+  int values[count];
+  for (int i = 0; i < count; ++i) values[i] = rank * 1000 + i;
+  MPI_Bcast(values, count, MPI_INT, size - 1, MPI_COMM_WORLD);
+  expect_call("bcast", served, "expectation");
+  for (int i = 0; i < count; ++i) CHECK(values[i] == (size - 1) * 1000 + i, "broadcast %d", i);
+}
+
+static void reduce(int rank, int size, int served) {
+  int values[count];
+  int sums[count];
+  for (int i = 0; i < count; ++i) values[i] = i * (rank + 1);
+  MPI_Reduce(values, sums, count, MPI_INT, MPI_SUM, 1, MPI_COMM_WORLD);
+  expect_call("reduce", served, "expectation");
+  for (int i = 0; rank == 1 && i < count; ++i) CHECK(sums[i] == i * (size * (size + 1) / 2), "reduced %d", i);
+}
+
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   int rank = 0;
@@ -57,6 +74,8 @@ int main(int argc, char** argv) {
     allreduce(rank, size, is_expected(argc, argv, "allreduce"));
     allgather(rank, size, is_expected(argc, argv, "allgather"));
     alltoall(rank, size, is_expected(argc, argv, "alltoall"));
+    bcast(rank, size, is_expected(argc, argv, "bcast"));
+    reduce(rank, size, is_expected(argc, argv, "reduce"));
   }
   MPI_Finalize();
   return 0;

@@ -16,6 +16,7 @@ program fortran_f08
   double precision :: real_numbers(n), located(2, n), best(2, n)
   logical :: flags(n), all_flags(n)
   integer, allocatable :: blocks(:, :), received(:, :)
+  integer, allocatable :: counts(:), places(:), sent(:), gathered(:), sent_counts(:), sent_places(:)
 
   call MPI_INIT()
   call MPI_COMM_RANK(MPI_COMM_WORLD, rank)
@@ -61,6 +62,74 @@ program fortran_f08
     call check(all(blocks(:, r) == [(r*10000 + rank*100 + i, i=1, n)]) .and. all(received(:, r) == blocks(:, r)), 31)
   end do
   call check(served_calls("alltoall"//c_null_char) == 2, 32)
+
+  ! Unequal blocks, empty ones among them: rank r has mod(r, 3) numbers.
+  allocate (counts(0:ranks - 1), places(0:ranks - 1), sent_counts(0:ranks - 1), sent_places(0:ranks - 1))
+  allocate (sent(2*ranks), gathered(2*ranks))
+  counts = [(mod(r, 3), r=0, ranks - 1)]
+  places = [(sum(counts(0:r - 1)), r=0, ranks - 1)]
+  sent = [(rank*100 + i, i=1, 2*ranks)]
+  gathered = -1
+  call MPI_ALLGATHERV(sent, counts(rank), MPI_INTEGER, gathered, counts, places, MPI_INTEGER, MPI_COMM_WORLD)
+  do r = 0, ranks - 1
+    call check(all(gathered(places(r) + 1:places(r) + counts(r)) == [(r*100 + i, i=1, counts(r))]), 41)
+  end do
+  gathered(:places(rank)) = -1
+  gathered(places(rank) + counts(rank) + 1:) = -1
+  call MPI_ALLGATHERV(MPI_IN_PLACE, 0, MPI_INTEGER, gathered, counts, places, MPI_INTEGER, MPI_COMM_WORLD)
+  do r = 0, ranks - 1
+    call check(all(gathered(places(r) + 1:places(r) + counts(r)) == [(r*100 + i, i=1, counts(r))]), 42)
+  end do
+  call check(served_calls("allgatherv"//c_null_char) == 2, 43)
+
+  ! Rank s has mod(s + 2*d, 3) numbers for rank d.
+  counts = [(mod(r + 2*rank, 3), r=0, ranks - 1)]
+  places = [(sum(counts(0:r - 1)), r=0, ranks - 1)]
+  sent_counts = [(mod(rank + 2*r, 3), r=0, ranks - 1)]
+  sent_places = [(2*r, r=0, ranks - 1)]
+  do r = 0, ranks - 1
+    sent(2*r + 1:2*r + 2) = [(rank*1000 + r*10 + i, i=1, 2)]
+  end do
+  call MPI_ALLTOALLV(sent, sent_counts, sent_places, MPI_INTEGER, gathered, counts, places, MPI_INTEGER, &
+                     MPI_COMM_WORLD)
+  do r = 0, ranks - 1
+    call check(all(gathered(places(r) + 1:places(r) + counts(r)) == [(r*1000 + rank*10 + i, i=1, counts(r))]), 51)
+  end do
+  call check(served_calls("alltoallv"//c_null_char) == 1, 52)
+
+  ! Every root.
+  do r = 0, ranks - 1
+    whole = [(rank*100 + i, i=1, n)]
+    call MPI_BCAST(whole, n, MPI_INTEGER, r, MPI_COMM_WORLD)
+    call check(all(whole == [(r*100 + i, i=1, n)]), 61)
+    whole = [(i*(rank + 1), i=1, n)]
+    total = -1
+    if (rank == r .and. mod(r, 2) == 0) then
+      total = whole
+      call MPI_REDUCE(MPI_IN_PLACE, total, n, MPI_INTEGER, MPI_SUM, r, MPI_COMM_WORLD)
+    else
+      call MPI_REDUCE(whole, total, n, MPI_INTEGER, MPI_SUM, r, MPI_COMM_WORLD)
+    end if
+    if (rank == r) call check(all(total == [(i*(ranks*(ranks + 1)/2), i=1, n)]), 62)
+    if (rank /= r) call check(all(total == -1), 63)
+  end do
+  call check(served_calls("bcast"//c_null_char) == ranks, 64)
+  call check(served_calls("reduce"//c_null_char) == ranks, 65)
+
+  counts = [(mod(r + 1, 3), r=0, ranks - 1)]
+  places = [(sum(counts(0:r - 1)), r=0, ranks - 1)]
+  sent = [(i*(rank + 1), i=1, 2*ranks)]
+  call MPI_REDUCE_SCATTER(sent, total, counts, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
+  call check(all(total(:counts(rank)) == [((places(rank) + i)*(ranks*(ranks + 1)/2), i=1, counts(rank))]), 71)
+  gathered = sent
+  call MPI_REDUCE_SCATTER(MPI_IN_PLACE, gathered, counts, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD)
+  call check(all(gathered(:counts(rank)) == total(:counts(rank))), 72)
+  call check(served_calls("reduce_scatter"//c_null_char) == 2, 73)
+  call MPI_REDUCE_SCATTER_BLOCK(sent, total, 2, MPI_INTEGER, MPI_MAX, MPI_COMM_WORLD)
+  call check(all(total(:2) == [((2*rank + i)*ranks, i=1, 2)]), 81)
+  call MPI_REDUCE_SCATTER_BLOCK(MPI_IN_PLACE, sent, 2, MPI_INTEGER, MPI_MAX, MPI_COMM_WORLD)
+  call check(all(sent(:2) == total(:2)), 82)
+  call check(served_calls("reduce_scatter_block"//c_null_char) == 2, 83)
   call MPI_FINALIZE()
 
 contains

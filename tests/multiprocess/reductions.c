@@ -1,5 +1,6 @@
-/* Every predefined operation on every predefined type that the MPI standard allows it on, against references computed
- * here; user-defined operations; equal bits everywhere. Ranks: at most 16. */
+/* Every predefined operation on every predefined type that the MPI standard allows it on, in allreduce, reduce and
+ * reduce_scatter, against references computed here; user-defined operations; equal bits everywhere. Ranks: at most 16.
+ */
 #include <complex.h>
 #include <mpi.h>
 #include <stdbool.h>
@@ -8,7 +9,7 @@
 
 #include "check.h"
 
-enum { count = 37, most_ranks = 16, most_bytes = 32 };
+enum { count = 37, most_ranks = 16, most_bytes = 32, per_block = 3, most_elements = most_ranks * (per_block + 1) };
 
 enum Kind { whole, natural, real, logical, imaginary, byte, pair };
 
@@ -261,26 +262,153 @@ static struct Value expected_value(enum Op op, const struct Type* type, int rank
 
 /* ---- checks ----------------------------------------------------------------------------------------------------- */
 
-static void check_pair(enum Op op, const struct Type* type, MPI_Datatype handle, int rank, int ranks, int in_place) {
-  unsigned char input[count * most_bytes];
-  unsigned char output[count * most_bytes];
+enum Call { call_allreduce, call_reduce, call_reduce_scatter, call_reduce_scatter_block, call_count };
+static const char* const call_names[call_count] = {"allreduce", "reduce", "reduce_scatter", "reduce_scatter_block"};
+
+/* What a call gives one rank: elements [first, first + number) of the reduced vector of `total` elements. */
+struct Share {
+  int total;
+  int first;
+  int number;
+};
+
+/* Elements of a rank's block in a reduce_scatter, none among them; the variant moves them around. */
+static int block_elements(enum Call call, int rank, int variant) {
+  return call == call_reduce_scatter ? (rank * 2 + variant) % (per_block + 2) : per_block;
+}
+
+static struct Share share_of(enum Call call, int rank, int ranks, int variant) {
+  const int root = variant % ranks;
+  struct Share share = {count, 0, call == call_allreduce || rank == root ? count : 0};
+  if (call == call_allreduce || call == call_reduce) return share;
+  share.total = 0;
+  for (int r = 0; r < ranks; ++r) {
+    if (r == rank) share.first = share.total;
+    share.total += block_elements(call, r, variant);
+  }
+  share.number = block_elements(call, rank, variant);
+  return share;
+}
+
+static void do_call(enum Call call, const void* input, void* output, MPI_Datatype type, MPI_Op op, int ranks,
+                    int variant, MPI_Comm comm) {
+  int counts[most_ranks];
+  for (int r = 0; r < ranks; ++r) counts[r] = block_elements(call, r, variant);
+  if (call == call_allreduce) MPI_Allreduce(input, output, count, type, op, comm);
+  if (call == call_reduce) MPI_Reduce(input, output, count, type, op, variant % ranks, comm);
+  if (call == call_reduce_scatter) MPI_Reduce_scatter(input, output, counts, type, op, comm);
+  if (call == call_reduce_scatter_block) MPI_Reduce_scatter_block(input, output, per_block, type, op, comm);
+}
+
+/* In place, the result begins where the input does; a reduce is in place on its root only. */
+static void check_call(enum Call call, enum Op op, const struct Type* type, MPI_Datatype handle, int rank, int ranks,
+                       int variant, int in_place) {
+  unsigned char input[most_elements * most_bytes];
+  unsigned char output[most_elements * most_bytes];
+  const struct Share share = share_of(call, rank, ranks, variant);
   MPI_Aint lower_bound = 0;
   MPI_Aint extent = 0;
   MPI_Type_get_extent(handle, &lower_bound, &extent);
   CHECK(extent > 0 && extent <= most_bytes, "%s has extent %ld", type->name, (long)extent);
+  CHECK(share.total <= most_elements, "%d elements", share.total);
   memset(input, 0, sizeof input);
-  memset(output, 0, sizeof output);
-  for (int i = 0; i < count; ++i) store_value(type, make_value(type, rank, i), input + i * extent);
+  memset(output, 0x5a, sizeof output);
+  for (int i = 0; i < share.total; ++i) store_value(type, make_value(type, rank, i), input + i * extent);
+  if (call == call_reduce && rank != variant % ranks) in_place = 0;
   if (in_place) memcpy(output, input, sizeof output);
-  MPI_Allreduce(in_place ? MPI_IN_PLACE : input, output, count, handle, handle_of(op), MPI_COMM_WORLD);
-  expect_call("allreduce", 1, type->name);
-  for (int i = 0; i < count; ++i) {
+  do_call(call, in_place ? MPI_IN_PLACE : input, output, handle, handle_of(op), ranks, variant, MPI_COMM_WORLD);
+  expect_call(call_names[call], share.total > 0, type->name);
+  for (int i = 0; i < share.number; ++i) {
     const struct Value found = as_stored(type, load_value(type, output + i * extent));
-    const struct Value expected = expected_value(op, type, ranks, i);
+    const struct Value expected = expected_value(op, type, ranks, share.first + i);
     CHECK(found.first == expected.first && found.second == expected.second,
-          "%s, operation %d, element %d is %lld %lld, not %lld %lld", type->name, (int)op, i, (long long)found.first,
-          (long long)found.second, (long long)expected.first, (long long)expected.second);
+          "%s, %s, operation %d, element %d is %lld %lld, not %lld %lld", call_names[call], type->name, (int)op, i,
+          (long long)found.first, (long long)found.second, (long long)expected.first, (long long)expected.second);
   }
+  /* In place, MPI leaves what follows to us. */
+  for (long i = share.number * extent; !in_place && i < (long)sizeof output; ++i) {
+    CHECK(output[i] == 0x5a, "%s of %s wrote beyond its result", call_names[call], type->name);
+  }
+}
+
+static void check_pair(enum Op op, const struct Type* type, MPI_Datatype handle, int rank, int ranks, int in_place) {
+  for (enum Call call = call_allreduce; call < call_count; ++call) {
+    check_call(call, op, type, handle, rank, ranks, (int)op + in_place, in_place);
+  }
+}
+
+/* Every root and every variant of unequal blocks. */
+static void check_roots(int rank, int ranks) {
+  const struct Type type = C_TYPE(MPI_LONG, whole, form_i64);
+  for (int variant = 0; variant < ranks + per_block + 2; ++variant) {
+    for (int in_place = 0; in_place < 2; ++in_place) {
+      for (enum Call call = call_reduce; call < call_count; ++call) {
+        check_call(call, sum, &type, MPI_LONG, rank, ranks, variant, in_place);
+      }
+    }
+  }
+}
+
+/* Larger than a message, a segment and (with a small LIBCOLL_ROUND_BYTES) a round; in place and not. */
+static void check_large(int rank, int ranks) {
+  enum { largest = 20011 };
+  int counts[most_ranks];
+  int total = 0;
+  int first = 0;
+  for (int r = 0; r < ranks; ++r) {
+    counts[r] = r % 3 == 1 ? 0 : largest - 1000 * r;
+    if (r == rank) first = total;
+    total += counts[r];
+  }
+  uint64_t* input = allocate(sizeof(uint64_t) * (uint64_t)total);
+  uint64_t* output = allocate(sizeof(uint64_t) * (uint64_t)total);
+  for (int in_place = 0; in_place < 2; ++in_place) {
+    for (int i = 0; i < total; ++i) input[i] = mixed((uint64_t)rank << 32) * (uint64_t)(i + 1);
+    uint64_t factor = 0;
+    for (int r = 0; r < ranks; ++r) factor += mixed((uint64_t)r << 32);
+    const void* sent = in_place ? MPI_IN_PLACE : input;
+
+    memcpy(output, input, sizeof(uint64_t) * (uint64_t)total);
+    MPI_Reduce_scatter(sent, output, counts, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    expect_call("reduce_scatter", 1, "large");
+    for (int i = 0; i < counts[rank]; ++i) {
+      CHECK(output[i] == factor * (uint64_t)(first + i + 1), "reduce_scatter, element %d", i);
+    }
+    memcpy(output, input, sizeof(uint64_t) * (uint64_t)total);
+    MPI_Reduce_scatter_block(sent, output, total / ranks, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
+    expect_call("reduce_scatter_block", 1, "large");
+    for (int i = 0; i < total / ranks; ++i) {
+      CHECK(output[i] == factor * (uint64_t)(rank * (total / ranks) + i + 1), "reduce_scatter_block, element %d", i);
+    }
+    const int root = ranks - 1;
+    memcpy(output, input, sizeof(uint64_t) * (uint64_t)total);
+    MPI_Reduce(rank == root ? sent : input, output, total, MPI_UINT64_T, MPI_SUM, root, MPI_COMM_WORLD);
+    expect_call("reduce", 1, "large");
+    for (int i = 0; rank == root && i < total; ++i)
+      CHECK(output[i] == factor * (uint64_t)(i + 1), "reduce, element %d", i);
+  }
+  free(input);
+  free(output);
+}
+
+/* Nothing to reduce, on one communicator and others that are not served. */
+static void check_left_alone(int rank) {
+  int values[2 * most_ranks] = {rank};
+  int result[2 * most_ranks] = {-1};
+  const int none[most_ranks] = {0};
+  int two[1] = {2};
+  MPI_Reduce(values, result, 0, MPI_INT, MPI_SUM, 0, MPI_COMM_WORLD);
+  expect_call("reduce", 0, "nothing");
+  MPI_Reduce_scatter(values, result, none, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  expect_call("reduce_scatter", 0, "nothing");
+  MPI_Reduce_scatter_block(values, result, 0, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+  expect_call("reduce_scatter_block", 0, "nothing");
+  CHECK(result[0] == -1, "nothing was reduced to %d", result[0]);
+  MPI_Reduce_scatter(values, result, two, MPI_INT, MPI_SUM, MPI_COMM_SELF);
+  expect_call("reduce_scatter", 0, "one rank");
+  MPI_Reduce(values, result, 1, MPI_INT, MPI_SUM, 0, MPI_COMM_SELF);
+  expect_call("reduce", 0, "one rank");
+  CHECK(result[0] == rank, "%d", result[0]);
 }
 
 static void check_all_pairs(int rank, int ranks) {
@@ -333,6 +461,17 @@ static void check_user_operations(int rank, int ranks) {
   for (int i = 0; i < count; ++i) {
     CHECK(values[i] == (131 * (ranks * (ranks - 1) / 2) + ranks * i) % 1009, "element %d is %d", i, values[i]);
   }
+  int reduced[2 * count];
+  int share[2];
+  for (int i = 0; i < count; ++i) values[i] = rank * 131 + i;
+  MPI_Reduce(values, reduced, count, MPI_INT, op, ranks - 1, MPI_COMM_WORLD);
+  expect_call("reduce", 0, "commutative user operation");
+  for (int i = 0; rank == ranks - 1 && i < count; ++i) {
+    CHECK(reduced[i] == (131 * (ranks * (ranks - 1) / 2) + ranks * i) % 1009, "element %d is %d", i, reduced[i]);
+  }
+  MPI_Reduce_scatter_block(values, share, 2, MPI_INT, op, MPI_COMM_WORLD);
+  expect_call("reduce_scatter_block", 0, "commutative user operation");
+  CHECK(share[1] == (131 * (ranks * (ranks - 1) / 2) + ranks * (2 * rank + 1)) % 1009, "own block is %d", share[1]);
   MPI_Op_free(&op);
 
   MPI_Datatype map;
@@ -376,6 +515,19 @@ static void check_equal_bits(int rank, int ranks) {
     expect_call("allreduce", 1, "equal bits");
     CHECK(memcmp(output, first, sizeof first) == 0, "repetition %d differs", repetition);
   }
+  /* Reductions to one rank, and to all a part each. */
+  static double parts[2][length];
+  for (int repetition = 0; repetition < repetitions; ++repetition) {
+    MPI_Reduce(input, again, length, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    expect_call("reduce", 1, "equal bits");
+    if (repetition == 0) memcpy(parts[0], again, sizeof again);
+    CHECK(rank != 0 || memcmp(again, parts[0], sizeof again) == 0, "reduce, repetition %d differs", repetition);
+    MPI_Reduce_scatter_block(input, again, length / ranks, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    expect_call("reduce_scatter_block", 1, "equal bits");
+    const size_t bytes = sizeof(double) * (size_t)(length / ranks);
+    if (repetition == 0) memcpy(parts[1], again, bytes);
+    CHECK(memcmp(again, parts[1], bytes) == 0, "reduce_scatter_block, repetition %d differs", repetition);
+  }
   if (rank == 0) {
     for (int r = 1; r < ranks; ++r) MPI_Send(first, length, MPI_DOUBLE, r, 0, MPI_COMM_WORLD);
   } else {
@@ -394,6 +546,9 @@ int main(int argc, char** argv) {
   CHECK(ranks <= most_ranks, "too many ranks");
   check_all_pairs(rank, ranks);
   check_duplicated_type(rank, ranks);
+  check_roots(rank, ranks);
+  check_large(rank, ranks);
+  check_left_alone(rank);
   check_user_operations(rank, ranks);
   check_equal_bits(rank, ranks);
   MPI_Finalize();

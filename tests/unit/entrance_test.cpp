@@ -1,0 +1,58 @@
+#include "pmpi/entrance.h"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+#include <string>
+
+namespace libcoll::pmpi {
+namespace {
+
+/// What happened, in order: "s" served, "f" handed on; with the argument behind it.
+std::string history;
+
+std::optional<int> serve_even(int argument) noexcept {
+  if (argument % 2 != 0) return std::nullopt;
+  history += "s" + std::to_string(argument);
+  return argument + 100;
+}
+
+int hand_on(int argument) {
+  history += "f" + std::to_string(argument);
+  return argument + 200;
+}
+
+/// An MPI, or another tool, whose call is made of another call.
+int hand_on_to_even(int argument) { return enter(&serve_even, &hand_on, argument + 1); }
+
+/// Ours, when serving a call takes another call.
+std::optional<int> serve_by_even(int argument) noexcept { return enter(&serve_even, &hand_on, argument); }
+
+int hand_on_and_throw(int) { throw std::runtime_error("as an error handler may"); }
+
+class EntranceTest : public testing::Test {
+ protected:
+  EntranceTest() { history.clear(); }
+};
+
+TEST_F(EntranceTest, ServesOrHandsOn) {
+  EXPECT_EQ(enter(&serve_even, &hand_on, 2), 102);
+  EXPECT_EQ(enter(&serve_even, &hand_on, 3), 203);
+  EXPECT_EQ(history, "s2f3");
+}
+
+TEST_F(EntranceTest, CallsMadeOfCallsAreHandedOn) {
+  EXPECT_EQ(enter(&serve_even, &hand_on_to_even, 3), 204);
+  EXPECT_EQ(enter(&serve_by_even, &hand_on, 4), 204);
+  EXPECT_EQ(history, "f4f4");
+}
+
+TEST_F(EntranceTest, EndsWithTheCall) {
+  EXPECT_EQ(enter(&serve_even, &hand_on_to_even, 3), 204);
+  EXPECT_THROW(enter(&serve_even, &hand_on_and_throw, 5), std::runtime_error);
+  EXPECT_EQ(enter(&serve_even, &hand_on, 6), 106);
+  EXPECT_EQ(history, "f4s6");
+}
+
+}  // namespace
+}  // namespace libcoll::pmpi
