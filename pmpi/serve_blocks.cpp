@@ -108,10 +108,9 @@ std::optional<int> serve_equal_blocks(BlockCall call) {
     return fall_through(*process, call.kind, Reason::bad_arguments);
   }
   // MPI demands that what a rank receives of each other is as long everywhere.
-  if (call.receive.count * size_of(call.receive.type) == 0) {
-    return fall_through(*process, call.kind, Reason::no_bytes);
-  }
-  Communicator* communicator = find_communicator(*process, call.kind, call.comm);
+  const std::int64_t bytes = call.receive.count * size_of(call.receive.type);
+  if (bytes == 0) return fall_through(*process, call.kind, Reason::no_bytes);
+  Communicator* communicator = find_communicator(*process, call.kind, call.comm, bytes);
   if (communicator == nullptr) return std::nullopt;
   call.receive.number = MpiHost(call.comm).size();
   if (call.kind == CallKind::alltoall) call.send.number = call.receive.number;
@@ -173,8 +172,9 @@ std::optional<int> try_bcast(const BlockList& list, int root, MPI_Comm comm) {
     return fall_through(*process, kind, Reason::bad_arguments);
   }
   // As long everywhere, by MPI's rule, whatever the datatypes.
-  if (list.count * size_of(list.type) == 0) return fall_through(*process, kind, Reason::no_bytes);
-  Communicator* communicator = find_communicator(*process, kind, comm);
+  const std::int64_t bytes = list.count * size_of(list.type);
+  if (bytes == 0) return fall_through(*process, kind, Reason::no_bytes);
+  Communicator* communicator = find_communicator(*process, kind, comm, bytes);
   if (communicator == nullptr) return std::nullopt;
   if (root < 0 || root >= MpiHost(comm).size()) return fall_through(*process, kind, Reason::bad_arguments);
   return run_bcast(*process, *communicator, list, root, comm);

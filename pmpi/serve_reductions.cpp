@@ -48,14 +48,17 @@ Reason obstacle_of(const ReductionArguments& arguments, bool plausible, bool emp
   return Reason::count_;
 }
 
-/// Looks at what MPI demands to be equal on all ranks: operation, datatype, and whether there is nothing to reduce.
-Preparation prepare(const ReductionArguments& arguments, bool plausible, bool empty) {
+/// Looks at what MPI demands to be equal on all ranks: operation, datatype, and how much there is to reduce where one
+/// number says so.
+Preparation prepare(const ReductionArguments& arguments, bool plausible, std::optional<std::int64_t> elements) {
   Preparation result;
   result.process = runtime();
   if (result.process == nullptr) return result;
-  const Reason obstacle = obstacle_of(arguments, plausible, empty, result.reduction);
+  const Reason obstacle = obstacle_of(arguments, plausible, elements == 0, result.reduction);
   if (obstacle == Reason::count_) {
-    result.communicator = find_communicator(*result.process, arguments.kind, arguments.comm);
+    std::optional<std::int64_t> bytes = elements;
+    if (bytes) *bytes *= result.reduction.element_bytes;
+    result.communicator = find_communicator(*result.process, arguments.kind, arguments.comm, bytes);
   } else {
     fall_through(*result.process, arguments.kind, obstacle);
   }
@@ -73,7 +76,7 @@ Call make_call(Collective collective, const ReductionArguments& arguments, const
 }
 
 std::optional<int> try_allreduce(const ReductionArguments& arguments, int count) {
-  const Preparation ready = prepare(arguments, count >= 0, count == 0);
+  const Preparation ready = prepare(arguments, count >= 0, count);
   if (ready.communicator == nullptr) return std::nullopt;
   Call call = make_call(Collective::allreduce, arguments, ready.reduction);
   call.elements = count;
@@ -95,7 +98,7 @@ int run_scattered(const Preparation& ready, const ReductionArguments& arguments,
 }
 
 std::optional<int> try_reduce_scatter_block(const ReductionArguments& arguments, int count) {
-  const Preparation ready = prepare(arguments, count >= 0, count == 0);
+  const Preparation ready = prepare(arguments, count >= 0, count);
   if (ready.communicator == nullptr) return std::nullopt;
   Call call = make_call(Collective::reduce_scatter, arguments, ready.reduction);
   call.elements = count;
@@ -103,7 +106,7 @@ std::optional<int> try_reduce_scatter_block(const ReductionArguments& arguments,
 }
 
 std::optional<int> try_reduce_scatter(const ReductionArguments& arguments, const int* counts) {
-  const Preparation ready = prepare(arguments, counts != nullptr, false);
+  const Preparation ready = prepare(arguments, counts != nullptr, std::nullopt);
   if (ready.communicator == nullptr) return std::nullopt;
   // Only now it is sure that the communicator is no inter-communicator, and how many counts there are.
   const MpiHost host(arguments.comm);
@@ -121,7 +124,7 @@ std::optional<int> try_reduce_scatter(const ReductionArguments& arguments, const
 
 /// A reduce-scatter in which the root alone receives something: at large sizes that is what one link carries, M/b.
 std::optional<int> try_reduce(const ReductionArguments& arguments, int count, int root) {
-  const Preparation ready = prepare(arguments, count >= 0, count == 0);
+  const Preparation ready = prepare(arguments, count >= 0, count);
   if (ready.communicator == nullptr) return std::nullopt;
   const int ranks = MpiHost(arguments.comm).size();
   if (root < 0 || root >= ranks) return fall_through(*ready.process, arguments.kind, Reason::bad_arguments);

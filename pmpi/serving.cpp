@@ -14,12 +14,25 @@ std::optional<int> fall_through(Runtime& process, CallKind kind, Reason reason) 
   return std::nullopt;
 }
 
-Communicator* find_communicator(Runtime& process, CallKind kind, MPI_Comm comm) {
+namespace {
+
+bool tuned_to_native(const Runtime& process, CallKind kind, std::int32_t ranks, std::optional<std::int64_t> bytes) {
+  if (!bytes) return false;
+  const TuningChoice* choice = process.tuning_table().find(kind, ranks, *bytes);
+  return choice != nullptr && choice->native;
+}
+
+}  // namespace
+
+Communicator* find_communicator(Runtime& process, CallKind kind, MPI_Comm comm, std::optional<std::int64_t> bytes) {
   CommunicatorState* state = state_of(process, comm);
   Reason reason = state == nullptr ? Reason::transport : state->obstacle;
   const std::optional<Collective> collective = collective_of(kind);
   if (reason == Reason::count_ && (!collective || call_setting(process.config(), kind) == "native")) {
     reason = Reason::chosen_native;
+  }
+  if (reason == Reason::count_ && tuned_to_native(process, kind, state->communicator->size(), bytes)) {
+    reason = Reason::tuned_native;
   }
   if (reason == Reason::count_) {
     MpiHost host(comm);

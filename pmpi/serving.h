@@ -15,8 +15,9 @@ namespace libcoll::pmpi {
 std::optional<int> fall_through(Runtime& process, CallKind kind, Reason reason);
 
 /// The communicator when it serves this call; otherwise null, and why not is counted. Collective at the first call of a
-/// communicator and of each plan.
-Communicator* find_communicator(Runtime& process, CallKind kind, MPI_Comm comm);
+/// communicator and of each plan. `bytes` is the call's size for the tuning table, where it is equal on all ranks.
+Communicator* find_communicator(Runtime& process, CallKind kind, MPI_Comm comm,
+                                std::optional<std::int64_t> bytes = std::nullopt);
 
 /// Has MPI's error handler called; returns the code.
 int raise(MPI_Comm comm, int code);

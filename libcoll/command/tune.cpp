@@ -1,4 +1,4 @@
-// libcoll tune: measures, per collective and size, the plan against the program's own MPI, and writes the tuning table.
+// libcoll tune: measures, per call and size, the plan against the program's own MPI, and writes the tuning table.
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -9,6 +9,7 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <utility>
 
@@ -25,7 +26,7 @@ constexpr const char* sweep_name = "collective_sweep";
 
 struct Options {
   std::string topology;
-  std::string collectives = "allreduce,allgather,alltoall";
+  std::string calls = "allreduce,allgather,alltoall";
   std::string sizes = "4:1048576";
   std::string program;
   std::string library;
@@ -45,7 +46,7 @@ using Sweep = std::map<std::int64_t, Row>;
 
 /// Medians over the repetitions.
 struct Measured {
-  Collective collective = Collective::allreduce;
+  CallKind call = CallKind::allreduce;
   std::int64_t bytes = 0;
   double native_microseconds = 0;
   double plan_microseconds = 0;
@@ -97,18 +98,18 @@ Result<std::string> find_sweep(const std::string& command) {
   return Error{"found no " + std::string(sweep_name) + " beside " + command + "; --program FILE says where it is"};
 }
 
-/// Runs the sweeps of one collective in turn, native and planned.
+/// Runs the sweeps of one call in turn, native and planned.
 class Measurement {
  public:
   Measurement(const Options& options, std::string command, std::string program, std::vector<std::string> launcher)
       : options_(options), command_(std::move(command)), program_(std::move(program)), launcher_(std::move(launcher)) {}
 
-  Result<std::vector<Measured>> run(Collective collective) {
+  Result<std::vector<Measured>> run(CallKind call) {
     std::map<std::int64_t, std::pair<std::vector<double>, std::vector<double>>> times;
     std::map<std::int64_t, bool> served;
     for (int repetition = 0; repetition < options_.repetitions; ++repetition) {
       for (const bool planned : {false, true}) {
-        const Result<Sweep> sweep = one(collective, planned);
+        const Result<Sweep> sweep = one(call, planned);
         if (!sweep) return sweep.error();
         for (const auto& [bytes, row] : *sweep) {
           (planned ? times[bytes].second : times[bytes].first).push_back(row.microseconds);
@@ -119,7 +120,7 @@ class Measurement {
     std::vector<Measured> result;
     for (auto& [bytes, both] : times) {
       if (both.first.empty() || both.second.empty()) continue;
-      result.push_back({collective, bytes, median(both.first), median(both.second), served[bytes]});
+      result.push_back({call, bytes, median(both.first), median(both.second), served[bytes]});
     }
     return result;
   }
@@ -133,7 +134,7 @@ class Measurement {
     return *middle;
   }
 
-  Result<Sweep> one(Collective collective, bool planned) {
+  Result<Sweep> one(CallKind call, bool planned) {
     std::vector<std::string> arguments;
     if (planned) {
       arguments = {command_, "run"};
@@ -142,7 +143,7 @@ class Measurement {
       arguments.emplace_back("--");
     }
     arguments.insert(arguments.end(), launcher_.begin(), launcher_.end());
-    arguments.insert(arguments.end(), {program_, std::string(to_string(collective)), "-f", "-m", options_.sizes, "-i",
+    arguments.insert(arguments.end(), {program_, std::string(to_string(call)), "-f", "-m", options_.sizes, "-i",
                                        std::to_string(options_.iterations)});
     std::vector<std::string> environment;
     for (char** entry = environ; *entry != nullptr; ++entry) {
@@ -167,11 +168,11 @@ TuningTable table_of(const std::vector<Measured>& measured, std::int32_t ranks, 
   TuningTable table;
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const Measured& row = measured[i];
-    const bool last = i + 1 == measured.size() || measured[i + 1].collective != row.collective;
-    TuningChoice choice{row.collective, ranks, row.bytes, false, 0};
+    const bool last = i + 1 == measured.size() || measured[i + 1].call != row.call;
+    TuningChoice choice{row.call, ranks, row.bytes, false, 0};
     choice.native = !row.served || row.native_microseconds * (1 + margin) < row.plan_microseconds;
     if (last) choice.up_to_bytes = TuningChoice().up_to_bytes;
-    if (!table.choices.empty() && table.choices.back().collective == row.collective &&
+    if (!table.choices.empty() && table.choices.back().call == row.call &&
         table.choices.back().native == choice.native) {
       table.choices.back() = choice;
     } else {
@@ -191,21 +192,21 @@ void report(const std::vector<Measured>& measured, const TuningTable& table, std
   if (json) {
     Json rows = Json::array();
     for (const Measured& row : measured) {
-      rows.push_back({{"collective", to_string(row.collective)},
+      rows.push_back({{"call", to_string(row.call)},
                       {"bytes", row.bytes},
                       {"native_microseconds", row.native_microseconds},
                       {"plan_microseconds", row.plan_microseconds},
                       {"served", row.served},
-                      {"use", table.find(row.collective, ranks, row.bytes)->native ? "native" : "plan"}});
+                      {"use", table.find(row.call, ranks, row.bytes)->native ? "native" : "plan"}});
     }
     return print_json({{"ranks", ranks}, {"choices", rows}});
   }
-  std::vector<std::vector<std::string>> rows = {{"collective", "bytes", "native us", "plan us", "native/plan", "use"}};
+  std::vector<std::vector<std::string>> rows = {{"call", "bytes", "native us", "plan us", "native/plan", "use"}};
   for (const Measured& row : measured) {
-    rows.push_back({std::string(to_string(row.collective)), std::to_string(row.bytes), text_of(row.native_microseconds),
+    rows.push_back({std::string(to_string(row.call)), std::to_string(row.bytes), text_of(row.native_microseconds),
                     row.served ? text_of(row.plan_microseconds) : "not served",
                     row.served ? text_of(row.native_microseconds / row.plan_microseconds) : "-",
-                    table.find(row.collective, ranks, row.bytes)->native ? "native" : "plan"});
+                    table.find(row.call, ranks, row.bytes)->native ? "native" : "plan"});
   }
   std::fputs(columns(rows).c_str(), stdout);
 }
@@ -218,29 +219,29 @@ Status write(const std::string& path, const std::string& text) {
   return file.fail() ? Status(Error{path + ": cannot be written"}) : Status();
 }
 
-Result<std::vector<Collective>> parse_collectives(const std::string& names) {
-  std::vector<Collective> result;
+Result<std::vector<CallKind>> parse_calls(const std::string& names) {
+  std::vector<CallKind> result;
   std::istringstream words(names);
   for (std::string word; std::getline(words, word, ',');) {
-    const Result<Collective> collective = parse_collective(word);
-    if (!collective) return collective.error();
-    result.push_back(*collective);
+    const std::optional<CallKind> call = parse_call(word);
+    if (!call) return Error{"found '" + word + "' in --calls, expected names such as allreduce"};
+    result.push_back(*call);
   }
   return result;
 }
 
 int tune(const Options& options, const std::vector<std::string>& launcher) {
   if (launcher.empty()) return fail(std::string("no launcher. ") + usage_line, options.json);
-  const Result<std::vector<Collective>> collectives = parse_collectives(options.collectives);
-  if (!collectives) return fail(collectives.error().message, options.json);
+  const Result<std::vector<CallKind>> calls = parse_calls(options.calls);
+  if (!calls) return fail(calls.error().message, options.json);
   const Result<std::string> command = own_path();
   if (!command) return fail(command.error().message, options.json);
   const Result<std::string> program = options.program.empty() ? find_sweep(*command) : Result(options.program);
   if (!program) return fail(program.error().message, options.json);
   Measurement measurement(options, *command, *program, launcher);
   std::vector<Measured> measured;
-  for (const Collective collective : *collectives) {
-    const Result<std::vector<Measured>> rows = measurement.run(collective);
+  for (const CallKind call : *calls) {
+    const Result<std::vector<Measured>> rows = measurement.run(call);
     if (!rows) return fail(rows.error().message, options.json);
     measured.insert(measured.end(), rows->begin(), rows->end());
   }
@@ -259,7 +260,7 @@ void add_tune(CLI::App& app, const std::vector<std::string>& command, int& exit_
   CLI::App* sub = app.add_subcommand("tune", "Measure plans against the program's own MPI and write the tuning table");
   sub->allow_extras();  // refused below, with the hint that is needed
   sub->add_option("--topology", options->topology, "Specification or topology file; default: as configured");
-  sub->add_option("--collectives", options->collectives, "Which, comma-separated")->capture_default_str();
+  sub->add_option("--calls", options->calls, "Which, comma-separated")->capture_default_str();
   sub->add_option("--sizes", options->sizes, "In bytes: vector (allreduce) or block; doubled from MIN to MAX")
       ->type_name("MIN:MAX")
       ->capture_default_str();

@@ -64,6 +64,9 @@ class Communicator {
   /// collective is itself collective (the plan is made and distributed).
   Reason ready(Collective collective, HostCommunicator& host);
 
+  /// Ranks of the communicator.
+  [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(addresses_.size()); }
+
   /// Completes the counts of an all-to-all of unequal blocks where hosts forward blocks of others: collective then, and
   /// one allgather of MPI's. False when MPI reported an error.
   bool agree_counts(Call& call, HostCommunicator& host);

@@ -260,6 +260,8 @@ std::vector<Setting> make_settings() {
       text<&Config::route_binding>("route_binding",
                                    "Path of the route binding file: how a route class is reached; empty: no steering."),
       transport("transport", "What messages travel by; auto: the first of ucx, ofi (libfabric) and mpi that works."),
+      text<&Config::tuning_table>("tuning_table",
+                                  "Path of the table that leaves calls to MPI where that is faster (libcoll tune)."),
       text<&Config::ofi_provider>("ofi_provider",
                                   "libfabric's provider (tcp;ofi_rxm, efa, cxi, ...); empty: its best across nodes."),
       log_level("log_level", "How much is said on stderr."),

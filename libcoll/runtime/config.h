@@ -22,6 +22,7 @@ struct Config {
   std::string route_binding;       ///< path of a route binding file; empty: messages are not steered
   std::string transport = "auto";  ///< "auto", "ucx", "ofi" or "mpi"
   std::string ofi_provider;        ///< libfabric's name; empty: its first that reaches other nodes
+  std::string tuning_table;        ///< path of a tuning table; empty: every call that can be served is
   LogLevel log_level = LogLevel::warn;
   std::string stats;      ///< "", "summary" or "json:FILE"
   std::string cache_dir;  ///< empty: $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll

@@ -58,6 +58,7 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
   if (!config_.enable) obstacle_ = Reason::disabled;
   if (obstacle_ == Reason::count_) read_topology();
   if (obstacle_ == Reason::count_) read_route_binding();
+  if (obstacle_ == Reason::count_) read_tuning_table();
   if (obstacle_ == Reason::count_) open_transport(host_messages);
   find_command(library_directory);
   settings_digest_ = digest();
@@ -86,6 +87,17 @@ void Runtime::read_route_binding() {
   }
   obstacle_ = Reason::bad_route_binding;
   log(LogLevel::warn, binding.error().message);
+}
+
+/// A table that cannot be read on one rank shows in its digest, and all ranks fall back.
+void Runtime::read_tuning_table() {
+  if (config_.tuning_table.empty()) return;
+  Result<TuningTable> table = load_tuning_table(config_.tuning_table);
+  if (table) {
+    tuning_table_ = std::move(*table);
+  } else {
+    log(LogLevel::warn, table.error().message + "; it has no effect");
+  }
 }
 
 Result<std::unique_ptr<Transport>> Runtime::make_transport(std::string_view name, MpiMessages* host_messages) {
@@ -143,7 +155,7 @@ std::uint64_t Runtime::digest() const {
         // The plan file's name is a hash over the whole topology.
         plan_file_name(topology_, Collective::allgather, ""),
         // Devices may be named differently from node to node.
-        std::to_string(route_binding_.classes.size()), route_binding_.routes}) {
+        std::to_string(route_binding_.classes.size()), route_binding_.routes, write_tuning_table(tuning_table_)}) {
     text.append(part).append("\n");
   }
   for (std::size_t kind = 0; kind < call_count; ++kind) {

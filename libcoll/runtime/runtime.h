@@ -13,6 +13,7 @@
 #include "libcoll/execute/execution.h"
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/statistics.h"
+#include "libcoll/runtime/tuning_table.h"
 #include "libcoll/transport/mpi_transport.h"
 #include "libcoll/transport/transport.h"
 #include "planner/route/route_binding.h"
@@ -39,6 +40,7 @@ class Runtime {
   [[nodiscard]] const Topology& topology() const { return topology_; }
   /// How route classes are reached; without classes when messages are not steered.
   [[nodiscard]] const RouteBinding& route_binding() const { return route_binding_; }
+  [[nodiscard]] const TuningTable& tuning_table() const { return tuning_table_; }
   [[nodiscard]] Tuning tuning() const { return {config_.segment_bytes, config_.bundle_bytes, config_.in_flight}; }
   [[nodiscard]] Statistics& statistics() { return statistics_; }
   /// count_ when this process could serve; otherwise what is in the way.
@@ -69,6 +71,7 @@ class Runtime {
  private:
   void read_topology();
   void read_route_binding();
+  void read_tuning_table();
   void open_transport(MpiMessages* host_messages);
   /// The transport of that name, "ucx", "ofi" or "mpi".
   Result<std::unique_ptr<Transport>> make_transport(std::string_view name, MpiMessages* host_messages);
@@ -86,6 +89,7 @@ class Runtime {
   Config config_;
   Topology topology_;
   RouteBinding route_binding_;
+  TuningTable tuning_table_;
   std::unique_ptr<Transport> transport_;
   bool over_host_messages_ = false;
   Statistics statistics_;

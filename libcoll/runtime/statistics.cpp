@@ -19,6 +19,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Reason::count_)>
     "inter-communicator",
     "the communicator does not have exactly one rank on every node of the topology",
     "the setting for this collective is native",
+    "the tuning table leaves it to MPI",
     "no plan could be made",
     "nothing to move",
     "user-defined operation",

@@ -24,6 +24,7 @@ enum class Reason : std::uint8_t {
   inter_communicator,
   sub_communicator,
   chosen_native,
+  tuned_native,
   no_plan,
   no_bytes,
   user_operation,

@@ -19,7 +19,7 @@ constexpr std::int64_t most_ranks = 1 << 24;
 constexpr std::int64_t least_segment_bytes = 1024;
 constexpr std::int64_t most_segment_bytes = std::int64_t{1} << 30;
 
-auto place(const TuningChoice& choice) { return std::tuple(choice.collective, choice.ranks, choice.up_to_bytes); }
+auto place(const TuningChoice& choice) { return std::tuple(choice.call, choice.ranks, choice.up_to_bytes); }
 
 bool before(const TuningChoice& a, const TuningChoice& b) { return place(a) < place(b); }
 
@@ -50,7 +50,7 @@ class Reader {
     if (!element.is_table()) return refuse(line_of(element), "choice: found " + shown(element) + ", expected a table");
     const toml::table& table = *element.as_table();
     TuningChoice choice;
-    for (const char* needed : {"collective", "use"}) {
+    for (const char* needed : {"call", "use"}) {
       if (table.get(needed) == nullptr) {
         return refuse(line_of(table), "found a [[choice]] without '" + std::string(needed) + "', expected one");
       }
@@ -64,7 +64,7 @@ class Reader {
   }
 
   void read_key(const toml::key& key, const toml::node& node, TuningChoice& choice) {
-    if (key == "collective") return read_collective(node, choice);
+    if (key == "call") return read_call(node, choice);
     if (key == "use") return read_use(node, choice);
     if (key == "ranks") {
       choice.ranks = static_cast<std::int32_t>(bytes(node, "ranks", 0, most_ranks));
@@ -73,17 +73,17 @@ class Reader {
     } else if (key == "segment_bytes") {
       choice.segment_bytes = bytes(node, "segment_bytes", least_segment_bytes, most_segment_bytes);
     } else {
-      refuse(key.source().begin.line, "found '" + std::string(key.str()) +
-                                          "' in [[choice]], expected collective, ranks, up_to, use or segment_bytes");
+      refuse(key.source().begin.line,
+             "found '" + std::string(key.str()) + "' in [[choice]], expected call, ranks, up_to, use or segment_bytes");
     }
   }
 
-  void read_collective(const toml::node& node, TuningChoice& choice) {
-    const Result<Collective> parsed = parse_collective(node.is_string() ? node.as_string()->get() : "");
-    if (!parsed) {
-      return refuse(line_of(node), "collective: found " + shown(node) + ", expected the name of a planned collective");
+  void read_call(const toml::node& node, TuningChoice& choice) {
+    const std::optional<CallKind> parsed = parse_call(node.is_string() ? node.as_string()->get() : "");
+    if (!parsed || !collective_of(*parsed)) {
+      return refuse(line_of(node), "call: found " + shown(node) + ", expected a call that can be served, as allreduce");
     }
-    choice.collective = *parsed;
+    choice.call = *parsed;
   }
 
   void read_use(const toml::node& node, TuningChoice& choice) {
@@ -114,11 +114,11 @@ class Reader {
 
 }  // namespace
 
-const TuningChoice* TuningTable::find(Collective collective, std::int32_t ranks, std::int64_t bytes) const {
+const TuningChoice* TuningTable::find(CallKind call, std::int32_t ranks, std::int64_t bytes) const {
   for (const std::int32_t wanted : {ranks, 0}) {
-    const TuningChoice key{collective, wanted, bytes, false, 0};
+    const TuningChoice key{call, wanted, bytes, false, 0};
     const auto found = std::lower_bound(choices.begin(), choices.end(), key, before);
-    if (found != choices.end() && found->collective == collective && found->ranks == wanted) return &*found;
+    if (found != choices.end() && found->call == call && found->ranks == wanted) return &*found;
   }
   return nullptr;
 }
@@ -141,7 +141,7 @@ Result<TuningTable> load_tuning_table(const std::string& path) {
 std::string write_tuning_table(const TuningTable& table) {
   std::string text;
   for (const TuningChoice& choice : table.choices) {
-    text += "[[choice]]\ncollective = \"" + std::string(to_string(choice.collective)) + "\"\n";
+    text += "[[choice]]\ncall = \"" + std::string(to_string(choice.call)) + "\"\n";
     if (choice.ranks != 0) text += "ranks = " + std::to_string(choice.ranks) + "\n";
     if (choice.up_to_bytes != any_size) text += "up_to = " + std::to_string(choice.up_to_bytes) + "\n";
     text += std::string("use = ") + (choice.native ? "\"native\"" : "\"plan\"") + "\n";

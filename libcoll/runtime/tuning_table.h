@@ -7,35 +7,35 @@
 #include <string_view>
 #include <vector>
 
+#include "libcoll/runtime/calls.h"
 #include "planner/result.h"
-#include "planner/schedule/schedule.h"
 
 namespace libcoll {
 
-/// Calls of one collective up to a size, on communicators of one size.
+/// Calls of one kind up to a size, on communicators of one size.
 struct TuningChoice {
-  Collective collective = Collective::allreduce;
+  CallKind call = CallKind::allreduce;
   std::int32_t ranks = 0;  ///< of the communicator; 0: any number
-  /// Largest call meant, inclusive: bytes of the vector (allreduce), of a block (the others).
+  /// Largest call meant, inclusive: bytes of the vector (allreduce, bcast, reduce), of a block (the others).
   std::int64_t up_to_bytes = std::numeric_limits<std::int64_t>::max();
   bool native = false;             ///< the program's own MPI is faster; otherwise the plan is
   std::int64_t segment_bytes = 0;  ///< of the plan; 0: as configured
   friend bool operator==(const TuningChoice&, const TuningChoice&) = default;
 };
 
-/// Ordered by collective, ranks and size.
+/// Ordered by call, ranks and size.
 struct TuningTable {
   std::vector<TuningChoice> choices;
 
   /// What is said of such a call: the entry for exactly these ranks with the smallest size that takes it in, else the
   /// same among those for any number of ranks; null when nothing is.
-  [[nodiscard]] const TuningChoice* find(Collective collective, std::int32_t ranks, std::int64_t bytes) const;
+  [[nodiscard]] const TuningChoice* find(CallKind call, std::int32_t ranks, std::int64_t bytes) const;
   friend bool operator==(const TuningTable&, const TuningTable&) = default;
 };
 
-/// Reads TOML: a [[choice]] table each, with `collective`, `ranks` (left out: any), `up_to` (bytes as 4096 or "64K";
-/// left out: any size), `use` ("native" or "plan") and `segment_bytes`. Errors start with "ORIGIN:LINE: " and say what
-/// was found and what was expected; two entries for the same calls are one.
+/// Reads TOML: a [[choice]] table each, with `call` ("allreduce", …), `ranks` (left out: any), `up_to` (bytes as 4096
+/// or "64K"; left out: any size), `use` ("native" or "plan") and `segment_bytes`. Errors start with "ORIGIN:LINE: " and
+/// say what was found and what was expected; two entries for the same calls are one.
 Result<TuningTable> read_tuning_table(std::string_view text, std::string_view origin);
 
 /// The same from a file that nobody but this user or root can write.

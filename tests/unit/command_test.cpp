@@ -421,12 +421,12 @@ TEST_F(Command, TuneWritesTheFasterOfTheTwo) {
   write("launcher", tuned);
   fs::permissions(path("launcher"), fs::perms::owner_all);
   const Outcome outcome = libcoll(
-      "tune --topology ring:6 --collectives alltoall --program sweep --library libcoll_fake.so --output tuned.toml "
+      "tune --topology ring:6 --calls alltoall --program sweep --library libcoll_fake.so --output tuned.toml "
       "-- ./launcher");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const TuningTable table = load_tuning_table(path("tuned.toml")).value();
-  const TuningTable expected{{{Collective::alltoall, 6, 8, true, 0},
-                              {Collective::alltoall, 6, std::numeric_limits<std::int64_t>::max(), false, 0}}};
+  const TuningTable expected{{{CallKind::alltoall, 6, 8, true, 0},
+                              {CallKind::alltoall, 6, std::numeric_limits<std::int64_t>::max(), false, 0}}};
   EXPECT_EQ(table, expected) << outcome.out;
 }
 

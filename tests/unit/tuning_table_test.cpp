@@ -11,43 +11,43 @@ namespace {
 
 constexpr const char* example = R"(
 [[choice]]
-collective = "alltoall"
+call = "alltoall"
 ranks = 8
 up_to = "4K"
 use = "native"
 
 [[choice]]
-collective = "alltoall"
+call = "alltoall"
 ranks = 8
 use = "plan"
 segment_bytes = "32K"
 
 [[choice]]
-collective = "alltoall"
+call = "alltoall"
 up_to = 65536
 use = "native"
 
 [[choice]]
-collective = "allreduce"
+call = "allreduce"
 up_to = 100
 use = "native"
 )";
 
 TEST(TuningTable, FindsTheNarrowestEntry) {
   const TuningTable table = read_tuning_table(example, "test.toml").value();
-  const auto native = [&](Collective collective, std::int32_t ranks, std::int64_t bytes) {
-    const TuningChoice* choice = table.find(collective, ranks, bytes);
+  const auto native = [&](CallKind call, std::int32_t ranks, std::int64_t bytes) {
+    const TuningChoice* choice = table.find(call, ranks, bytes);
     return choice == nullptr ? -1 : static_cast<int>(choice->native);
   };
-  EXPECT_EQ(native(Collective::alltoall, 8, 1), 1);
-  EXPECT_EQ(native(Collective::alltoall, 8, 4096), 1);  // sizes are inclusive
-  EXPECT_EQ(native(Collective::alltoall, 8, 4097), 0);
-  EXPECT_EQ(table.find(Collective::alltoall, 8, 4097)->segment_bytes, 32768);
-  EXPECT_EQ(native(Collective::alltoall, 27, 65536), 1);  // any number of ranks
-  EXPECT_EQ(native(Collective::alltoall, 27, 65537), -1);
-  EXPECT_EQ(native(Collective::allreduce, 2, 100), 1);
-  EXPECT_EQ(native(Collective::allreduce, 2, 101), -1);
-  EXPECT_EQ(native(Collective::allgather, 8, 1), -1);
+  EXPECT_EQ(native(CallKind::alltoall, 8, 1), 1);
+  EXPECT_EQ(native(CallKind::alltoall, 8, 4096), 1);  // sizes are inclusive
+  EXPECT_EQ(native(CallKind::alltoall, 8, 4097), 0);
+  EXPECT_EQ(table.find(CallKind::alltoall, 8, 4097)->segment_bytes, 32768);
+  EXPECT_EQ(native(CallKind::alltoall, 27, 65536), 1);  // any number of ranks
+  EXPECT_EQ(native(CallKind::alltoall, 27, 65537), -1);
+  EXPECT_EQ(native(CallKind::allreduce, 2, 100), 1);
+  EXPECT_EQ(native(CallKind::allreduce, 2, 101), -1);
+  EXPECT_EQ(native(CallKind::allgather, 8, 1), -1);
 }
 
 TEST(TuningTable, IsReadBackAsItWasWritten) {
@@ -59,18 +59,18 @@ TEST(TuningTable, IsReadBackAsItWasWritten) {
 TEST(TuningTable, ErrorsNameLineFoundAndExpected) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"choices = 1", "t:1: found 'choices', expected tables headed [[choice]]"},
-      {"[[choice]]\nuse = \"plan\"", "t:1: found a [[choice]] without 'collective', expected one"},
-      {"[[choice]]\ncollective = \"allreduce\"", "t:1: found a [[choice]] without 'use', expected one"},
-      {"[[choice]]\ncollective = \"barrier\"\nuse = \"plan\"",
-       "t:2: collective: found 'barrier', expected the name of a planned collective"},
-      {"[[choice]]\ncollective = \"alltoall\"\nuse = 1", "t:3: use: found 1, expected \"native\" or \"plan\""},
-      {"[[choice]]\ncollective = \"alltoall\"\nuse = \"plan\"\nup_to = \"much\"",
+      {"[[choice]]\nuse = \"plan\"", "t:1: found a [[choice]] without 'call', expected one"},
+      {"[[choice]]\ncall = \"allreduce\"", "t:1: found a [[choice]] without 'use', expected one"},
+      {"[[choice]]\ncall = \"barrier\"\nuse = \"plan\"",
+       "t:2: call: found 'barrier', expected a call that can be served, as allreduce"},
+      {"[[choice]]\ncall = \"alltoall\"\nuse = 1", "t:3: use: found 1, expected \"native\" or \"plan\""},
+      {"[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"\nup_to = \"much\"",
        "t:4: up_to: found 'much', expected a number from 0 to 9223372036854775807"},
-      {"[[choice]]\ncollective = \"alltoall\"\nuse = \"plan\"\nsegment_bytes = 1",
+      {"[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"\nsegment_bytes = 1",
        "t:4: segment_bytes: found 1, expected a number from 1024 to 1073741824"},
-      {"[[choice]]\ncollective = \"alltoall\"\nuse = \"plan\"\nwhat = 1",
-       "t:4: found 'what' in [[choice]], expected collective, ranks, up_to, use or segment_bytes"},
-      {"[[choice]]\ncollective = \"alltoall\"\nuse = \"plan\"\n[[choice]]\ncollective = \"alltoall\"\nuse = \"plan\"",
+      {"[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"\nwhat = 1",
+       "t:4: found 'what' in [[choice]], expected call, ranks, up_to, use or segment_bytes"},
+      {"[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"\n[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"",
        "t:4: found a second [[choice]] for these calls, expected one"},
   };
   for (const auto& [text, message] : cases) {
