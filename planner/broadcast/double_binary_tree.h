@@ -1,5 +1,5 @@
-// Double binary tree: two trees with half of the data each, whose inner nodes are leaves of the other (Sanders, Speck,
-// Träff 2009; NCCL).
+// Double binary tree: two trees with half of the data each; inner nodes of one are leaves of the other, but for one
+// with odd N (Sanders, Speck, Träff 2009; NCCL).
 #pragma once
 
 #include "planner/planner.h"

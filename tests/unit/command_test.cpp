@@ -261,6 +261,35 @@ TEST_F(Command, PlanForPeopleNamesProofAndBound) {
   }
 }
 
+TEST_F(Command, PlanComparesEveryAlgorithmOfACollective) {
+  const Json table = json("plan --compare torus:4x4 --collective allreduce --size 64KiB,1MiB");
+  EXPECT_EQ(table["bandwidth_bound"], "15/8");
+  EXPECT_EQ(table["sizes"], Json::array({65536.0, 1048576.0}));
+  std::size_t planners = 0;
+  for (const Planner& planner : broadcast_planners()) planners += planner.collective == Collective::allreduce ? 1 : 0;
+  EXPECT_EQ(table["algorithms"].size() + table["refused"].size(), planners);
+  ASSERT_EQ(table["refused"].size(), 1U);
+  EXPECT_EQ(table["refused"][0]["algorithm"], "hdrm");
+  for (const Json& row : table["algorithms"]) {
+    EXPECT_EQ(row["verified"], true) << row;
+    EXPECT_EQ(row["lockstep"], row["algorithm"] == "2d-ring" || row["algorithm"] == "recursive-doubling");
+    EXPECT_GE(row["bandwidth_time_float"], 15.0 / 8);
+    EXPECT_LT(row["modelled_seconds"][0], row["modelled_seconds"][1]);
+    if (row["algorithm"] != "ring") continue;
+    // 2·15 steps of 1 us; T_B = 15/2 M/B at 4 links of 25 Gbit/s.
+    EXPECT_EQ(row["steps"], 30);
+    EXPECT_EQ(row["bandwidth_time"], "15/2");
+    EXPECT_NEAR(row["modelled_seconds"][1].get<double>(), 30e-6 + 7.5 * 1048576 / 12.5e9, 1e-12);
+  }
+  const std::string text = libcoll("plan --compare torus:4x4 --collective allreduce").out;
+  for (const char* part : {"multitree", "ring", "2d-ring", "in lockstep", "optimal", "Not here", "hdrm", "1 MiB"}) {
+    EXPECT_TRUE(contains(text, part)) << part << " in\n" << text;
+  }
+  expect_refused("plan ring:4 allreduce --size 64KiB", "--compare");
+  expect_refused("plan --compare ring:4 allreduce --output x", "--output");
+  expect_refused("plan --compare ring:4 allreduce --size 0", "--size");
+}
+
 TEST_F(Command, PlanRefusesWrongUsage) {
   expect_refused("plan ring:4", "collective");
   expect_refused("plan ring:4 gather", "gather");

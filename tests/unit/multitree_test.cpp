@@ -91,7 +91,7 @@ TEST(MultiTree, StaysNearTheLeastStepsOnToriAndMeshes) {
 TEST(MultiTree, ThroughSwitchesItTakesAsManyStepsAsARing) {
   // Paper 001 §VI-A: on fat trees and BiGraph "both MULTITREE and RING derive the same number of steps", N−1, as every
   // host has one link: all of them are busy in every step.
-  for (const char* specification : {"dgx2:1", "fat_tree:4,2"}) {
+  for (const char* specification : {"dgx2:1", "fat_tree:4,2", "fat_tree:8,2", "bigraph:4x8", "bigraph:4x16"}) {
     SCOPED_TRACE(specification);
     const Schedule schedule = planned(Collective::allgather, specification);
     EXPECT_EQ(schedule.steps, schedule.topology.host_count() - 1);
