@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <functional>
+#include <initializer_list>
 #include <numeric>
 #include <span>
 #include <string_view>
@@ -109,49 +111,66 @@ std::vector<Rational> circulant_loads(const std::vector<std::int32_t>& hops, con
     masks[index(hops[index(x)])].push_back(mask);
   }
   std::vector<Rational> loads;
+  loads.reserve(masks.size());
   for (std::size_t t = 1; t < masks.size(); ++t) {
     loads.push_back(balanced_load(masks[t], static_cast<std::int32_t>(links.size())));
   }
   return loads;
 }
 
-/// The links of offsets 1, r, r², …: both ways. Empty when two are the same.
-std::vector<std::int32_t> geometric_links(std::int32_t nodes, std::int32_t offsets, double ratio) {
-  std::vector<std::int32_t> links;
-  for (std::int32_t i = 0; i < offsets; ++i) {
-    const double offset = std::round(std::pow(ratio, i));
-    if (offset * 2 >= nodes) return {};
-    const auto whole = static_cast<std::int32_t>(offset);
-    if (!links.empty() && links[links.size() - 2] >= whole) return {};
-    links.push_back(whole);
-    links.push_back(nodes - whole);
+using Offsets = std::vector<std::int32_t>;
+
+/// Sets of `count` offsets to try: 1, r, r², … rounded for some ratios r, then 1, 1+s, 1+2s, …
+std::vector<Offsets> offset_sets(std::int32_t nodes, std::int32_t count) {
+  constexpr std::int32_t ratios = 40;
+  constexpr std::int32_t strides = 20;
+  std::vector<Offsets> sets;
+  const double largest = std::pow(nodes / 2.0, 1.0 / (count - 1));
+  for (std::int32_t trial = 1; trial <= ratios; ++trial) {
+    const double ratio = 1.2 + (largest - 1.2) * trial / ratios;
+    Offsets offsets;
+    offsets.reserve(static_cast<std::size_t>(count));
+    for (std::int32_t i = 0; i < count; ++i)
+      offsets.push_back(static_cast<std::int32_t>(std::lround(std::pow(ratio, i))));
+    sets.push_back(std::move(offsets));
   }
+  for (std::int32_t stride = 1; stride <= strides; ++stride) {
+    Offsets offsets;
+    offsets.reserve(static_cast<std::size_t>(count));
+    for (std::int32_t i = 0; i < count; ++i) offsets.push_back(1 + i * stride);
+    sets.push_back(std::move(offsets));
+  }
+  // A cable is needed for each, and no two may be the same.
+  std::erase_if(sets, [nodes](const Offsets& offsets) {
+    return 2 * offsets.back() >= nodes ||
+           std::adjacent_find(offsets.begin(), offsets.end(), std::greater_equal<>()) != offsets.end();
+  });
+  return sets;
+}
+
+std::vector<std::int32_t> both_ways(std::int32_t nodes, const Offsets& offsets) {
+  std::vector<std::int32_t> links = offsets;
+  for (const std::int32_t offset : offsets) links.push_back(nodes - offset);
   return links;
 }
 
-/// Circulants of even degree from 6 on, for which no formula for the least diameter is known (§F.4): the best of some
-/// whose offsets grow geometrically.
+/// Circulants of even degree from 6 on, for which no formula for the least diameter is known (§F.4): the best of those
+/// tried.
 std::optional<FoundTopology> searched_circulant(std::int32_t nodes, std::int32_t degree) {
-  constexpr std::int32_t trials = 40;
-  const std::int32_t offsets = degree / 2;
-  const double largest = std::pow(nodes / 2.0, 1.0 / (offsets - 1));
-  std::vector<std::int32_t> best_links;
+  Offsets best;
   std::vector<std::int32_t> best_hops;
   std::int32_t limit = nodes;
-  for (std::int32_t trial = 0; trial < trials; ++trial) {
-    const double ratio = 1.2 + (largest - 1.2) * (trial + 1) / trials;
-    const std::vector<std::int32_t> links = geometric_links(nodes, offsets, ratio);
-    if (links.empty()) continue;
-    std::vector<std::int32_t> hops = circulant_hops(nodes, links, limit);
+  for (const Offsets& offsets : offset_sets(nodes, degree / 2)) {
+    std::vector<std::int32_t> hops = circulant_hops(nodes, both_ways(nodes, offsets), limit);
     if (hops.empty()) continue;
     limit = *std::max_element(hops.begin(), hops.end()) - 1;
-    best_links = links;
+    best = offsets;
     best_hops = std::move(hops);
   }
-  if (best_links.empty()) return std::nullopt;
+  if (best.empty()) return std::nullopt;
   std::string specification = "circulant:" + std::to_string(nodes);
-  for (std::size_t i = 0; i < best_links.size(); i += 2) specification += "," + std::to_string(best_links[i]);
-  return measured_base(std::move(specification), nodes, degree, circulant_loads(best_hops, best_links));
+  for (const std::int32_t offset : best) specification += "," + std::to_string(offset);
+  return measured_base(std::move(specification), nodes, degree, circulant_loads(best_hops, both_ways(nodes, best)));
 }
 
 /// Definition 16. x → N−1−x is an automorphism, so that half of the nodes tell all loads. Self-links, and with them

@@ -37,10 +37,12 @@ TEST(Finder, MembersAreWhatPlanningThemGives) {
           SCOPED_TRACE(member.specification);
           const Schedule schedule = planned(member.specification);
           EXPECT_EQ(schedule.topology.host_count(), nodes);
-          EXPECT_EQ(degree(schedule.topology), degree);
+          EXPECT_EQ(libcoll::degree(schedule.topology), degree);
           EXPECT_EQ(schedule.steps, member.cost.steps);
           EXPECT_EQ(schedule.proof.bandwidth_time, member.cost.bandwidth_time);
-          if (nodes <= 20) EXPECT_EQ(verify(schedule), std::vector<std::string>{});
+          if (nodes <= 20) {
+            EXPECT_EQ(verify(schedule), std::vector<std::string>{});
+          }
           if (finder == &any) continue;
           EXPECT_EQ(schedule.topology.link_count(), transpose(schedule.topology).link_count());
           for (const Link& link : schedule.topology.links())
