@@ -1,10 +1,17 @@
-// libcoll topo: what a topology is, in figures.
+// libcoll topo: what a topology is, in figures; libcoll topo find: which topologies to build.
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "libcoll/command/command.h"
+#include "planner/broadcast/finder.h"
+#include "planner/topology/expansion.h"
 #include "planner/topology/facts.h"
+#include "planner/topology/generators.h"
 #include "planner/topology/reader.h"
 
 namespace libcoll::command {
@@ -71,16 +78,167 @@ int topo(const Options& options) {
   return ExitCode::good;
 }
 
+struct FindOptions {
+  std::int32_t nodes = 0;
+  std::int32_t degree = 0;
+  bool bidirectional = false;
+  double size_bytes = 1 << 20;
+  double alpha_seconds = 1e-5;
+  double bandwidth_gbps = 25;
+  bool json = false;
+};
+
+/// One line of the answer, times in seconds.
+struct Choice {
+  FoundTopology topology;
+  Rational alltoall_bound;
+  double allreduce = 0;
+  double alltoall = 0;
+};
+
+double link_bytes_per_second(const FindOptions& options) { return options.bandwidth_gbps * 1e9 / 8; }
+
+/// M/B: what T_B and the all-to-all bounds count in.
+double unit_seconds(const FindOptions& options) {
+  return options.size_bytes / (options.degree * link_bytes_per_second(options));
+}
+
+Result<std::vector<Choice>> find_options(const FindOptions& options) {
+  TopologyFinder finder(options.bidirectional ? Direction::cables_only : Direction::any);
+  std::vector<Choice> found;
+  for (FoundTopology& member : finder.frontier(options.nodes, options.degree)) {
+    const Result<Topology> topology = generate(member.specification);
+    if (!topology) return topology.error();
+    Choice& option = found.emplace_back();
+    option.alltoall_bound = alltoall_time_bound(*topology);
+    option.allreduce =
+        allreduce_seconds(member.cost, options.size_bytes, options.alpha_seconds, link_bytes_per_second(options));
+    option.alltoall = option.alltoall_bound.to_double() * unit_seconds(options);
+    option.topology = std::move(member);
+  }
+  return found;
+}
+
+bool is_expansion(const FoundTopology& topology) {
+  const Result<ExpansionParts> parts = split_expansion(topology.specification);
+  return parts.ok() && parts->kind != ExpansionParts::Kind::none && parts->kind != ExpansionParts::Kind::product;
+}
+
+std::string algorithm_of(const FoundTopology& topology) { return is_expansion(topology) ? "expansion" : "bfb"; }
+
+Json option_json(const Choice& option) {
+  const ExpansionCost& cost = option.topology.cost;
+  return {{"topology", option.topology.specification},
+          {"algorithm", algorithm_of(option.topology)},
+          {"steps", cost.steps},
+          {"bandwidth_time", cost.bandwidth_time.to_string()},
+          {"bandwidth_time_float", cost.bandwidth_time.to_double()},
+          {"alltoall_bound", option.alltoall_bound.to_string()},
+          {"allreduce_seconds", option.allreduce},
+          {"alltoall_seconds_bound", option.alltoall}};
+}
+
+std::string microseconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f us", seconds * 1e6);
+  return text;
+}
+
+std::string decimals(Rational value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4f", value.to_double());
+  return text;
+}
+
+void print_find(const FindOptions& options, const std::vector<Choice>& found, const Choice& bound,
+                const std::string& pick) {
+  std::vector<std::vector<std::string>> rows = {{"topology", "T_L/alpha", "T_B in M/B", "allreduce", "all-to-all >="}};
+  const auto row = [](const std::string& name, const Choice& option) {
+    return std::vector<std::string>{name, std::to_string(option.topology.cost.steps),
+                                    decimals(option.topology.cost.bandwidth_time), microseconds(option.allreduce),
+                                    microseconds(option.alltoall)};
+  };
+  for (const Choice& option : found) rows.push_back(row(option.topology.specification, option));
+  rows.push_back(row("(Moore bound)", bound));
+  std::fputs((std::to_string(options.nodes) + " nodes of degree " + std::to_string(options.degree) + "\n" +
+              columns(rows) + "best allreduce here: " + pick + "\n")
+                 .c_str(),
+             stdout);
+}
+
+int find(const FindOptions& options) {
+  const Result<std::vector<Choice>> found = find_options(options);
+  if (!found) return fail(found.error().message, options.json);
+  if (found->empty()) {
+    return fail(
+        "no topology known for " + std::to_string(options.nodes) + " nodes of degree " + std::to_string(options.degree),
+        options.json);
+  }
+  Choice bound;
+  bound.topology.cost = moore_bound(options.nodes, options.degree);
+  bound.alltoall_bound = alltoall_moore_bound(options.nodes, options.degree);
+  bound.allreduce =
+      allreduce_seconds(bound.topology.cost, options.size_bytes, options.alpha_seconds, link_bytes_per_second(options));
+  bound.alltoall = bound.alltoall_bound.to_double() * unit_seconds(options);
+  const auto best = std::min_element(found->begin(), found->end(),
+                                     [](const Choice& a, const Choice& b) { return a.allreduce < b.allreduce; });
+  const std::string pick = best->topology.specification;
+  if (!options.json) {
+    print_find(options, *found, bound, pick);
+    return ExitCode::good;
+  }
+  Json members = Json::array();
+  for (const Choice& option : *found) members.push_back(option_json(option));
+  Json limits = option_json(bound);
+  limits.erase("topology");
+  limits.erase("algorithm");
+  print_json({{"nodes", options.nodes},
+              {"degree", options.degree},
+              {"size_bytes", options.size_bytes},
+              {"alpha_seconds", options.alpha_seconds},
+              {"bandwidth_gbps", options.bandwidth_gbps},
+              {"frontier", members},
+              {"bound", limits},
+              {"pick", pick}});
+  return ExitCode::good;
+}
+
+CLI::App* add_find(CLI::App& parent, const std::shared_ptr<FindOptions>& options) {
+  CLI::App* sub = parent.add_subcommand("find",
+                                        "Say which topologies of N nodes of a degree serve allgather, "
+                                        "reduce-scatter and allreduce best");
+  sub->add_option("--nodes", options->nodes, "Number of nodes")->required()->check(CLI::Range(2, max_finder_nodes));
+  sub->add_option("--degree", options->degree, "Links out of (and into) each node")
+      ->required()
+      ->check(CLI::Range(1, max_finder_degree));
+  sub->add_flag("--bidirectional", options->bidirectional, "Only topologies whose links all have their reverse");
+  sub->add_option("--size", options->size_bytes, "Bytes of the allreduce the pick is for, default 1048576")
+      ->check(CLI::PositiveNumber);
+  sub->add_option("--alpha", options->alpha_seconds, "Seconds per step, default 1e-5")->check(CLI::NonNegativeNumber);
+  sub->add_option("--bandwidth", options->bandwidth_gbps, "Gbps of one link, default 25")->check(CLI::PositiveNumber);
+  sub->add_flag("--json", options->json, "Machine-readable output");
+  return sub;
+}
+
 }  // namespace
 
 void add_topo(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("topo", "Say what a topology is: nodes, links, degree, diameter, symmetry");
-  sub->add_option("topology,--topology", options->topology, "Specification such as torus:3x3x3, or a topology file")
-      ->required();
+  sub->add_option("topology,--topology", options->topology, "Specification such as torus:3x3x3, or a topology file");
   sub->add_flag("--json", options->json, "Machine-readable output");
   sub->footer("Topologies\n" + topologies_text());
-  sub->callback([options, &exit_code] { exit_code = topo(*options); });
+  auto find_options = std::make_shared<FindOptions>();
+  const CLI::App* finder = add_find(*sub, find_options);
+  sub->callback([options, find_options, finder, &exit_code] {
+    if (finder->parsed()) {
+      exit_code = find(*find_options);
+    } else if (options->topology.empty()) {
+      exit_code = fail("topology is required (or: libcoll topo find)", options->json);
+    } else {
+      exit_code = topo(*options);
+    }
+  });
 }
 
 }  // namespace libcoll::command

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 
+#include "planner/broadcast/bfb_steps.h"
 #include "planner/broadcast/max_flow.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/reverse.h"
@@ -376,6 +377,26 @@ Result<Schedule> make_reduce_scatter(const Topology& topology, const Topology& t
   return schedule;
 }
 
+/// What is known without the flows: steps and the optimal T_B (2); the link loads add up to at most their sum.
+Result<Schedule> without_transfers(const Topology& topology, Collective collective) {
+  Schedule schedule;
+  schedule.collective = collective;
+  schedule.algorithm = "bfb";
+  schedule.topology = topology;
+  std::vector<Topology> phases;
+  if (collective != Collective::allgather) phases.push_back(transpose(topology));
+  if (collective != Collective::reduce_scatter) phases.push_back(topology);
+  for (const Topology& graph : phases) {
+    const Result<std::vector<Rational>> loads = bfb_step_loads(graph);
+    if (!loads) return loads.error();
+    schedule.steps += static_cast<std::int32_t>(loads->size());
+    for (const Rational load : *loads) schedule.proof.max_link_load += load;
+    schedule.proof.bandwidth_bound += allgather_bandwidth_bound(graph);
+  }
+  schedule.proof.bandwidth_time = schedule.proof.max_link_load * Rational(degree(topology), topology.host_count());
+  return schedule;
+}
+
 }  // namespace
 
 Result<std::vector<std::vector<Rational>>> bfb_loads(const Topology& topology) {
@@ -390,12 +411,14 @@ Result<std::vector<std::vector<Rational>>> bfb_loads(const Topology& topology) {
 }
 
 Result<Schedule> plan_bfb_allgather(const Topology& topology, const PlanOptions& options) {
+  if (!options.schedule) return without_transfers(topology, Collective::allgather);
   const Result<Phase> phase = make_phase(topology);
   if (!phase) return phase.error();
   return make_allgather(topology, *phase, choose_chunks(std::span(&phase.value(), 1), options));
 }
 
 Result<Schedule> plan_bfb_reduce_scatter(const Topology& topology, const PlanOptions& options) {
+  if (!options.schedule) return without_transfers(topology, Collective::reduce_scatter);
   const Topology transposed = transpose(topology);
   const Result<Phase> phase = make_phase(transposed);
   if (!phase) return phase.error();
@@ -403,6 +426,7 @@ Result<Schedule> plan_bfb_reduce_scatter(const Topology& topology, const PlanOpt
 }
 
 Result<Schedule> plan_bfb_allreduce(const Topology& topology, const PlanOptions& options) {
+  if (!options.schedule) return without_transfers(topology, Collective::allreduce);
   const Topology transposed = transpose(topology);
   std::vector<Phase> phases;
   for (const Topology* graph : {&transposed, &topology}) {

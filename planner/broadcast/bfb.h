@@ -20,6 +20,7 @@ Result<std::vector<std::vector<Rational>>> bfb_loads(const Topology& topology);
 /// Optimal BFB allgather: steps = diameter, T_B = d/N·Σ_t max_u U_{u,t} (2), achieved exactly by as many chunks
 /// per shard as the loads have denominators. When that exceeds options.max_chunks (default 512), the discrete form (13)
 /// with the number of chunks up to the limit that loses least; the proof then states what it achieves.
+/// Without options.schedule, steps and optimal T_B alone, by bfb_step_loads() (max_link_load is then an upper bound).
 /// Errors as for bfb_loads.
 Result<Schedule> plan_bfb_allgather(const Topology& topology, const PlanOptions& options);
 

@@ -223,6 +223,7 @@ Result<std::vector<Rational>> bfb_step_loads(const Topology& topology) {
   const auto all = bfb_loads(topology);
   if (!all) return all.error();
   std::vector<Rational> loads;
+  loads.reserve(all->size());
   for (const std::vector<Rational>& step : *all) loads.push_back(*std::max_element(step.begin(), step.end()));
   return loads;
 }

@@ -5,6 +5,8 @@
 #include "planner/broadcast/bruck.h"
 #include "planner/broadcast/dimension_rings.h"
 #include "planner/broadcast/double_binary_tree.h"
+#include "planner/broadcast/expansion.h"
+#include "planner/broadcast/forestcoll.h"
 #include "planner/broadcast/hdrm.h"
 #include "planner/broadcast/multitree.h"
 #include "planner/broadcast/recursive_doubling.h"
@@ -30,6 +32,7 @@ constexpr auto allreduce = Collective::allreduce;
 
 std::span<const Planner> broadcast_planners() {
   static constexpr std::string_view needs = "hosts only (no switches)";
+  static constexpr std::string_view names = "a topology named line:, degree:, power:, product:, bidirectional:";
   static constexpr std::string_view cycle = "a Hamiltonian cycle";
   static constexpr std::string_view dimensions = "a torus, mesh, ring or hypercube";
   static constexpr std::string_view power = "a power of two hosts";
@@ -43,6 +46,17 @@ std::span<const Planner> broadcast_planners() {
               "the reverse of the breadth-first-broadcast allgather on the transposed graph"},
       Planner{"bfb", allreduce, needs, plan_bfb_allreduce,
               "breadth-first-broadcast reduce-scatter followed by allgather"},
+      Planner{"forestcoll", allgather, "", plan_forestcoll_allgather,
+              "pipelined spanning trees of provably best bandwidth, through switches too"},
+      Planner{"forestcoll", reduce_scatter, "", plan_forestcoll_reduce_scatter,
+              "the reverse of the forest of spanning trees on the transposed graph"},
+      Planner{"forestcoll", allreduce, "", plan_forestcoll_allreduce, "spanning trees in, then spanning trees out"},
+      Planner{"expansion", allgather, names, plan_expansion_allgather,
+              "the base topology's schedule carried through line graph, degree expansion, Cartesian power"},
+      Planner{"expansion", reduce_scatter, names, plan_expansion_reduce_scatter,
+              "the mirror image of the expanded allgather, by reverse symmetry or on the transposed graph"},
+      Planner{"expansion", allreduce, names, plan_expansion_allreduce,
+              "expanded reduce-scatter followed by expanded allgather"},
       Planner{"multitree", allgather, "", plan_as<plan_multitree, allgather>,
               "MultiTree: a tree per node, grown together over free links, also through switches"},
       Planner{"multitree", reduce_scatter, "", plan_as<plan_multitree, reduce_scatter>,

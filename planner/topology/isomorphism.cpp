@@ -27,6 +27,7 @@ using Signature = std::vector<std::tuple<std::int32_t, std::int64_t, std::int32_
 
 Signature signature(const Topology& topology, const Colors& colors, NodeId node) {
   Signature result;
+  result.reserve(topology.out_links(node).size() + topology.in_links(node).size() + 1);
   for (const LinkId id : topology.out_links(node)) {
     const Link& link = topology.link(id);
     result.emplace_back(1, link.bandwidth_bytes_per_second, colors[index(link.to)]);
@@ -77,6 +78,7 @@ class Search {
       std::map<Signature, std::int32_t> palette;
       const auto recolored = [&](const Topology& topology, const Colors& colors) {
         Colors result;
+        result.reserve(colors.size());
         for (NodeId node = 0; node < topology.node_count(); ++node) {
           const auto fresh = static_cast<std::int32_t>(palette.size());
           result.push_back(palette.try_emplace(signature(topology, colors, node), fresh).first->second);
@@ -107,6 +109,7 @@ class Search {
     std::vector<NodeId> of_color(index(coloring.count));
     for (NodeId node = 0; node < b_.node_count(); ++node) of_color[index(coloring.b[index(node)])] = node;
     Automorphism map;
+    map.reserve(coloring.a.size());
     for (const std::int32_t color : coloring.a) map.push_back(of_color[index(color)]);
     for (const Link& link : a_.links()) {
       const LinkId image = b_.find_link(map[index(link.from)], map[index(link.to)]);

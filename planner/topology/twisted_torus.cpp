@@ -31,7 +31,8 @@ Result<Topology> twisted_torus(const Numbers& sizes) {
   }
   const auto number = [&](const Numbers& at) {
     NodeId id = 0;
-    for (std::size_t i = 0; i < sizes.size(); ++i) id = id * sizes[i] + at[i];
+    auto coordinate = at.begin();
+    for (const std::int32_t size : sizes) id = id * size + *coordinate++;
     return id;
   };
   std::set<std::pair<NodeId, NodeId>> cables;
