@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "planner/broadcast/flow_network.h"
@@ -203,8 +204,7 @@ class Pattern {
     }
     const auto cluster_of = [&](NodeId host) { return cluster[index(host)]; };
     std::stable_sort(hosts_.begin(), hosts_.end(), [&](NodeId a, NodeId b) { return cluster_of(a) < cluster_of(b); });
-    fill(hosts_, switches_);
-    fill(switches_, hosts_);
+    fill();
     const std::size_t rail = cluster_size(cluster);
     const auto elsewhere = [&](NodeId u, NodeId t) { return cluster_of(u) != cluster_of(t); };
     const auto anywhere = [](NodeId, NodeId) { return true; };
@@ -228,13 +228,25 @@ class Pattern {
     splits_.push_back({u, t, amount});
   }
 
-  /// Up or down: as few pairs as there can be.
-  void fill(const std::vector<NodeId>& from, const std::vector<NodeId>& to) {
-    std::size_t t = 0;
-    for (const NodeId u : from) {
-      while (t < to.size() && in_[u] > 0) {
-        pair(u, to[t], std::min(in_[u], out_[to[t]]));
-        if (out_[to[t]] == 0) ++t;
+  /// Up and down: every host over all switches, so that each of them alone connects all hosts.
+  void fill() {
+    if (switches_.empty()) return;
+    const std::size_t ways = switches_.size();
+    const auto each = static_cast<std::int64_t>(ways);
+    std::map<NodeId, std::pair<std::int64_t, std::int64_t>> share;
+    for (const NodeId host : hosts_) share[host] = {(in_[host] + each - 1) / each, (out_[host] + each - 1) / each};
+    for (std::size_t turn = 0; turn < ways; ++turn) {
+      for (std::size_t i = 0; i < hosts_.size(); ++i) {
+        const NodeId host = hosts_[i];
+        const NodeId up = switches_[(i + turn) % ways];
+        pair(host, up, std::min({share[host].first, in_[host], out_[up]}));
+        pair(up, host, std::min({share[host].second, in_[up], out_[host]}));
+      }
+    }
+    for (const NodeId host : hosts_) {
+      for (const NodeId up : switches_) {
+        pair(host, up, std::min(in_[host], out_[up]));
+        pair(up, host, std::min(in_[up], out_[host]));
       }
     }
   }

@@ -239,10 +239,22 @@ Result<Allgather> make_transposed(const Topology& topology, const PlanOptions& o
   return there;
 }
 
-Result<Schedule> mirrored(const Schedule& schedule, const Topology& topology) {
-  Result<Schedule> result = reverse(schedule);
-  if (result) result->topology = topology;
-  return result;
+/// The reduce-scatter whose data goes the way of an allgather on the transpose backwards, routes as well. They keep
+/// their layers and classes: dependencies turned around close no cycle where there was none.
+Schedule mirrored(Schedule schedule, const Topology& topology) {
+  schedule.collective = Collective::reduce_scatter;
+  schedule.topology = topology;
+  for (Route& route : schedule.routes) {
+    std::swap(route.source, route.destination);
+    std::reverse(route.links.begin(), route.links.end());
+  }
+  for (Transfer& transfer : schedule.transfers) {
+    std::swap(transfer.from, transfer.to);
+    transfer.step = schedule.steps + 1 - transfer.step;
+    transfer.kind = TransferKind::reduce;
+  }
+  sort_transfers(schedule);
+  return schedule;
 }
 
 /// The largest decimal unit in which all bandwidths are whole numbers.
@@ -315,32 +327,31 @@ Result<Schedule> plan_forestcoll_allgather(const Topology& topology, const PlanO
 }
 
 Result<Schedule> plan_forestcoll_reduce_scatter(const Topology& topology, const PlanOptions& options) {
-  const Result<Allgather> made = make_transposed(topology, options, nullptr);
+  Result<Allgather> made = make_transposed(topology, options, nullptr);
   if (!made) return made.error();
-  Result<Schedule> schedule = mirrored(made->schedule, topology);
-  if (!schedule) return schedule.error();
-  report(options, topology, made->target, made->target.count.inverse_rate(), *schedule, schedule->steps);
+  Schedule schedule = mirrored(std::move(made->schedule), topology);
+  report(options, topology, made->target, made->target.count.inverse_rate(), schedule, schedule.steps);
   return schedule;
 }
 
 Result<Schedule> plan_forestcoll_allreduce(const Topology& topology, const PlanOptions& options) {
   const Result<Allgather> gathering = make_allgather(topology, options);
   if (!gathering) return gathering.error();
-  const Result<Allgather> reducing = make_transposed(topology, options, &gathering.value());
+  Result<Allgather> reducing = make_transposed(topology, options, &gathering.value());
   if (!reducing) return reducing.error();
-  const Result<Schedule> reduce_scatter = mirrored(reducing->schedule, topology);
-  if (!reduce_scatter) return reduce_scatter.error();
-  Result<Schedule> schedule = concatenate(*reduce_scatter, gathering->schedule);
+  const Schedule reduce_scatter = mirrored(std::move(reducing->schedule), topology);
+  Result<Schedule> schedule = concatenate(reduce_scatter, gathering->schedule);
   if (!schedule) return schedule.error();
+  schedule->pipelined = true;
   // Both halves chose their layers and classes alone.
   assign_layers(topology, schedule->routes);
   assign_route_classes(topology, schedule->routes);
   if (!options.schedule) {
-    schedule->proof.max_link_load = reduce_scatter->proof.max_link_load + gathering->schedule.proof.max_link_load;
+    schedule->proof.max_link_load = reduce_scatter.proof.max_link_load + gathering->schedule.proof.max_link_load;
   }
   report(options, topology, gathering->target,
          reducing->target.count.inverse_rate() + gathering->target.count.inverse_rate(), *schedule,
-         std::max(reduce_scatter->steps, gathering->schedule.steps));
+         std::max(reduce_scatter.steps, gathering->schedule.steps));
   return schedule;
 }
 

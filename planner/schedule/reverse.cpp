@@ -47,14 +47,11 @@ Result<Schedule> reverse(const Schedule& schedule) {
     return Error{"only allgather and reduce_scatter have a mirror image, not " +
                  std::string(to_string(schedule.collective))};
   }
+  if (!schedule.routes.empty()) return Error{"a routed schedule cannot be reversed, only a link-based one"};
   Schedule result = schedule;
   result.collective = schedule.collective == Collective::allgather ? Collective::reduce_scatter : Collective::allgather;
   result.topology = transpose(schedule.topology);
   result.topology.set_name(schedule.topology.name());
-  for (Route& route : result.routes) {
-    std::swap(route.source, route.destination);
-    std::reverse(route.links.begin(), route.links.end());
-  }
   for (Transfer& transfer : result.transfers) transfer = mirrored(transfer, schedule.steps);
   sort_transfers(result);
   return result;
@@ -83,7 +80,6 @@ Result<Schedule> concatenate(const Schedule& reduce_scatter, const Schedule& all
   result.algorithm = joined_name(reduce_scatter.algorithm, allgather.algorithm);
   result.topology = allgather.topology;
   result.chunks_per_shard = static_cast<std::int32_t>(chunks);
-  result.pipelined = reduce_scatter.pipelined && allgather.pipelined;
   append(result, reduce_scatter, result.chunks_per_shard / reduce_scatter.chunks_per_shard);
   append(result, allgather, result.chunks_per_shard / allgather.chunks_per_shard);
   sort_transfers(result);

@@ -7,13 +7,11 @@
 namespace libcoll {
 
 /// Allgather on G ↔ reduce-scatter on the transpose of G: links turned around, step t becomes T+1−t, copy
-/// becomes reduce and back; routes are followed backwards, in the same layers and classes, which keeps dependencies
-/// without cycles. reverse(reverse(s)) == s. Error for other collectives.
+/// becomes reduce and back. reverse(reverse(s)) == s. Error for other collectives or routed schedules.
 Result<Schedule> reverse(const Schedule& schedule);
 
 /// Reduce-scatter then allgather on the same topology, as one allreduce schedule. Chunk counts are brought
-/// to their least common multiple; proofs add up. Pipelined when both are. Layers and classes of routes stay as they
-/// are in each part: who joins routed parts assigns them anew.
+/// to their least common multiple; proofs add up.
 Result<Schedule> concatenate(const Schedule& reduce_scatter, const Schedule& allgather);
 
 }  // namespace libcoll

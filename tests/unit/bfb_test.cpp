@@ -155,7 +155,9 @@ TEST(Bfb, UnequalLinksAreBalancedByTheirCapacity) {
   expect_loads_of_the_lp(uneven_torus());
   for (const std::int32_t max_chunks : {0, 5, 1}) {
     const PlanOptions options = at_most_chunks(max_chunks);
-    for (const Planner& planner : broadcast_planners()) planned(planner.plan, uneven_torus(), options);
+    for (const auto plan : {plan_bfb_allgather, plan_bfb_reduce_scatter, plan_bfb_allreduce}) {
+      planned(plan, uneven_torus(), options);
+    }
   }
 }
 
@@ -204,11 +206,11 @@ TEST(Bfb, RefusesWhatItCannotPlan) {
   nodes[2].is_switch = true;
   const Topology star = Topology::make("star", nodes, {{0, 2}, {2, 0}, {1, 2}, {2, 1}}).value();
   const Topology one_way = Topology::make("one-way", numbered_nodes(2), {{0, 1}}).value();
-  for (const Planner& planner : broadcast_planners()) {
-    const Result<Schedule> with_switch = planner.plan(star, {});
+  for (const auto plan : {plan_bfb_allgather, plan_bfb_reduce_scatter, plan_bfb_allreduce}) {
+    const Result<Schedule> with_switch = plan(star, {});
     ASSERT_FALSE(with_switch.ok());
     EXPECT_NE(with_switch.error().message.find("switch"), std::string::npos);
-    const Result<Schedule> unreachable = planner.plan(one_way, {});
+    const Result<Schedule> unreachable = plan(one_way, {});
     ASSERT_FALSE(unreachable.ok());
     EXPECT_NE(unreachable.error().message.find("cannot reach"), std::string::npos);
   }
