@@ -97,13 +97,23 @@ TEST(ForestOptimum, OfTheTopologiesOfThePaper) {
 
 TEST(ForestOptimum, RefusesWhatIsNotConnectedOrTooFine) {
   EXPECT_FALSE(forest_optimum(Wiring(2, 0).link(0, 1, 1).topology("one way")).ok());
-  Wiring wiring(3, 0);
-  wiring.cable(0, 1, 90'000).cable(1, 2, 90'001);
-  EXPECT_TRUE(forest_optimum(wiring.topology("wide")).ok());
-  EXPECT_FALSE(forest_optimum_by_bisection(boxes(2, 2, 16'777'259, 1).name().empty()
-                                               ? Topology()
-                                               : Wiring(2, 0).cable(0, 1, 50).link(0, 1, 1).topology("double"))
-                   .ok());
+  // Bandwidths of 10^14 bytes per second without a common divisor: N·Σ widths over such a denominator leaves 63 bits.
+  constexpr NodeId hosts = 256;
+  std::vector<Node> nodes(hosts);
+  std::vector<Link> links;
+  for (NodeId host = 0; host < hosts; ++host) {
+    for (const NodeId to : {(host + 1) % hosts, (host + hosts - 1) % hosts}) {
+      Link& link = links.emplace_back();
+      link.from = host;
+      link.to = to;
+      link.bandwidth_bytes_per_second = 100'000'000'000'000 - (host == 0 ? 1 : 0);
+    }
+  }
+  const Topology fine = Topology::make("fine", nodes, links).value();
+  EXPECT_FALSE(forest_optimum_by_bisection(fine).ok());
+  const auto refused = forest_optimum(fine);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("common unit"), std::string::npos);
 }
 
 TEST(SimplestBetween, HasTheLeastDenominator) {

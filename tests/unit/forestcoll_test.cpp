@@ -177,7 +177,6 @@ TEST(ForestColl, WithoutAScheduleTheProofIsTheSame) {
 
 TEST(ForestColl, RefusesWhatItCannotPlan) {
   const Topology one_way = Wiring(2, 0).link(0, 1, 1).topology("one way");
-  // A switch that takes in 9 from host 0 but gives it 1: host 1 gets all, through a switch that cannot be split.
   for (const Plan plan : {plan_forestcoll_allgather, plan_forestcoll_reduce_scatter, plan_forestcoll_allreduce}) {
     const auto refused = plan(one_way, {});
     ASSERT_FALSE(refused.ok());
@@ -185,6 +184,19 @@ TEST(ForestColl, RefusesWhatItCannotPlan) {
   }
   EXPECT_FALSE(broadcast_forest(boxes(2, 2, 4, 1), 4).ok());
   EXPECT_FALSE(broadcast_forest(boxes(2, 2, 4, 1), -1).ok());
+}
+
+TEST(ForestColl, SwitchesNeedNotBeBalancedWhereThatCostsNothing) {
+  // Switch 2 takes in 2 and gives 1; host 1 could not use more.
+  planned(plan_forestcoll_allgather, Wiring(2, 1).link(0, 2, 2).link(2, 1, 1).link(1, 0, 1).topology("funnel"));
+  // The butterfly (Ahlswede et al. 2000): a flow of 2 reaches both 1 and 2, but only switches that multicast or code
+  // could broadcast at that rate. Switches 3, 4 give twice what they take in.
+  Wiring butterfly(3, 4);
+  butterfly.link(0, 3, 1).link(0, 4, 1).link(3, 1, 1).link(4, 2, 1).link(3, 5, 1).link(4, 5, 1);
+  butterfly.link(5, 6, 1).link(6, 1, 1).link(6, 2, 1).link(1, 0, 1).link(2, 0, 1);
+  const auto refused = broadcast_forest(butterfly.topology("butterfly"), 0);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("more bandwidth in one direction"), std::string::npos);
 }
 
 TEST(PipelinedSchedule, IsReadBackAndItsClaimIsChecked) {
