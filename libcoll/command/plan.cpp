@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -162,6 +163,10 @@ void add_plan(CLI::App& app, int& exit_code) {
       ->check(CLI::NonNegativeNumber);
   sub->add_option("--epsilon", options->plan.epsilon, "Of approximation schemes; 0: the planner's default")
       ->check(CLI::Range(0.0, 1.0));
+  sub->add_option("--trees", options->plan.trees,
+                  "Trees per root (forestcoll); 0: as many as the optimum takes, auto: a small number")
+      ->transform(CLI::Transformer(std::map<std::string, std::int32_t>{{"auto", -1}}))
+      ->check(CLI::Range(-1, 1 << 20));
   sub->add_flag("--no-schedule", options->no_schedule, "Figures and certificate only, no transfers");
   sub->add_flag("--cache", options->cache, "Also put the plan into the plan cache, where programs find it");
   sub->add_option("--cache-dir", options->cache_dir, "Use this plan cache instead of the configured one")

@@ -81,9 +81,13 @@ double loss_chunking(const Proof& proof) {
 }
 
 /// What no schedule on any topology of this degree can beat: (N−1)/N, for allreduce twice (paper 000 §3.2). All-to-all
-/// has no such form; its bound is the certificate's.
+/// has no such form, nor have links of several bandwidths: there it is the bound of this very topology.
 Rational universal_bound(const Schedule& schedule) {
-  if (schedule.collective == Collective::alltoall) return schedule.proof.bandwidth_bound;
+  const auto links = schedule.topology.links();
+  const bool equal = std::all_of(links.begin(), links.end(), [&](const Link& link) {
+    return link.bandwidth_bytes_per_second == schedule.topology.unit_bandwidth_bytes_per_second();
+  });
+  if (schedule.collective == Collective::alltoall || !equal) return schedule.proof.bandwidth_bound;
   const std::int64_t nodes = schedule.topology.host_count();
   const Rational one_way(nodes - 1, nodes);
   return schedule.collective == Collective::allreduce ? one_way + one_way : one_way;

@@ -87,7 +87,7 @@ Rational max_link_load(const Schedule& schedule) {
 
 Rational bandwidth_time(const Schedule& schedule) {
   const Rational unit(degree(schedule.topology), std::max(schedule.topology.host_count(), 1));
-  if (schedule.collective == Collective::alltoall) return unit * max_link_load(schedule);
+  if (schedule.collective == Collective::alltoall || schedule.pipelined) return unit * max_link_load(schedule);
   Rational total;
   for (const Rational load : step_loads(schedule)) total += load;
   return unit * total;

@@ -57,7 +57,8 @@ struct Transfer {
 /// What the planner claims and how it shows it. The verifier recomputes the two loads from the transfers.
 struct Proof {
   /// T_B in units of M/B, B = degree·b. Allgather family: Σ_t of the largest link load of step t, times d/N
-  /// (paper 000 (2)). All-to-all: d/N · max_link_load (steps do not separate, chunks flow).
+  /// (paper 000 (2)). All-to-all and pipelined schedules: d/N · max_link_load (steps do not separate, chunks flow);
+  /// an allreduce of two pipelined phases claims the sum of both, which is no less.
   Rational bandwidth_time;
   /// The lower bound of the collective on this topology in M/B; (N−1)/N for allgather on a regular graph.
   Rational bandwidth_bound;
@@ -78,6 +79,9 @@ struct Schedule {
   std::int32_t steps = 0;           ///< T_L / α
   std::vector<Route> routes;        ///< empty for link-based schedules
   std::vector<Transfer> transfers;  ///< ordered by (step, from, to, …): see sort_transfers
+  /// Allgather family: chunks flow along trees (paper 004 §3.2 and appendix B) instead of waiting for the whole of a
+  /// step, so that a link's time is its load over all steps. Steps order what depends on each other, as always.
+  bool pipelined = false;
   Proof proof;
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };

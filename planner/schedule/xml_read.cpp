@@ -160,7 +160,7 @@ class Reader {
   // --- Elements. ---
 
   void read_root(pugi::xml_node root) {
-    check_attributes(root, {"version", "collective", "algorithm", "nodes", "chunks_per_shard", "steps"});
+    check_attributes(root, {"version", "collective", "algorithm", "nodes", "chunks_per_shard", "steps"}, {"pipelined"});
     integer(root, "version", 1, 1);
     if (error_) return;
     const Result<Collective> collective = parse_collective(root.attribute("collective").value());
@@ -170,6 +170,7 @@ class Reader {
     hosts_ = integer(root, "nodes", 1, max_nodes);
     schedule_.chunks_per_shard = integer32(root, "chunks_per_shard", 1, max_int32);
     schedule_.steps = integer32(root, "steps", 0, max_steps);
+    schedule_.pipelined = root.attribute("pipelined") && integer(root, "pipelined", 0, 1) == 1;
     for (const pugi::xml_node child : root.children()) {
       if (error_) return;
       read_part(child);

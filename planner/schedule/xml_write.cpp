@@ -1,5 +1,6 @@
 // Native schedule file, writing. Elements and their attributes:
 //   libcoll_schedule version collective algorithm nodes (hosts) chunks_per_shard steps
+//     [pipelined (when 1)]
 //     topology name nics_forward injection (bytes/s) — with node name host switch, link from to bandwidth latency
 //     proof bandwidth_time bandwidth_bound max_link_load flow flow_upper_bound
 //     route u (source) v (destination) layer [class (when not 0)] links — numbered from 0 in file order
@@ -147,6 +148,7 @@ std::string write_schedule(const Schedule& schedule) {
   writer.attribute("nodes", schedule.topology.host_count());
   writer.attribute("chunks_per_shard", schedule.chunks_per_shard);
   writer.attribute("steps", schedule.steps);
+  if (schedule.pipelined) writer.attribute("pipelined", 1);
   writer.end_open();
   write_topology(writer, schedule.topology);
   write_proof(writer, schedule.proof);

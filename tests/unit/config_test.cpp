@@ -98,6 +98,7 @@ TEST(Settings, PrintedValuesAreReadBack) {
   const std::vector<std::pair<std::string, std::string>> values = {{"enable", "no"},
                                                                    {"topology", "torus:3x3x3"},
                                                                    {"route_binding", "/b.toml"},
+                                                                   {"tuning_table", "/t.toml"},
                                                                    {"transport", "ofi"},
                                                                    {"ofi_provider", "tcp;ofi_rxm"},
                                                                    {"log_level", "trace"},

@@ -1,0 +1,438 @@
+#include "planner/broadcast/edge_splitting.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <numeric>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+
+#include "planner/broadcast/flow_network.h"
+#include "planner/broadcast/forest_optimum.h"
+
+namespace libcoll {
+namespace {
+
+std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
+
+/// Take `amount` from u→w and from w→t and give it to u→t; w is known from the context.
+struct Split {
+  NodeId u = 0;
+  NodeId t = 0;
+  std::int64_t amount = 0;
+};
+
+/// The links of one way after the other, without the detours that lead back to a node already visited.
+std::vector<LinkId> joined(const Topology& topology, const std::vector<LinkId>& first,
+                           const std::vector<LinkId>& second) {
+  std::vector<LinkId> links = first;
+  links.insert(links.end(), second.begin(), second.end());
+  std::vector<LinkId> way;
+  for (const LinkId link : links) {
+    way.push_back(link);
+    const NodeId reached = topology.link(link).to;
+    const auto visit =
+        std::find_if(way.begin(), way.end(), [&](LinkId id) { return topology.link(id).from == reached; });
+    way.erase(visit, way.end());
+  }
+  return way;
+}
+
+/// The graph while switches vanish from it.
+class SplittingGraph {
+ public:
+  SplittingGraph(const Topology& topology, std::span<const std::int64_t> capacity)
+      : topology_(topology), out_(index(topology.node_count())), in_(index(topology.node_count())) {
+    for (LinkId id = 0; id < topology.link_count(); ++id) {
+      if (capacity[index(id)] == 0) continue;
+      const Link& link = topology.link(id);
+      out_[index(link.from)][link.to] = {link.from, link.to, capacity[index(id)], {{{id}, capacity[index(id)]}}};
+      in_[index(link.to)].insert(link.from);
+    }
+  }
+
+  [[nodiscard]] std::int64_t capacity(NodeId from, NodeId to) const {
+    const auto found = out_[index(from)].find(to);
+    return found == out_[index(from)].end() ? 0 : found->second.capacity;
+  }
+  [[nodiscard]] std::vector<NodeId> successors(NodeId node) const {
+    std::vector<NodeId> nodes;
+    for (const auto& [to, link] : out_[index(node)]) nodes.push_back(to);
+    return nodes;
+  }
+  [[nodiscard]] std::vector<NodeId> predecessors(NodeId node) const {
+    return {in_[index(node)].begin(), in_[index(node)].end()};
+  }
+  [[nodiscard]] std::vector<CapacityArc> arcs() const {
+    std::vector<CapacityArc> arcs;
+    for (const auto& links : out_) {
+      for (const auto& [to, link] : links) arcs.push_back({link.from, link.to, link.capacity});
+    }
+    return arcs;
+  }
+
+  void split(NodeId w, const Split& split) {
+    std::vector<LogicalPath> first = take(split.u, w, split.amount);
+    std::vector<LogicalPath> second = take(w, split.t, split.amount);
+    if (split.u == split.t) return;  // a way back to where it came from is of no use
+    while (!first.empty()) {
+      const std::int64_t amount = std::min(first.back().capacity, second.back().capacity);
+      give(split.u, split.t, {joined(topology_, first.back().links, second.back().links), amount});
+      for (std::vector<LogicalPath>* paths : {&first, &second}) {
+        paths->back().capacity -= amount;
+        if (paths->back().capacity == 0) paths->pop_back();
+      }
+    }
+  }
+
+  void isolate(NodeId w) {
+    for (const NodeId t : successors(w)) take(w, t, capacity(w, t));
+    for (const NodeId u : predecessors(w)) take(u, w, capacity(u, w));
+  }
+
+  [[nodiscard]] std::vector<LogicalLink> links() const {
+    std::vector<LogicalLink> result;
+    for (const auto& links : out_) {
+      for (const auto& [to, link] : links) result.push_back(link);
+    }
+    return result;
+  }
+
+ private:
+  std::vector<LogicalPath> take(NodeId from, NodeId to, std::int64_t amount) {
+    const auto found = out_[index(from)].find(to);
+    LogicalLink& link = found->second;
+    std::vector<LogicalPath> taken;
+    link.capacity -= amount;
+    while (amount > 0) {
+      LogicalPath& last = link.paths.back();
+      const std::int64_t part = std::min(amount, last.capacity);
+      taken.push_back({last.links, part});
+      last.capacity -= part;
+      amount -= part;
+      if (last.capacity == 0) link.paths.pop_back();
+    }
+    if (link.capacity == 0) {
+      out_[index(from)].erase(found);
+      in_[index(to)].erase(from);
+    }
+    return taken;
+  }
+
+  void give(NodeId from, NodeId to, LogicalPath path) {
+    LogicalLink& link = out_[index(from)].try_emplace(to, LogicalLink{from, to, 0, {}}).first->second;
+    in_[index(to)].insert(from);
+    link.capacity += path.capacity;
+    const auto same = std::find_if(link.paths.begin(), link.paths.end(),
+                                   [&](const LogicalPath& other) { return other.links == path.links; });
+    if (same == link.paths.end()) {
+      link.paths.push_back(std::move(path));
+    } else {
+      same->capacity += path.capacity;
+    }
+  }
+
+  const Topology& topology_;
+  std::vector<std::map<NodeId, LogicalLink>> out_;
+  std::vector<std::set<NodeId>> in_;
+};
+
+/// Hosts joined by links between hosts, as the graph has them now: the boxes of a cluster once their own switches are
+/// gone. The number of a host's cluster, by host.
+std::vector<std::int32_t> clusters(const SplittingGraph& graph, std::int32_t hosts) {
+  std::vector<std::int32_t> cluster(index(hosts), -1);
+  std::int32_t count = 0;
+  for (NodeId first = 0; first < hosts; ++first) {
+    if (cluster[index(first)] >= 0) continue;
+    std::vector<NodeId> queue{first};
+    cluster[index(first)] = count;
+    for (std::size_t taken = 0; taken < queue.size(); ++taken) {
+      for (const auto& neighbours : {graph.successors(queue[taken]), graph.predecessors(queue[taken])}) {
+        for (const NodeId next : neighbours) {
+          if (next >= hosts || cluster[index(next)] >= 0) continue;
+          cluster[index(next)] = count;
+          queue.push_back(next);
+        }
+      }
+    }
+    ++count;
+  }
+  return cluster;
+}
+
+/// `count` of the candidates 0..size-1, spread out as the digits of a number system so that sums of few reach far:
+/// 1, b, b², … first, then evenly.
+std::vector<std::size_t> spread_out(std::size_t size, std::size_t count) {
+  std::vector<bool> chosen(size, false);
+  std::size_t left = count;
+  const auto choose = [&](std::size_t position) {
+    if (left == 0 || chosen[position]) return;
+    chosen[position] = true;
+    --left;
+  };
+  std::size_t base = 2;
+  const auto reach = [&] {
+    std::size_t power = 1;
+    for (std::size_t digit = 0; digit < count && power <= size; ++digit) power *= base;
+    return power;
+  };
+  while (reach() <= size) ++base;
+  for (std::size_t power = 1; power <= size && left > 0; power *= base) choose(power - 1);
+  for (std::size_t i = 0; i < count; ++i) choose(i * size / count);
+  for (std::size_t position = 0; position < size; ++position) choose(position);
+  std::vector<std::size_t> result;
+  for (std::size_t position = 0; position < size; ++position) {
+    if (chosen[position]) result.push_back(position);
+  }
+  return result;
+}
+
+/// A pairing of all of one switch's capacity.
+class Pattern {
+ public:
+  Pattern(const SplittingGraph& graph, NodeId w, std::int32_t hosts) {
+    const std::vector<std::int32_t> cluster = clusters(graph, hosts);
+    std::set<NodeId> ports;
+    for (const NodeId u : graph.predecessors(w)) ports.insert(u);
+    for (const NodeId t : graph.successors(w)) ports.insert(t);
+    for (const NodeId port : ports) {
+      in_[port] = graph.capacity(port, w);
+      out_[port] = graph.capacity(w, port);
+      (port < hosts ? hosts_ : switches_).push_back(port);
+    }
+    const auto cluster_of = [&](NodeId host) { return cluster[index(host)]; };
+    std::stable_sort(hosts_.begin(), hosts_.end(), [&](NodeId a, NodeId b) { return cluster_of(a) < cluster_of(b); });
+    fill();
+    const std::size_t rail = cluster_size(cluster);
+    const auto elsewhere = [&](NodeId u, NodeId t) { return cluster_of(u) != cluster_of(t); };
+    const auto anywhere = [](NodeId, NodeId) { return true; };
+    if (rail > 0) circulate(hosts_, rail, elsewhere);
+    circulate(hosts_, 1, elsewhere);
+    circulate(hosts_, 1, anywhere);
+    circulate(switches_, 1, anywhere);
+    std::vector<NodeId> all = hosts_;
+    all.insert(all.end(), switches_.begin(), switches_.end());
+    circulate(all, 1, anywhere);
+    for (const NodeId port : all) pair(port, port, std::min(in_[port], out_[port]));
+  }
+
+  [[nodiscard]] const std::vector<Split>& splits() const { return splits_; }
+
+ private:
+  void pair(NodeId u, NodeId t, std::int64_t amount) {
+    if (amount == 0) return;
+    in_[u] -= amount;
+    out_[t] -= amount;
+    splits_.push_back({u, t, amount});
+  }
+
+  /// Up and down: every host over all switches, so that each of them alone connects all hosts.
+  void fill() {
+    if (switches_.empty()) return;
+    const std::size_t ways = switches_.size();
+    const auto each = static_cast<std::int64_t>(ways);
+    std::map<NodeId, std::pair<std::int64_t, std::int64_t>> share;
+    for (const NodeId host : hosts_) share[host] = {(in_[host] + each - 1) / each, (out_[host] + each - 1) / each};
+    for (std::size_t turn = 0; turn < ways; ++turn) {
+      for (std::size_t i = 0; i < hosts_.size(); ++i) {
+        const NodeId host = hosts_[i];
+        const NodeId up = switches_[(i + turn) % ways];
+        pair(host, up, std::min({share[host].first, in_[host], out_[up]}));
+        pair(up, host, std::min({share[host].second, in_[up], out_[host]}));
+      }
+    }
+    for (const NodeId host : hosts_) {
+      for (const NodeId up : switches_) {
+        pair(host, up, std::min(in_[host], out_[up]));
+        pair(up, host, std::min(in_[up], out_[host]));
+      }
+    }
+  }
+
+  /// The number of ports in every cluster, where it is the same for at least two clusters; else 0.
+  [[nodiscard]] std::size_t cluster_size(const std::vector<std::int32_t>& cluster) const {
+    std::map<std::int32_t, std::size_t> sizes;
+    for (const NodeId host : hosts_) ++sizes[cluster[index(host)]];
+    if (sizes.size() < 2) return 0;
+    const std::size_t size = sizes.begin()->second;
+    const bool equal = std::all_of(sizes.begin(), sizes.end(), [&](const auto& entry) { return entry.second == size; });
+    return equal ? size : 0;
+  }
+
+  /// Port i sends to port i + offset for offsets that are multiples of `stride`, as evenly as whole units allow.
+  template <class Allowed>
+  void circulate(const std::vector<NodeId>& ports, std::size_t stride, const Allowed& allowed) {
+    if (ports.size() < 2) return;
+    const std::size_t offsets = (ports.size() - 1) / stride;
+    std::int64_t most = 0;
+    for (const NodeId port : ports) most = std::max(most, in_[port]);
+    if (most == 0) return;
+    const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(most, static_cast<std::int64_t>(offsets)));
+    const std::vector<std::size_t> chosen = spread_out(offsets, wanted);
+    const auto share = most / static_cast<std::int64_t>(chosen.size());
+    const auto extra = static_cast<std::size_t>(most % static_cast<std::int64_t>(chosen.size()));
+    for (std::size_t k = 0; k < chosen.size(); ++k) {
+      rotate(ports, (chosen[k] + 1) * stride, share + (k < extra ? 1 : 0), allowed);
+    }
+    // What unequal ports left over.
+    for (std::size_t offset = 1; offset <= offsets; ++offset) {
+      rotate(ports, offset * stride, FlowNetwork::infinite, allowed);
+    }
+  }
+
+  template <class Allowed>
+  void rotate(const std::vector<NodeId>& ports, std::size_t offset, std::int64_t share, const Allowed& allowed) {
+    for (std::size_t i = 0; i < ports.size(); ++i) {
+      const NodeId u = ports[i];
+      const NodeId t = ports[(i + offset) % ports.size()];
+      if (u != t && allowed(u, t)) pair(u, t, std::min({share, in_[u], out_[t]}));
+    }
+  }
+
+  std::vector<NodeId> hosts_;
+  std::vector<NodeId> switches_;
+  std::map<NodeId, std::int64_t> in_;   ///< capacity from a port that is not paired yet
+  std::map<NodeId, std::int64_t> out_;  ///< to a port
+  std::vector<Split> splits_;
+};
+
+class Splitter {
+ public:
+  Splitter(const Topology& topology, std::span<const std::int64_t> capacity, std::span<const std::int64_t> demand)
+      : topology_(topology), demand_(demand), graph_(topology, capacity) {
+    witnesses_.resize(demand.size());
+    std::iota(witnesses_.begin(), witnesses_.end(), 0);
+  }
+
+  Result<std::vector<LogicalLink>> run() {
+    if (!harmless(0, {})) return Error{"the capacities of " + topology_.name() + " do not carry the trees asked for"};
+    std::set<NodeId> switches;
+    for (NodeId w = topology_.host_count(); w < topology_.node_count(); ++w) switches.insert(w);
+    while (!switches.empty()) {
+      const NodeId w = next(switches);
+      switches.erase(w);
+      remove(w);
+    }
+    // Holds by Theorem 7 when every node's capacity in equals that out.
+    if (!harmless(0, {})) {
+      return Error{"the switches of " + topology_.name() +
+                   " have more bandwidth in one direction than in the other, and cannot be split without loss"};
+    }
+    return graph_.links();
+  }
+
+ private:
+  /// Lowest in the hierarchy first: with hosts around it, and of these the smallest.
+  [[nodiscard]] NodeId next(const std::set<NodeId>& switches) const {
+    const auto rank = [&](NodeId w) {
+      const std::vector<NodeId> ports = graph_.successors(w);
+      const bool has_hosts = !ports.empty() && ports.front() < topology_.host_count();
+      return std::tuple(!has_hosts, ports.size(), w);
+    };
+    return *std::min_element(switches.begin(), switches.end(), [&](NodeId a, NodeId b) { return rank(a) < rank(b); });
+  }
+
+  void remove(NodeId w) {
+    commit(w, Pattern(graph_, w, topology_.host_count()).splits());
+    for (const NodeId t : graph_.successors(w)) {
+      std::vector<NodeId> sources = graph_.predecessors(w);
+      std::stable_partition(sources.begin(), sources.end(), [&](NodeId u) { return u != t; });
+      for (const NodeId u : sources) {
+        if (graph_.capacity(w, t) == 0) break;
+        if (const std::int64_t amount = splittable(w, u, t); amount > 0) graph_.split(w, {u, t, amount});
+      }
+    }
+    graph_.isolate(w);
+  }
+
+  void commit(NodeId w, std::span<const Split> splits) {
+    if (splits.empty()) return;
+    if (harmless(w, splits)) {
+      for (const Split& split : splits) graph_.split(w, split);
+    } else if (splits.size() == 1) {
+      const Split& wanted = splits.front();
+      const std::int64_t amount = std::min(wanted.amount, splittable(w, wanted.u, wanted.t));
+      if (amount > 0) graph_.split(w, {wanted.u, wanted.t, amount});
+    } else {
+      commit(w, splits.first(splits.size() / 2));
+      commit(w, splits.subspan(splits.size() / 2));
+    }
+  }
+
+  /// Whether every host can still take in all trees after the splits (Theorem 5). Hosts that could not before come
+  /// first.
+  bool harmless(NodeId w, std::span<const Split> splits) {
+    std::map<std::pair<NodeId, NodeId>, std::int64_t> capacity;
+    for (const CapacityArc& arc : graph_.arcs()) capacity[{arc.from, arc.to}] = arc.capacity;
+    for (const Split& split : splits) {
+      capacity[{split.u, w}] -= split.amount;
+      capacity[{w, split.t}] -= split.amount;
+      if (split.u != split.t) capacity[{split.u, split.t}] += split.amount;
+    }
+    std::vector<CapacityArc> arcs;
+    for (const auto& [ends, amount] : capacity) arcs.push_back({ends.first, ends.second, amount});
+    ForestNetwork network(topology_.node_count(), arcs, demand_);
+    for (auto host = witnesses_.begin(); host != witnesses_.end(); ++host) {
+      if (network.serves(*host)) continue;
+      std::rotate(witnesses_.begin(), host, host + 1);
+      return false;
+    }
+    return true;
+  }
+
+  /// Theorem 8: the most that (u,w),(w,t) can be split off by. Cuts with the demands' source, u and t on one side and w
+  /// and some host on the other lose by it, and so do those with the source and w on one side and u, t and some host on
+  /// the other.
+  std::int64_t splittable(NodeId w, NodeId u, NodeId t) {
+    std::int64_t amount = std::min(graph_.capacity(u, w), graph_.capacity(w, t));
+    for (const NodeId host : witnesses_) {
+      if (amount == 0) return 0;
+      if (host == u || host == t) continue;
+      amount = std::min(amount, slack({u, t}, {host, w}, amount));
+    }
+    // A host among u and t is the nearest of all hosts that may stand on the far side.
+    const bool switches_only = u >= topology_.host_count() && t >= topology_.host_count();
+    for (const NodeId host : switches_only ? witnesses_ : std::vector<NodeId>{std::min(u, t)}) {
+      if (amount == 0) return 0;
+      amount = std::min(amount, slack({w}, {host, u, t}, amount));
+    }
+    return amount;
+  }
+
+  /// How far the least cut between these sides is above the sum of the demands; `enough` when it is at least that.
+  [[nodiscard]] std::int64_t slack(const std::vector<NodeId>& near, const std::vector<NodeId>& far,
+                                   std::int64_t enough) const {
+    const std::int32_t source = topology_.node_count();
+    const std::int32_t sink = source + 1;
+    FlowNetwork network(sink + 1);
+    for (const CapacityArc& arc : graph_.arcs()) network.add_arc(arc.from, arc.to, arc.capacity);
+    for (NodeId host = 0; host < topology_.host_count(); ++host) {
+      const bool joined = std::find(near.begin(), near.end(), host) != near.end();
+      network.add_arc(source, host, joined ? FlowNetwork::infinite : demand_[index(host)]);
+    }
+    for (const NodeId node : near) {
+      if (node >= topology_.host_count()) network.add_arc(source, node, FlowNetwork::infinite);
+    }
+    for (const NodeId node : std::set<NodeId>(far.begin(), far.end())) {
+      network.add_arc(node, sink, FlowNetwork::infinite);
+    }
+    const std::int64_t total = std::accumulate(demand_.begin(), demand_.end(), std::int64_t{0});
+    return network.run(source, sink, total + enough) - total;
+  }
+
+  const Topology& topology_;
+  std::span<const std::int64_t> demand_;
+  SplittingGraph graph_;
+  std::vector<NodeId> witnesses_;  ///< all hosts, those that failed a test last in front
+};
+
+}  // namespace
+
+Result<std::vector<LogicalLink>> split_off_switches(const Topology& topology, std::span<const std::int64_t> capacity,
+                                                    std::span<const std::int64_t> demand) {
+  return Splitter(topology, capacity, demand).run();
+}
+
+}  // namespace libcoll

@@ -1,0 +1,309 @@
+#include "planner/broadcast/forest_optimum.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <numeric>
+#include <string>
+
+#include "planner/topology/facts.h"
+
+namespace libcoll {
+namespace {
+
+__extension__ using Wide = __int128;
+
+constexpr std::int64_t largest_sum = std::int64_t{1} << 61;
+
+std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
+
+std::vector<CapacityArc> arcs_of(const Topology& topology) {
+  std::vector<CapacityArc> arcs;
+  for (const Link& link : topology.links()) arcs.push_back({link.from, link.to, 0});
+  return arcs;
+}
+
+/// A cut by what counts of it: how many hosts are on the source's side, and the links that leave it.
+struct Cut {
+  std::int64_t hosts = 0;
+  std::vector<std::int64_t> widths;
+  [[nodiscard]] std::int64_t width() const { return std::accumulate(widths.begin(), widths.end(), std::int64_t{0}); }
+};
+
+/// The auxiliary network of a topology with all capacities to be set.
+class Search {
+ public:
+  explicit Search(const Topology& topology)
+      : topology_(topology),
+        widths_(link_widths(topology)),
+        network_(topology.node_count(), arcs_of(topology), std::vector<std::int64_t>(hosts(), 0)) {}
+
+  [[nodiscard]] std::size_t hosts() const { return index(topology_.host_count()); }
+  [[nodiscard]] const LinkWidths& widths() const { return widths_; }
+
+  /// Least total width into a host, the denominators' bound of appendix C.1.
+  [[nodiscard]] std::int64_t least_in_width() const {
+    std::int64_t least = std::numeric_limits<std::int64_t>::max();
+    for (NodeId host = 0; host < topology_.host_count(); ++host) {
+      std::int64_t width = 0;
+      for (const LinkId link : topology_.in_links(host)) width += widths_.width[index(link)];
+      least = std::min(least, width);
+    }
+    return least;
+  }
+
+  /// Fails when (Σ capacities) could leave 63 bits, capacities being `per_width` times the widths.
+  [[nodiscard]] bool fits(Wide per_width, Wide demand) const {
+    const Wide total = std::accumulate(widths_.width.begin(), widths_.width.end(), Wide{0});
+    return total * per_width < largest_sum && demand * static_cast<Wide>(hosts()) < largest_sum;
+  }
+
+  void set_demand(std::int64_t demand) {
+    for (std::size_t host = 0; host < hosts(); ++host) network_.set_demand(static_cast<NodeId>(host), demand);
+  }
+  template <class Capacity>
+  void set_capacities(const Capacity& capacity) {
+    for (std::size_t link = 0; link < widths_.width.size(); ++link) {
+      network_.set_capacity(link, capacity(widths_.width[link]));
+    }
+  }
+  bool serves(NodeId host) { return network_.serves(host); }
+  bool serves_all() {
+    for (std::size_t host = 0; host < hosts(); ++host) {
+      if (!network_.serves(static_cast<NodeId>(host))) return false;
+    }
+    return true;
+  }
+  /// The cut that kept the last host from being served.
+  [[nodiscard]] Cut violated() const {
+    Cut cut;
+    for (std::size_t host = 0; host < hosts(); ++host) {
+      if (!network_.on_sink_side(static_cast<NodeId>(host))) ++cut.hosts;
+    }
+    for (LinkId id = 0; id < topology_.link_count(); ++id) {
+      const Link& link = topology_.link(id);
+      if (!network_.on_sink_side(link.from) && network_.on_sink_side(link.to)) {
+        cut.widths.push_back(widths_.width[index(id)]);
+      }
+    }
+    return cut;
+  }
+
+ private:
+  const Topology& topology_;
+  LinkWidths widths_;
+  ForestNetwork network_;
+};
+
+Error too_fine(const Topology& topology) {
+  return Error{"the bandwidths of " + topology.name() +
+               " have no common unit that is coarse enough for exact arithmetic: round them"};
+}
+
+std::int64_t floor_of(Rational scale, std::int64_t width) {
+  return static_cast<std::int64_t>(Wide{scale.numerator()} * width / scale.denominator());
+}
+
+/// The least U with Σ ⌊U·width⌋ >= wanted over a cut's links: from below, one link's next whole tree after the other.
+Rational least_scale(const Cut& cut, std::int64_t wanted) {
+  std::map<std::int64_t, std::int64_t> count;
+  for (const std::int64_t width : cut.widths) ++count[width];
+  Rational scale(wanted, cut.width());
+  for (;;) {
+    std::int64_t fitting = 0;
+    Rational next(0);
+    for (const auto& [width, links] : count) {
+      const std::int64_t trees = floor_of(scale, width);
+      fitting += links * trees;
+      const Rational larger(trees + 1, width);
+      if (next == Rational(0) || larger < next) next = larger;
+    }
+    if (fitting >= wanted) return scale;
+    scale = next;
+  }
+}
+
+/// The cut around one host, which bounds U and 1/x from below.
+Cut around(const Topology& topology, const LinkWidths& widths, NodeId host) {
+  Cut cut;
+  cut.hosts = topology.host_count() - 1;
+  for (const LinkId link : topology.in_links(host)) cut.widths.push_back(widths.width[index(link)]);
+  return cut;
+}
+
+}  // namespace
+
+LinkWidths link_widths(const Topology& topology) {
+  LinkWidths widths;
+  std::int64_t unit = 0;
+  for (const Link& link : topology.links()) unit = std::gcd(unit, link.bandwidth_bytes_per_second);
+  widths.unit = std::max<std::int64_t>(unit, 1);
+  for (const Link& link : topology.links()) widths.width.push_back(link.bandwidth_bytes_per_second / widths.unit);
+  return widths;
+}
+
+ForestNetwork::ForestNetwork(std::int32_t vertices, std::span<const CapacityArc> arcs,
+                             std::span<const std::int64_t> demand)
+    : source_(vertices), network_(vertices + 1) {
+  for (const CapacityArc& arc : arcs) network_.add_arc(arc.from, arc.to, arc.capacity);
+  for (std::size_t host = 0; host < demand.size(); ++host) {
+    demand_arcs_.push_back(network_.add_arc(source_, static_cast<std::int32_t>(host), demand[host]));
+    total_ += demand[host];
+  }
+}
+
+void ForestNetwork::set_capacity(std::size_t arc, std::int64_t capacity) {
+  network_.set_capacity(static_cast<std::int32_t>(arc), capacity);
+}
+
+void ForestNetwork::set_demand(NodeId host, std::int64_t demand) {
+  const std::int32_t arc = demand_arcs_[index(host)];
+  total_ += demand - network_.capacity(arc);
+  network_.set_capacity(arc, demand);
+}
+
+bool ForestNetwork::serves(NodeId host, bool to_the_end) {
+  return network_.run(source_, host, to_the_end ? FlowNetwork::infinite : total_) == total_;
+}
+
+std::int64_t ForestNetwork::flow_with(NodeId node, NodeId host, std::int64_t limit) {
+  const std::int32_t arc = demand_arcs_[index(node)];
+  const std::int64_t demand = network_.capacity(arc);
+  network_.set_capacity(arc, FlowNetwork::infinite);
+  const std::int64_t flow = network_.run(source_, host, limit);
+  network_.set_capacity(arc, demand);
+  return flow;
+}
+
+Result<BottleneckCut> forest_optimum(const Topology& topology, std::span<const NodeId> sinks, std::int32_t* rounds) {
+  if (Status status = check_connected(topology); !status) return status.error();
+  Search search(topology);
+  std::vector<NodeId> all;
+  if (sinks.empty()) {
+    all.resize(search.hosts());
+    std::iota(all.begin(), all.end(), 0);
+    sinks = all;
+  }
+  BottleneckCut best;
+  const auto raise_to = [&](const Cut& cut) {
+    best = {cut.hosts, cut.width()};
+    if (rounds != nullptr) ++*rounds;
+    const Rational inverse = best.inverse_x();
+    if (!search.fits(inverse.numerator(), inverse.denominator())) return false;
+    search.set_demand(inverse.denominator());
+    search.set_capacities([&](std::int64_t width) { return width * inverse.numerator(); });
+    return true;
+  };
+  Cut first = around(topology, search.widths(), sinks.front());
+  for (const NodeId sink : sinks) {
+    Cut cut = around(topology, search.widths(), sink);
+    if (cut.width() < first.width()) first = std::move(cut);
+  }
+  if (!raise_to(first)) return too_fine(topology);
+  for (const NodeId sink : sinks) {
+    while (!search.serves(sink)) {
+      if (!raise_to(search.violated())) return too_fine(topology);
+    }
+  }
+  return best;
+}
+
+Rational simplest_between(Rational low, Rational high) {
+  const std::int64_t whole = low.numerator() / low.denominator();
+  if (low == Rational(whole)) return low;
+  if (Rational(whole + 1) <= high) return Rational(whole + 1);
+  const Rational rest = simplest_between(Rational(1) / (high - Rational(whole)), Rational(1) / (low - Rational(whole)));
+  return Rational(whole) + Rational(1) / rest;
+}
+
+Result<Rational> forest_optimum_by_bisection(const Topology& topology) {
+  if (Status status = check_connected(topology); !status) return status.error();
+  Search search(topology);
+  // Candidates are multiples of 1/grid, closer together than two fractions with denominators up to the bound.
+  const std::int64_t bound = search.least_in_width();
+  const std::int64_t hosts = topology.host_count();
+  if (bound > (std::int64_t{1} << 24)) return too_fine(topology);
+  const std::int64_t grid = 2 * bound * bound;
+  if (!search.fits(Wide{hosts} * grid, grid)) return too_fine(topology);
+  std::int64_t below = (hosts - 1) * grid / bound - 1;  // too small, or just so
+  std::int64_t above = (hosts - 1) * grid;              // large enough: every link that leaves a cut is at least 1 wide
+  search.set_demand(grid);
+  while (above - below > 1) {
+    const std::int64_t middle = below + (above - below) / 2;
+    search.set_capacities([&](std::int64_t width) { return width * middle; });
+    (search.serves_all() ? above : below) = middle;
+  }
+  return simplest_between(Rational(below, grid), Rational(above, grid));
+}
+
+TreeCount optimal_trees(Rational inverse_x, const LinkWidths& widths) {
+  std::int64_t divisor = inverse_x.denominator();
+  for (const std::int64_t width : widths.width) divisor = std::gcd(divisor, width);
+  return {inverse_x.denominator() / divisor, Rational(inverse_x.numerator(), divisor)};
+}
+
+std::vector<std::int64_t> tree_capacities(const LinkWidths& widths, Rational scale) {
+  std::vector<std::int64_t> capacities;
+  for (const std::int64_t width : widths.width) capacities.push_back(floor_of(scale, width));
+  return capacities;
+}
+
+Result<TreeCount> fixed_trees(const Topology& topology, std::int64_t trees) {
+  if (Status status = check_connected(topology); !status) return status.error();
+  Search search(topology);
+  Rational scale(0);
+  for (NodeId host = 0; host < topology.host_count(); ++host) {
+    const Cut cut = around(topology, search.widths(), host);
+    scale = std::max(scale, least_scale(cut, cut.hosts * trees));
+  }
+  const auto apply = [&] {
+    const Wide largest = Wide{scale.numerator()} / scale.denominator() + 1;
+    if (!search.fits(largest, trees)) return false;
+    search.set_capacities([&](std::int64_t width) { return floor_of(scale, width); });
+    return true;
+  };
+  search.set_demand(trees);
+  if (!apply()) return too_fine(topology);
+  for (NodeId host = 0; host < topology.host_count(); ++host) {
+    while (!search.serves(host)) {
+      const Cut cut = search.violated();
+      scale = least_scale(cut, cut.hosts * trees);
+      if (!apply()) return too_fine(topology);
+    }
+  }
+  return TreeCount{trees, scale};
+}
+
+Result<TreeCount> fixed_trees_by_bisection(const Topology& topology, std::int64_t trees) {
+  if (Status status = check_connected(topology); !status) return status.error();
+  Search search(topology);
+  // U·b is whole for some link (appendix C.4), so U's denominator is at most the largest width.
+  const std::int64_t largest = *std::max_element(search.widths().width.begin(), search.widths().width.end());
+  const std::int64_t most = topology.host_count() * trees;
+  if (largest > (std::int64_t{1} << 24)) return too_fine(topology);
+  const std::int64_t grid = 2 * largest * largest;
+  if (!search.fits(most, trees) || Wide{most} * grid > largest_sum) return too_fine(topology);
+  std::int64_t below = 0;
+  std::int64_t above = most * grid;
+  search.set_demand(trees);
+  while (above - below > 1) {
+    const std::int64_t middle = below + (above - below) / 2;
+    search.set_capacities([&](std::int64_t width) { return floor_of(Rational(middle, grid), width); });
+    (search.serves_all() ? above : below) = middle;
+  }
+  return TreeCount{trees, simplest_between(Rational(below, grid), Rational(above, grid))};
+}
+
+Result<TreeCount> best_small_trees(const Topology& topology, Rational inverse_x, std::int64_t most) {
+  TreeCount best;
+  for (std::int64_t trees = 1; trees <= most; ++trees) {
+    const Result<TreeCount> found = fixed_trees(topology, trees);
+    if (!found) return found.error();
+    if (best.trees == 0 || found->inverse_rate() < best.inverse_rate()) best = *found;
+    if (best.inverse_rate() == inverse_x) break;
+  }
+  return best;
+}
+
+}  // namespace libcoll

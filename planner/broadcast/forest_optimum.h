@@ -1,0 +1,102 @@
+// The optimum of ForestColl (paper 004 §4.2, §4.5, appendices C.1 and C.4): how fast the best forest can be.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "planner/broadcast/flow_network.h"
+#include "planner/rational.h"
+#include "planner/result.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+/// Link bandwidths as integers: width[e] · unit = bandwidth of link e in bytes per second, unit as large as it can be.
+struct LinkWidths {
+  std::vector<std::int64_t> width;
+  std::int64_t unit = 1;
+};
+LinkWidths link_widths(const Topology& topology);
+
+/// What one link may carry: `capacity` trees from→to.
+struct CapacityArc {
+  NodeId from = 0;
+  NodeId to = 0;
+  std::int64_t capacity = 0;
+  friend bool operator==(const CapacityArc&, const CapacityArc&) = default;
+};
+
+/// The auxiliary network of Fig. 3b: a source with an arc to every host, whose capacity is the number of trees that
+/// are to be rooted there. By Theorem 5 (and Edmonds' theorem for unequal numbers) the trees exist if and only if every
+/// host can take in the flow of all of them.
+class ForestNetwork {
+ public:
+  /// `vertices` are hosts 0..demand.size()-1 and then switches; `arcs` have different ends. Sums must stay below 2^61.
+  ForestNetwork(std::int32_t vertices, std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand);
+
+  void set_capacity(std::size_t arc, std::int64_t capacity);  ///< arc: position in the constructor's `arcs`
+  void set_demand(NodeId host, std::int64_t demand);
+  [[nodiscard]] std::int64_t total_demand() const { return total_; }
+
+  /// Whether the flow of all demands can arrive at this host. When not, and with `to_the_end` also when it can,
+  /// on_sink_side() tells the cut closest to the host.
+  bool serves(NodeId host, bool to_the_end = false);
+  [[nodiscard]] bool on_sink_side(NodeId node) const { return network_.on_sink_side(node); }
+
+  /// The flow from the demands' source joined with `node` to `host`, or `limit` when it is at least that.
+  std::int64_t flow_with(NodeId node, NodeId host, std::int64_t limit);
+
+ private:
+  std::int32_t source_;
+  std::int64_t total_ = 0;
+  FlowNetwork network_;
+  std::vector<std::int32_t> demand_arcs_;
+};
+
+/// The allgather bottleneck cut: S with 1/x* = |S ∩ Vc| / B+(S).
+struct BottleneckCut {
+  std::int64_t hosts = 0;      ///< |S ∩ Vc|
+  std::int64_t bandwidth = 0;  ///< B+(S) in LinkWidths::unit
+  [[nodiscard]] Rational inverse_x() const { return {hosts, bandwidth}; }
+};
+
+/// The optimum (1): max over cuts S that leave out some host of |S ∩ Vc| / B+(S), by Newton's method: the minimum cut
+/// that the present x violates is the next candidate, and no host needs a second visit once it is served. `rounds`,
+/// when not null, counts the candidates. `sinks`: the hosts to look at (one of every orbit is enough); empty: all.
+/// Error when some host cannot reach another or bandwidths have no workable common unit.
+Result<BottleneckCut> forest_optimum(const Topology& topology, std::span<const NodeId> sinks = {},
+                                     std::int32_t* rounds = nullptr);
+
+/// The same value as paper 004 finds it: Algorithm 1, binary search down to an interval with one fraction of small
+/// denominator (Proposition 2), which is its simplest one by continued fractions. Reference for tests; small widths.
+Result<Rational> forest_optimum_by_bisection(const Topology& topology);
+
+/// The fraction of least denominator in [low, high], by continued fractions. Precondition: 0 <= low <= high.
+Rational simplest_between(Rational low, Rational high);
+
+/// k trees per root, each of bandwidth y = 1/scale (in LinkWidths::unit); a link of width b carries ⌊b·scale⌋ of them.
+struct TreeCount {
+  std::int64_t trees = 0;
+  Rational scale;  ///< U of the paper
+  /// T·N/M in 1/unit: k trees of bandwidth 1/U carry a shard. Equal to 1/x* when the trees are optimal.
+  [[nodiscard]] Rational inverse_rate() const { return scale / Rational(trees); }
+};
+
+/// The least k with which the optimum is reached, and its U (Proposition 3).
+TreeCount optimal_trees(Rational inverse_x, const LinkWidths& widths);
+
+/// The best U for a given k (Theorem 14): the least one with which k trees per root fit into the capacities ⌊U·b⌋.
+/// Newton's method as above. Preconditions: trees > 0. Errors as for forest_optimum.
+Result<TreeCount> fixed_trees(const Topology& topology, std::int64_t trees);
+
+/// The same by Algorithm 3, the reference for tests; small widths.
+Result<TreeCount> fixed_trees_by_bisection(const Topology& topology, std::int64_t trees);
+
+/// The best of k = 1..most, the least k of equals (paper 004 §4.5 scans a small range of k). Errors as above.
+Result<TreeCount> best_small_trees(const Topology& topology, Rational inverse_x, std::int64_t most);
+
+/// ⌊scale · width⌋ for every link.
+std::vector<std::int64_t> tree_capacities(const LinkWidths& widths, Rational scale);
+
+}  // namespace libcoll

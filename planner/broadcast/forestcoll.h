@@ -1,0 +1,52 @@
+// ForestColl (paper 004): throughput-optimal forests of spanning trees on any fabric, with switches or without.
+#pragma once
+
+#include <vector>
+
+#include "planner/broadcast/edge_splitting.h"
+#include "planner/broadcast/forest_optimum.h"
+#include "planner/broadcast/tree_packing.h"
+#include "planner/planner.h"
+#include "planner/result.h"
+#include "planner/schedule/schedule.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+/// Out-trees over logical links; TreeEdge::arc is a position in `links`.
+struct Forest {
+  TreeCount count;  ///< of trees per root, and their bandwidth: y = LinkWidths::unit / count.scale bytes per second
+  std::vector<LogicalLink> links;
+  std::vector<OutTree> trees;
+};
+
+/// `count` trees rooted at every host. Uses the translations of the topology where it has them. Error when they do not
+/// exist or switches cannot be split (see split_off_switches).
+Result<Forest> allgather_forest(const Topology& topology, const TreeCount& count);
+
+/// The most trees out of one root that fit (Edmonds): count.trees · y = the least max-flow from the root to a host, the
+/// bandwidth at which the root can broadcast. Single-root packing as Blink does it, with switches split off. Errors as
+/// above, or when the root is no host.
+Result<Forest> broadcast_forest(const Topology& topology, NodeId root);
+
+/// In-trees to one root, as out-trees on the transpose of the topology: every edge, link and path is to be turned
+/// around.
+Result<Forest> reduce_forest(const Topology& topology, NodeId root);
+
+/// Pipelined out-trees: chunks_per_shard = k trees per root, step = depth in the tree, T_B = d/N · 1/x* · b exactly
+/// with the default number of trees. options.trees: k > 0 as given (the best schedule of so many trees), −1 the best k
+/// of 1 to 10, 0 the least k that reaches the optimum; when that is above options.max_chunks (if set), or above what a
+/// schedule can count, the best small k within the limit. With options.schedule false no trees are packed: steps is 0
+/// and the figure tree_depth_max is missing. Figures: inverse_x = |S ∩ Vc|/B+(S) of the bottleneck cut in
+/// inverse_x_unit and as a float, trees_per_root, tree_bandwidth (bytes per second), algbw_bytes_per_second (M over the
+/// time of the fluid plan), tree_depth_max. Errors: unconnected hosts, bandwidths without a workable common unit,
+/// switches that cannot be split.
+Result<Schedule> plan_forestcoll_allgather(const Topology& topology, const PlanOptions& options);
+
+/// The mirror image of the forest on the transpose.
+Result<Schedule> plan_forestcoll_reduce_scatter(const Topology& topology, const PlanOptions& options);
+
+/// Reduce-scatter, then allgather (paper 004 §4.6); on fabrics whose cables are alike both ways, the same forest twice.
+Result<Schedule> plan_forestcoll_allreduce(const Topology& topology, const PlanOptions& options);
+
+}  // namespace libcoll

@@ -1,0 +1,273 @@
+// Whole plans of ForestColl: schedules, figures, single-root packings and the allreduce LP.
+#include "planner/broadcast/forestcoll.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <variant>
+
+#include "planner/broadcast/forestcoll_lp.h"
+#include "planner/schedule/cost.h"
+#include "planner/schedule/verify.h"
+#include "planner/schedule/xml.h"
+#include "planner/topology/generators.h"
+#include "planner/topology/reader.h"
+#include "tests/unit/forestcoll_checks.h"
+#include "tests/unit/random_regular.h"
+
+namespace libcoll {
+namespace {
+
+using Faults = std::vector<std::string>;
+using Plan = Result<Schedule> (*)(const Topology&, const PlanOptions&);
+
+std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
+
+Topology sample(const std::string& name) {
+  const auto topology = load_topology(LIBCOLL_TEST_INSTANCES "/../../config/topologies/" + name + ".toml");
+  EXPECT_TRUE(topology.ok()) << topology.error().message;
+  return *topology;
+}
+
+Schedule planned(Plan plan, const Topology& topology, const PlanOptions& options = {}) {
+  Result<Schedule> schedule = plan(topology, options);
+  EXPECT_TRUE(schedule.ok()) << schedule.error().message;
+  EXPECT_EQ(verify(*schedule), Faults{});
+  EXPECT_TRUE(schedule->pipelined);
+  EXPECT_EQ(schedule->algorithm, "forestcoll");
+  EXPECT_EQ(schedule->topology, topology);
+  return std::move(schedule).value();
+}
+
+template <class T>
+T figure(const PlanFigures& figures, const std::string& name) {
+  for (const auto& [key, value] : figures.more) {
+    if (key == name) return std::get<T>(value);
+  }
+  ADD_FAILURE() << "no figure " << name;
+  return {};
+}
+
+PlanOptions with_trees(std::int32_t trees) {
+  PlanOptions options;
+  options.trees = trees;
+  return options;
+}
+
+void expect_optimal(const Topology& topology) {
+  SCOPED_TRACE(topology.name());
+  const Rational inverse_x = forest_optimum(topology)->inverse_x();
+  // T = (M/N)/x* in M/B with B = d·b.
+  const Rational time = Rational(degree(topology), topology.host_count()) * inverse_x *
+                        Rational(topology.unit_bandwidth_bytes_per_second() / link_widths(topology).unit);
+  const Schedule allgather = planned(plan_forestcoll_allgather, topology);
+  EXPECT_EQ(allgather.collective, Collective::allgather);
+  EXPECT_EQ(allgather.proof.bandwidth_time, time);
+  EXPECT_EQ(allgather.proof.bandwidth_bound, time);
+  EXPECT_EQ(bandwidth_time(allgather), time);
+  const Schedule reduce_scatter = planned(plan_forestcoll_reduce_scatter, topology);
+  EXPECT_EQ(reduce_scatter.collective, Collective::reduce_scatter);
+  EXPECT_EQ(reduce_scatter.proof.bandwidth_time, reduce_scatter.proof.bandwidth_bound);
+  const Schedule allreduce = planned(plan_forestcoll_allreduce, topology);
+  EXPECT_EQ(allreduce.collective, Collective::allreduce);
+  EXPECT_EQ(allreduce.proof.bandwidth_time, allgather.proof.bandwidth_time + reduce_scatter.proof.bandwidth_time);
+  EXPECT_LE(bandwidth_time(allreduce), allreduce.proof.bandwidth_time);
+}
+
+TEST(ForestColl, ReachesTheOptimumWithoutSwitches) {
+  for (const char* specification : {"torus:3x4", "hypercube:3", "genkautz:11,3", "genkautz:16,4", "uniring:5",
+                                    "complete:6", "mesh:3x3", "circulant:11,1,3", "complete_bipartite:3,3"}) {
+    expect_optimal(generate(specification).value());
+  }
+  for (std::uint32_t seed = 1; seed <= 10; ++seed) {
+    expect_optimal(random_regular(8 + static_cast<std::int32_t>(seed), 3, seed));
+    expect_optimal(random_digraph(9, 15, 7, seed));
+    expect_optimal(random_cables(10, 0, 6, 12, seed));
+  }
+}
+
+TEST(ForestColl, ReachesTheOptimumThroughSwitches) {
+  for (const char* name : {"a100-2x8", "h100-2x8", "mi250-2x8", "mi250-2x16", "two-switches"}) {
+    expect_optimal(sample(name));
+  }
+  expect_optimal(boxes(4, 3, 7, 2));
+  expect_optimal(leaf_spine(4, 4, 2, 10));
+  expect_optimal(leaf_spine(3, 4, 2, 5));
+  for (std::uint32_t seed = 1; seed <= 25; ++seed) {
+    expect_optimal(random_cables(7, static_cast<std::int32_t>(1 + seed % 4), 6, 9, seed));
+  }
+}
+
+TEST(ForestColl, TreesAreShallowWhereTheFabricIsSymmetric) {
+  // k = 1 and every IB link carries one tree to each of the seven other boxes: out over the rail, then inside the box.
+  EXPECT_EQ(planned(plan_forestcoll_allgather, boxes(8, 8, 300, 25)).steps, 2);
+  EXPECT_EQ(planned(plan_forestcoll_allgather, generate("torus:5x5").value()).steps, 4);
+}
+
+TEST(ForestColl, FiguresOfThePaper) {
+  PlanFigures figures;
+  PlanOptions options;
+  options.figures = &figures;
+  const Schedule schedule = planned(plan_forestcoll_allgather, sample("a100-2x8"), options);
+  EXPECT_EQ(figure<std::string>(figures, "inverse_x"), "15/325");
+  EXPECT_EQ(figure<std::string>(figures, "inverse_x_unit"), "1/(GB/s)");
+  EXPECT_DOUBLE_EQ(figure<double>(figures, "inverse_x_float"), 15.0 / 325);
+  EXPECT_EQ(figure<std::int64_t>(figures, "trees_per_root"), 13);
+  EXPECT_NEAR(figure<double>(figures, "tree_bandwidth"), 325e9 / 15 / 13, 1);
+  EXPECT_NEAR(figure<double>(figures, "algbw_bytes_per_second"), 16 * 325e9 / 15, 1e3);
+  EXPECT_EQ(figure<std::int64_t>(figures, "tree_depth_max"), schedule.steps);
+  EXPECT_EQ(schedule.chunks_per_shard, 13);
+
+  // Paper 004 §4.5: 354.13 GB/s with 83 trees per root; 341.33 GB/s with two.
+  figures = {};
+  planned(plan_forestcoll_allgather, sample("mi250-2x16"), options);
+  EXPECT_EQ(figure<std::int64_t>(figures, "trees_per_root"), 83);
+  EXPECT_NEAR(figure<double>(figures, "algbw_bytes_per_second"), 354.13e9, 0.005e9);
+  figures = {};
+  options.trees = 2;
+  planned(plan_forestcoll_allgather, sample("mi250-2x16"), options);
+  EXPECT_NEAR(figure<double>(figures, "algbw_bytes_per_second"), 341.33e9, 0.005e9);
+}
+
+TEST(ForestColl, PlansAsManyTreesAsAskedFor) {
+  const Topology topology = sample("a100-2x8");
+  const Rational optimum = planned(plan_forestcoll_allgather, topology).proof.bandwidth_bound;
+  for (const std::int32_t trees : {1, 2, 3, 5}) {
+    const Schedule schedule = planned(plan_forestcoll_allgather, topology, with_trees(trees));
+    EXPECT_EQ(schedule.chunks_per_shard, trees);
+    EXPECT_EQ(schedule.proof.bandwidth_bound, optimum);
+    EXPECT_GE(schedule.proof.bandwidth_time, optimum);
+    // No slower than U/k of Theorem 14 says.
+    const Rational promised = fixed_trees(topology, trees)->inverse_rate() * Rational(2, 16);
+    EXPECT_LE(schedule.proof.bandwidth_time, promised);
+  }
+  const Schedule small = planned(plan_forestcoll_allgather, topology, with_trees(-1));
+  EXPECT_LE(small.chunks_per_shard, 10);
+  PlanOptions limited;
+  limited.max_chunks = 4;
+  EXPECT_LE(planned(plan_forestcoll_allreduce, topology, limited).chunks_per_shard, 4);
+  // The optimum takes one tree: so does the scan.
+  EXPECT_EQ(planned(plan_forestcoll_allgather, boxes(4, 2, 9, 1), with_trees(-1)).chunks_per_shard, 1);
+}
+
+TEST(ForestColl, FixedTreesOnRandomFabrics) {
+  for (std::uint32_t seed = 1; seed <= 12; ++seed) {
+    for (const std::int32_t trees : {1, 3}) {
+      planned(plan_forestcoll_allgather, random_cables(6, 2, 5, 9, seed), with_trees(trees));
+      planned(plan_forestcoll_reduce_scatter, random_digraph(7, 12, 9, seed), with_trees(trees));
+    }
+  }
+}
+
+TEST(ForestColl, WithoutAScheduleTheProofIsTheSame) {
+  PlanOptions options;
+  options.schedule = false;
+  for (const Plan plan : {plan_forestcoll_allgather, plan_forestcoll_reduce_scatter, plan_forestcoll_allreduce}) {
+    const Topology topology = boxes(3, 4, 300, 25);
+    const Schedule whole = planned(plan, topology);
+    const auto figures_only = plan(topology, options);
+    ASSERT_TRUE(figures_only.ok());
+    EXPECT_TRUE(figures_only->transfers.empty());
+    EXPECT_TRUE(figures_only->routes.empty());
+    EXPECT_EQ(figures_only->collective, whole.collective);
+    EXPECT_EQ(figures_only->proof.bandwidth_time, whole.proof.bandwidth_time);
+    EXPECT_EQ(figures_only->proof.bandwidth_bound, whole.proof.bandwidth_bound);
+  }
+}
+
+TEST(ForestColl, RefusesWhatItCannotPlan) {
+  const Topology one_way = Wiring(2, 0).link(0, 1, 1).topology("one way");
+  for (const Plan plan : {plan_forestcoll_allgather, plan_forestcoll_reduce_scatter, plan_forestcoll_allreduce}) {
+    const auto refused = plan(one_way, {});
+    ASSERT_FALSE(refused.ok());
+    EXPECT_NE(refused.error().message.find("no path"), std::string::npos);
+  }
+  EXPECT_FALSE(broadcast_forest(boxes(2, 2, 4, 1), 4).ok());
+  EXPECT_FALSE(broadcast_forest(boxes(2, 2, 4, 1), -1).ok());
+}
+
+TEST(PipelinedSchedule, IsReadBackAndItsClaimIsChecked) {
+  Schedule schedule = planned(plan_forestcoll_allreduce, sample("a100-2x8"));
+  const auto read = read_schedule(write_schedule(schedule), "plan.xml");
+  ASSERT_TRUE(read.ok()) << read.error().message;
+  EXPECT_EQ(*read, schedule);
+  // Step by step the same transfers take longer than claimed: links idle while deeper trees go on.
+  schedule.pipelined = false;
+  EXPECT_NE(verify(schedule), Faults{});
+  schedule.pipelined = true;
+  schedule.transfers.pop_back();
+  EXPECT_NE(verify(schedule), Faults{});
+}
+
+/// Least max-flow from the root to a host, in LinkWidths::unit.
+std::int64_t broadcast_rate(const Topology& topology, NodeId root) {
+  const LinkWidths widths = link_widths(topology);
+  std::int64_t least = FlowNetwork::infinite;
+  for (NodeId host = 0; host < topology.host_count(); ++host) {
+    if (host == root) continue;
+    FlowNetwork network(topology.node_count());
+    for (LinkId id = 0; id < topology.link_count(); ++id) {
+      network.add_arc(topology.link(id).from, topology.link(id).to, widths.width[index(id)]);
+    }
+    least = std::min(least, network.run(root, host));
+  }
+  return least;
+}
+
+void expect_single_root(const Topology& topology, const Result<Forest>& forest, NodeId root) {
+  SCOPED_TRACE(topology.name());
+  ASSERT_TRUE(forest.ok()) << forest.error().message;
+  // Edmonds: as many as the narrowest cut between the root and a host carries.
+  EXPECT_EQ(Rational(forest->count.trees) / forest->count.scale, Rational(broadcast_rate(topology, root)));
+  std::vector<CapacityArc> arcs;
+  for (const LogicalLink& link : forest->links) arcs.push_back({link.from, link.to, link.capacity});
+  std::vector<std::int64_t> demand(index(topology.host_count()), 0);
+  demand[index(root)] = forest->count.trees;
+  expect_packing(arcs, demand, forest->trees);
+}
+
+TEST(SingleRoot, BroadcastAndReducePackAsManyTreesAsFit) {
+  std::vector<Topology> topologies = {boxes(2, 8, 300, 25), leaf_spine(3, 2, 2, 5), generate("torus:3x3").value(),
+                                      generate("genkautz:9,2").value()};
+  for (std::uint32_t seed = 1; seed <= 15; ++seed) {
+    topologies.push_back(random_cables(6, 2, 5, 9, seed));
+    topologies.push_back(random_digraph(7, 12, 9, seed));
+  }
+  for (const Topology& topology : topologies) {
+    expect_single_root(topology, broadcast_forest(topology, 1), 1);
+    expect_single_root(transpose(topology), reduce_forest(topology, 2), 2);
+  }
+}
+
+TEST(AllreduceLp, NothingBeatsReduceScatterThenAllgatherHere) {
+  // Paper 004 §4.6: true of every topology its authors tested. LP (6) with Σ x_v = N·x*/2.
+  std::vector<Topology> topologies = {
+      boxes(2, 3, 6, 1),
+      generate("ring:5").value(),
+      generate("torus:3x3").value(),
+      generate("hypercube:3").value(),
+      generate("complete:4").value(),
+      Wiring(4, 1).cable(0, 4, 1).cable(1, 4, 1).cable(2, 4, 1).cable(3, 4, 1).topology("star")};
+  for (const Topology& topology : topologies) {
+    SCOPED_TRACE(topology.name());
+    const auto rate = allreduce_lp_rate(topology);
+    ASSERT_TRUE(rate.ok()) << rate.error().message;
+    const Schedule schedule = planned(plan_forestcoll_allreduce, topology);
+    // T in M/b is 1/Σ x_v; the proof speaks of M/B with B = d·b.
+    EXPECT_NEAR(schedule.proof.bandwidth_time.to_double(), degree(topology) / *rate, 1e-9);
+  }
+}
+
+TEST(AllreduceLp, IsABoundOnRandomFabrics) {
+  for (std::uint32_t seed = 1; seed <= 6; ++seed) {
+    const Topology topology = random_cables(5, 1, 4, 5, seed);
+    const auto rate = allreduce_lp_rate(topology);
+    ASSERT_TRUE(rate.ok()) << rate.error().message;
+    const Schedule schedule = planned(plan_forestcoll_allreduce, topology);
+    EXPECT_GE(schedule.proof.bandwidth_time.to_double(), degree(topology) / *rate - 1e-9);
+  }
+  EXPECT_FALSE(allreduce_lp_rate(Wiring(2, 0).link(0, 1, 1).topology("one way")).ok());
+}
+
+}  // namespace
+}  // namespace libcoll
