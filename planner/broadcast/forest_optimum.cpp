@@ -20,6 +20,7 @@ std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 std::vector<CapacityArc> arcs_of(const Topology& topology) {
   std::vector<CapacityArc> arcs;
+  arcs.reserve(topology.links().size());
   for (const Link& link : topology.links()) arcs.push_back({link.from, link.to, 0});
   return arcs;
 }
@@ -245,6 +246,7 @@ TreeCount optimal_trees(Rational inverse_x, const LinkWidths& widths) {
 
 std::vector<std::int64_t> tree_capacities(const LinkWidths& widths, Rational scale) {
   std::vector<std::int64_t> capacities;
+  capacities.reserve(widths.width.size());
   for (const std::int64_t width : widths.width) capacities.push_back(floor_of(scale, width));
   return capacities;
 }

@@ -27,6 +27,7 @@ std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
 /// Links between hosts as they are, with their capacities.
 std::vector<LogicalLink> physical_links(const Topology& topology, std::span<const std::int64_t> capacity) {
   std::vector<LogicalLink> links;
+  links.reserve(capacity.size());
   for (LinkId id = 0; id < topology.link_count(); ++id) {
     const Link& link = topology.link(id);
     links.push_back({link.from, link.to, capacity[index(id)], {{{id}, capacity[index(id)]}}});
@@ -36,6 +37,7 @@ std::vector<LogicalLink> physical_links(const Topology& topology, std::span<cons
 
 std::vector<CapacityArc> arcs_of(const std::vector<LogicalLink>& links) {
   std::vector<CapacityArc> arcs;
+  arcs.reserve(links.size());
   for (const LogicalLink& link : links) arcs.push_back({link.from, link.to, link.capacity});
   return arcs;
 }
@@ -218,6 +220,7 @@ Result<Allgather> make_allgather(const Topology& topology, const PlanOptions& op
 /// For every link the one back, if all links have one that is as fast.
 std::optional<std::vector<LinkId>> opposite_links(const Topology& topology) {
   std::vector<LinkId> opposite;
+  opposite.reserve(topology.links().size());
   for (const Link& link : topology.links()) {
     const LinkId back = topology.find_link(link.to, link.from);
     if (back < 0 || topology.link(back).bandwidth_bytes_per_second != link.bandwidth_bytes_per_second) return {};

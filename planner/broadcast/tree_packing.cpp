@@ -314,6 +314,7 @@ class Packer {
   void shrink(Growth& growth, std::int64_t count) {
     const std::int64_t returned = growth.tree.count - count;
     std::vector<CapacityArc> used;
+    used.reserve(growth.tree.edges.size());
     for (const TreeEdge& edge : growth.tree.edges) {
       used.push_back(arc(edge.arc));
       set_capacity(edge.arc, arc(edge.arc).capacity + returned);

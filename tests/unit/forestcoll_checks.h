@@ -85,6 +85,7 @@ inline Topology random_cables(std::int32_t hosts, std::int32_t switches, std::in
   };
   // Nodes in random order, each joined to one before it.
   std::vector<NodeId> order;
+  order.reserve(static_cast<std::size_t>(nodes));
   for (NodeId node = 0; node < nodes; ++node) order.push_back(node);
   std::shuffle(order.begin(), order.end(), random);
   for (std::int32_t i = 1; i < nodes; ++i)

@@ -95,8 +95,25 @@ TEST(ForestOptimum, OfTheTopologiesOfThePaper) {
   EXPECT_EQ(optimal_trees(Rational(1), link_widths(figure)).trees, 1);
 }
 
-TEST(ForestOptimum, RefusesWhatIsNotConnected) {
+TEST(ForestOptimum, RefusesWhatIsNotConnectedOrTooFine) {
   EXPECT_FALSE(forest_optimum(Wiring(2, 0).link(0, 1, 1).topology("one way")).ok());
+  // Bandwidths of 10^14 bytes per second without a common divisor: N·Σ widths over such a denominator leaves 63 bits.
+  constexpr NodeId hosts = 256;
+  std::vector<Node> nodes(hosts);
+  std::vector<Link> links;
+  for (NodeId host = 0; host < hosts; ++host) {
+    for (const NodeId to : {(host + 1) % hosts, (host + hosts - 1) % hosts}) {
+      Link& link = links.emplace_back();
+      link.from = host;
+      link.to = to;
+      link.bandwidth_bytes_per_second = 100'000'000'000'000 - (host == 0 ? 1 : 0);
+    }
+  }
+  const Topology fine = Topology::make("fine", nodes, links).value();
+  EXPECT_FALSE(forest_optimum_by_bisection(fine).ok());
+  const auto refused = forest_optimum(fine);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("common unit"), std::string::npos);
 }
 
 TEST(SimplestBetween, HasTheLeastDenominator) {
@@ -219,6 +236,7 @@ TEST(EdgeSplitting, RefusesTreesThatDoNotExist) {
 
 std::vector<CapacityArc> arcs_of(const Topology& topology, const std::vector<std::int64_t>& capacity) {
   std::vector<CapacityArc> arcs;
+  arcs.reserve(capacity.size());
   for (LinkId id = 0; id < topology.link_count(); ++id) {
     arcs.push_back({topology.link(id).from, topology.link(id).to, capacity[index(id)]});
   }

@@ -186,6 +186,19 @@ TEST(ForestColl, RefusesWhatItCannotPlan) {
   EXPECT_FALSE(broadcast_forest(boxes(2, 2, 4, 1), -1).ok());
 }
 
+TEST(ForestColl, SwitchesNeedNotBeBalancedWhereThatCostsNothing) {
+  // Switch 2 takes in 2 and gives 1; host 1 could not use more.
+  planned(plan_forestcoll_allgather, Wiring(2, 1).link(0, 2, 2).link(2, 1, 1).link(1, 0, 1).topology("funnel"));
+  // The butterfly (Ahlswede et al. 2000): a flow of 2 reaches both 1 and 2, but only switches that multicast or code
+  // could broadcast at that rate. Switches 3, 4 give twice what they take in.
+  Wiring butterfly(3, 4);
+  butterfly.link(0, 3, 1).link(0, 4, 1).link(3, 1, 1).link(4, 2, 1).link(3, 5, 1).link(4, 5, 1);
+  butterfly.link(5, 6, 1).link(6, 1, 1).link(6, 2, 1).link(1, 0, 1).link(2, 0, 1);
+  const auto refused = broadcast_forest(butterfly.topology("butterfly"), 0);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("more bandwidth in one direction"), std::string::npos);
+}
+
 TEST(PipelinedSchedule, IsReadBackAndItsClaimIsChecked) {
   Schedule schedule = planned(plan_forestcoll_allreduce, sample("a100-2x8"));
   const auto read = read_schedule(write_schedule(schedule), "plan.xml");
@@ -220,6 +233,7 @@ void expect_single_root(const Topology& topology, const Result<Forest>& forest, 
   // Edmonds: as many as the narrowest cut between the root and a host carries.
   EXPECT_EQ(Rational(forest->count.trees) / forest->count.scale, Rational(broadcast_rate(topology, root)));
   std::vector<CapacityArc> arcs;
+  arcs.reserve(forest->links.size());
   for (const LogicalLink& link : forest->links) arcs.push_back({link.from, link.to, link.capacity});
   std::vector<std::int64_t> demand(index(topology.host_count()), 0);
   demand[index(root)] = forest->count.trees;
