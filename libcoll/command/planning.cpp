@@ -117,9 +117,10 @@ std::string percent(double fraction) {
 std::string bandwidth_text(const Schedule& schedule) {
   const Proof& proof = schedule.proof;
   const Rational bound = universal_bound(schedule);
-  std::string text = proof.bandwidth_time.to_string() + " M/B, bound " + bound.to_string();
-  if (optimal(schedule)) return text + ": optimal";
+  std::string text = proof.bandwidth_time.to_string() + " M/B";
   if (bound == Rational(0)) return text;
+  text += ", bound " + bound.to_string();
+  if (optimal(schedule)) return text + ": optimal";
   text += ": " + percent((proof.bandwidth_time / bound).to_double() - 1) + " above";
   // Where nodes have unequal degrees the weakest one sets a higher bound.
   if (proof.bandwidth_bound > bound)

@@ -249,8 +249,10 @@ Schedule lower_to_routes(const Topology& fabric, FluidPlan plan, const PlanOptio
   schedule.proof.flow_upper_bound = upper;
   const Rational time_of_load(degree(fabric), hosts);
   schedule.proof.bandwidth_time = time_of_load * schedule.proof.max_link_load;
-  schedule.proof.bandwidth_bound =
-      std::min(schedule.proof.bandwidth_time, time_of_load * certificate.load_lower_bound / plan.network.unit);
+  if (options.demand.empty()) {
+    schedule.proof.bandwidth_bound =
+        std::min(schedule.proof.bandwidth_time, time_of_load * certificate.load_lower_bound / plan.network.unit);
+  }
   if (options.figures != nullptr) {
     options.figures->method = std::move(plan.method);
     options.figures->symmetry_order = static_cast<std::int64_t>(plan.flow.classes.images.size());

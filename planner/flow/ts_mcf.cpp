@@ -460,8 +460,10 @@ Result<Schedule> plan_ts_mcf(const Topology& topology, const PlanOptions& option
   schedule.proof.flow_upper_bound = upper;
   const Rational time_of_load(degree(topology), hosts);
   schedule.proof.bandwidth_time = time_of_load * schedule.proof.max_link_load;
-  schedule.proof.bandwidth_bound =
-      std::min(schedule.proof.bandwidth_time, time_of_load * bound.load_lower_bound / network->unit);
+  if (options.demand.empty()) {
+    schedule.proof.bandwidth_bound =
+        std::min(schedule.proof.bandwidth_time, time_of_load * bound.load_lower_bound / network->unit);
+  }
   if (options.figures != nullptr) {
     PlanFigures& figures = *options.figures;
     figures.method = std::move(stepped->method);
