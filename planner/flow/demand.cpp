@@ -77,7 +77,8 @@ FlowCertificate certify_demand_flow(const Topology& topology, std::span<const do
   }
   // Both sides in units of capacity·demand; long double holds 64 bits, the steps away make up for what it drops.
   const long double above = static_cast<long double>(capacity) * unit_of_demand;
-  const long double below = static_cast<long double>(distances) * static_cast<long double>(unit / divisor);
+  const std::int64_t unit_capacity = unit / divisor;
+  const long double below = static_cast<long double>(distances) * static_cast<long double>(unit_capacity);
   certificate.flow_upper_bound =
       std::nextafter(static_cast<double>(above / below), std::numeric_limits<double>::infinity());
   const auto load = static_cast<double>(below / above * static_cast<long double>(finest_denominator));

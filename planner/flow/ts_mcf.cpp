@@ -139,6 +139,7 @@ class Peeler {
       found[without_detours()] += taken;
     }
     std::vector<TimedPath> paths;
+    paths.reserve(found.size());
     for (const auto& [way, weight] : found) paths.push_back({way.first, way.second, weight});
     return paths;
   }
