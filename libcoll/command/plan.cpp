@@ -14,6 +14,9 @@
 #include "libcoll/command/planning.h"
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/plan_cache.h"
+#include "planner/flow/demand.h"
+#include "planner/flow/demand_reader.h"
+#include "planner/route/forwarding_table.h"
 #include "planner/schedule/xml.h"
 #include "planner/topology/reader.h"
 
@@ -25,6 +28,8 @@ struct Options {
   std::string collective;
   std::string algorithm = std::string(automatic_plan);
   std::string output;
+  std::string demand;
+  std::string forwarding_table;
   std::string dialect = "native";
   std::string cache_dir;
   PlanOptions plan;
@@ -44,8 +49,11 @@ struct Request {
 };
 
 Result<Request> understand(const Options& options) {
-  if (options.no_schedule && (!options.output.empty() || options.cache)) {
-    return Error{"--no-schedule leaves nothing for --output or --cache to write"};
+  if (options.no_schedule && (!options.output.empty() || !options.forwarding_table.empty() || options.cache)) {
+    return Error{"--no-schedule leaves nothing for --output, --forwarding-table or --cache to write"};
+  }
+  if (!options.demand.empty() && options.cache) {
+    return Error{"--cache keeps plans for any program, and a plan for --demand serves one"};
   }
   if (options.dialect != "native" && options.output.empty()) return Error{"--dialect needs --output FILE"};
   std::optional<Dialect> dialect;
@@ -59,6 +67,20 @@ Result<Request> understand(const Options& options) {
   const Result<Topology> topology = load_topology(options.topology);
   if (!topology) return topology.error();
   return Request{*topology, *collective, dialect};
+}
+
+/// What the plan is to carry; the options' own where no file names another. Only some planners know demands.
+Status read_demand(const Options& options, const Request& request, std::string& algorithm, PlanOptions& wanted) {
+  if (options.demand.empty()) return {};
+  if (request.collective != Collective::alltoall) return Error{"--demand is for alltoall only"};
+  if (algorithm == automatic_plan) algorithm = default_demand_planner;
+  if (!takes_demand(algorithm)) {
+    return Error{"planner \"" + algorithm + "\" knows equal blocks only, expected one of: " + demand_planners()};
+  }
+  Result<std::vector<double>> demand = load_demand(options.demand, request.topology);
+  if (!demand) return demand.error();
+  wanted.demand = std::move(*demand);
+  return {};
 }
 
 Status write_text(const std::string& path, const std::string& text) {
@@ -118,11 +140,18 @@ int plan(const Options& options) {
   if (!request) return fail(request.error().message, json_on_stdout);
   PlanOptions wanted = options.plan;
   wanted.schedule = !options.no_schedule;
-  const Result<Plan> made = make_plan(request->topology, request->collective, options.algorithm, wanted);
+  std::string algorithm = options.algorithm;
+  if (const Status read = read_demand(options, *request, algorithm, wanted); !read) {
+    return fail(read.error().message, json_on_stdout);
+  }
+  const Result<Plan> made = make_plan(request->topology, request->collective, algorithm, wanted);
   if (!made) return fail(made.error().message, json_on_stdout);
   if (made->faults.empty()) {
     Status written;
     if (!options.output.empty()) written = write_output(made->schedule, request->dialect, options.output);
+    if (written.ok() && !options.forwarding_table.empty()) {
+      written = write_text(options.forwarding_table, write_forwarding_table(request->topology, made->schedule.routes));
+    }
     if (written.ok() && options.cache) written = store(options, made->schedule);
     if (!written) return fail(written.error().message, json_on_stdout);
   }
@@ -141,6 +170,9 @@ void add_plan(CLI::App& app, int& exit_code) {
       ->required();
   sub->add_option("--algorithm", options->algorithm, "Planner by name (below); auto: the first of the collective");
   sub->add_option("--output", options->output, "Write the schedule to this file; - is standard output");
+  sub->add_option("--forwarding-table", options->forwarding_table,
+                  "Write the routes to this file: source, destination, route, layer and egress ports")
+      ->type_name("FILE");
   sub->add_option("--dialect", options->dialect, "Of the schedule file: native, msccl, rccl or verifier");
   sub->add_option("--max-chunks", options->plan.max_chunks, "Upper limit on chunks per shard; 0: the planner's choice")
       ->check(CLI::NonNegativeNumber);
@@ -167,6 +199,8 @@ void add_plan(CLI::App& app, int& exit_code) {
                   "Trees per root (forestcoll); 0: as many as the optimum takes, auto: a small number")
       ->transform(CLI::Transformer(std::map<std::string, std::int32_t>{{"auto", -1}}))
       ->check(CLI::Range(-1, 1 << 20));
+  sub->add_option("--demand", options->demand, "What each host sends to each other (all-to-all): a CSV matrix or TOML")
+      ->type_name("FILE");
   sub->add_flag("--no-schedule", options->no_schedule, "Figures and certificate only, no transfers");
   sub->add_flag("--cache", options->cache, "Also put the plan into the plan cache, where programs find it");
   sub->add_option("--cache-dir", options->cache_dir, "Use this plan cache instead of the configured one")

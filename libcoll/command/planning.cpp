@@ -74,8 +74,13 @@ std::int32_t route_classes_by_destination(const Schedule& schedule) {
 /// F_upper_bound / F − 1: how much better the best could be.
 double gap(const Proof& proof) { return proof.flow > 0 ? proof.flow_upper_bound / proof.flow - 1 : 0; }
 
-/// 1 − F'/F, where F' = 1 / (largest link load) is the rate the whole chunks reach.
-double loss_chunking(const Proof& proof) {
+/// 1 − F'/F, where F' = 1 / (largest link load) is the rate the whole chunks reach; as the planner has it where loads
+/// of full blocks do not tell.
+double loss_chunking(const Plan& plan) {
+  for (const auto& [name, value] : plan.figures.more) {
+    if (name == "loss_chunking") return std::get<double>(value);
+  }
+  const Proof& proof = plan.schedule.proof;
   const double slowdown = proof.max_link_load.to_double() * proof.flow;
   return slowdown > 0 ? 1 - 1 / slowdown : 0;
 }
@@ -116,9 +121,10 @@ std::string percent(double fraction) {
 std::string bandwidth_text(const Schedule& schedule) {
   const Proof& proof = schedule.proof;
   const Rational bound = universal_bound(schedule);
-  std::string text = proof.bandwidth_time.to_string() + " M/B, bound " + bound.to_string();
-  if (optimal(schedule)) return text + ": optimal";
+  std::string text = proof.bandwidth_time.to_string() + " M/B";
   if (bound == Rational(0)) return text;
+  text += ", bound " + bound.to_string();
+  if (optimal(schedule)) return text + ": optimal";
   text += ": " + percent((proof.bandwidth_time / bound).to_double() - 1) + " above";
   // Where nodes have unequal degrees the weakest one sets a higher bound.
   if (proof.bandwidth_bound > bound)
@@ -229,7 +235,7 @@ Json plan_json(const Plan& plan) {
   json["max_link_load_exact"] = proof.max_link_load.to_string();
   json["routes"] = schedule.routes.size();
   json["paths_per_pair_max"] = paths_per_pair_max(schedule);
-  json["loss_chunking"] = loss_chunking(proof);
+  json["loss_chunking"] = loss_chunking(plan);
   json["layers"] = layers(schedule);
   json["route_classes"] = route_classes(schedule);
   json["route_classes_by_destination"] = route_classes_by_destination(schedule);
@@ -248,12 +254,14 @@ std::string plan_text(const Plan& plan) {
   if (schedule.collective == Collective::alltoall) {
     rows.push_back(
         {"F", number(proof.flow) + ", upper bound " + number(proof.flow_upper_bound) + ": gap " + percent(gap(proof))});
-    chunks += ", rounding to them loses " + percent(loss_chunking(proof)) + " of F";
+    chunks += ", rounding to them loses " + percent(loss_chunking(plan)) + " of F";
     rows.push_back({"routes", routes_text(schedule)});
     rows.push_back({"load", proof.max_link_load.to_string() + " shards on the busiest link"});
   }
   rows.push_back({"chunks", chunks});
-  for (const auto& [name, value] : plan.figures.more) rows.push_back({name, figure_text(value)});
+  for (const auto& [name, value] : plan.figures.more) {
+    if (name != "loss_chunking") rows.push_back({name, figure_text(value)});
+  }
   rows.push_back({"verified", verified_text(plan)});
   rows.push_back({"planned", "in " + seconds_text(plan.seconds) +
                                  (plan.figures.method.empty() ? "" : " by " + plan.figures.method)});

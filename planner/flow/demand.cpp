@@ -14,7 +14,7 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-constexpr std::int64_t largest_length = 1'000'000;
+constexpr std::int64_t largest_length = 1'000'000'000;
 constexpr std::int64_t unit_of_demand = std::int64_t{1} << 30;
 constexpr std::int64_t finest_denominator = 1'000'000'000;
 
@@ -25,6 +25,7 @@ std::vector<std::int64_t> integer_lengths(std::span<const double> prices) {
   std::vector<std::int64_t> lengths(prices.size(), 1);
   if (largest <= 0) return lengths;
   const double scale = static_cast<double>(largest_length) / largest;
+  // Never 0, so that every pair is at a distance.
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     lengths[i] = std::max<std::int64_t>(1, std::llround(prices[i] * scale));
   }
@@ -76,7 +77,8 @@ FlowCertificate certify_demand_flow(const Topology& topology, std::span<const do
   }
   // Both sides in units of capacity·demand; long double holds 64 bits, the steps away make up for what it drops.
   const long double above = static_cast<long double>(capacity) * unit_of_demand;
-  const long double below = static_cast<long double>(distances) * static_cast<long double>(unit / divisor);
+  const std::int64_t unit_capacity = unit / divisor;
+  const long double below = static_cast<long double>(distances) * static_cast<long double>(unit_capacity);
   certificate.flow_upper_bound =
       std::nextafter(static_cast<double>(above / below), std::numeric_limits<double>::infinity());
   const auto load = static_cast<double>(below / above * static_cast<long double>(finest_denominator));

@@ -28,4 +28,9 @@ Status check_demand(const Topology& topology, std::span<const double> demand);
 FlowCertificate certify_demand_flow(const Topology& topology, std::span<const double> prices,
                                     std::span<const double> demand);
 
+/// Whether the all-to-all planner of that name looks at PlanOptions::demand; all their names; and the one to take.
+bool takes_demand(std::string_view algorithm);
+std::string demand_planners();
+inline constexpr const char* default_demand_planner = "mcf-decomposed";
+
 }  // namespace libcoll

@@ -144,8 +144,10 @@ Result<Schedule> plan_single(const Topology& topology, const PlanOptions& option
   for (std::size_t i = 0; i < pairs->size(); ++i) {
     const std::vector<std::int32_t>& counts = choices.solution.counts[i];
     const auto taken = static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin());
-    WeightedPath path{std::move((*pairs)[i].paths[taken].links), 1};
-    (*pairs)[i].paths.assign(1, std::move(path));
+    std::vector<WeightedPath>& paths = (*pairs)[i].paths;
+    std::swap(paths.front(), paths[taken]);
+    paths.resize(1);
+    paths.front().weight = 1;
   }
   if (options.figures != nullptr) {
     const double unit = network->unit.to_double();

@@ -1,8 +1,11 @@
 #include "planner/flow/injection.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 namespace libcoll {
@@ -84,6 +87,11 @@ std::vector<LinkId> fabric_path(const InjectionNetwork& network, std::span<const
   std::copy_if(links.begin(), links.end(), std::back_inserter(result),
                [&](LinkId link) { return link < network.fabric_links; });
   return result;
+}
+
+double upper_rate_on_fabric(const InjectionNetwork& network, double rate) {
+  if (network.unit == Rational(1)) return rate;
+  return std::nextafter(rate * network.unit.to_double(), std::numeric_limits<double>::infinity());
 }
 
 Rational injection_load(const Schedule& schedule) {

@@ -91,11 +91,6 @@ Schedule empty_schedule(const Topology& fabric, const char* algorithm) {
   return schedule;
 }
 
-double times_unit(double flow, const InjectionNetwork& network) {
-  if (network.unit == Rational(1)) return flow;
-  return std::nextafter(flow * network.unit.to_double(), std::numeric_limits<double>::infinity());
-}
-
 }  // namespace
 
 double Deadline::remaining() const {
@@ -229,7 +224,7 @@ Schedule lower_to_routes(const Topology& fabric, FluidPlan plan, const PlanOptio
   const double unit = plan.network.unit.to_double();
   const FlowCertificate& certificate = plan.flow.certificate;
   double flow = plan.flow.flow * unit;
-  const double upper = times_unit(certificate.flow_upper_bound, plan.network);
+  const double upper = upper_rate_on_fabric(plan.network, certificate.flow_upper_bound);
   std::vector<std::pair<std::string, std::variant<std::string, double, std::int64_t>>> more;
   if (options.schedule) {
     const ChunkProblem problem = chunk_problem(plan.flow.classes, plan.flow.pairs, hosts, options.demand);
@@ -254,8 +249,10 @@ Schedule lower_to_routes(const Topology& fabric, FluidPlan plan, const PlanOptio
   schedule.proof.flow_upper_bound = upper;
   const Rational time_of_load(degree(fabric), hosts);
   schedule.proof.bandwidth_time = time_of_load * schedule.proof.max_link_load;
-  schedule.proof.bandwidth_bound =
-      std::min(schedule.proof.bandwidth_time, time_of_load * certificate.load_lower_bound / plan.network.unit);
+  if (options.demand.empty()) {
+    schedule.proof.bandwidth_bound =
+        std::min(schedule.proof.bandwidth_time, time_of_load * certificate.load_lower_bound / plan.network.unit);
+  }
   if (options.figures != nullptr) {
     options.figures->method = std::move(plan.method);
     options.figures->symmetry_order = static_cast<std::int64_t>(plan.flow.classes.images.size());

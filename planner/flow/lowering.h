@@ -67,7 +67,7 @@ double limit_routes(const Topology& topology, ConcurrentFlow& flow, std::int32_t
 /// options.max_chunks, default 8, that loses at most options.chunk_loss), routes within options.max_routes, in the
 /// fewest layers, in classes by source. The proof holds F and bound of the fabric; max_link_load counts what hosts
 /// inject as a link where that is the bottleneck. With a demand, F and its bound are for that demand, while the loads
-/// of the proof are those of full blocks (what verify() can recompute); the real one is the figure "demand_load".
+/// of the proof are those of full blocks (what verify() can recompute), without a bound; the real one is "demand_load".
 /// Without options.schedule there are no routes and transfers, and the proof's loads are those of the fluid plan. Fills
 /// options.figures.
 Schedule lower_to_routes(const Topology& fabric, FluidPlan plan, const PlanOptions& options, const char* algorithm,

@@ -1,5 +1,9 @@
+#include <algorithm>
 #include <array>
+#include <string>
+#include <string_view>
 
+#include "planner/flow/demand.h"
 #include "planner/flow/ewsp.h"
 #include "planner/flow/fptas.h"
 #include "planner/flow/ilp.h"
@@ -12,6 +16,23 @@
 #include "planner/planner.h"
 
 namespace libcoll {
+namespace {
+
+constexpr std::array<std::string_view, 10> for_demands = {"mcf-decomposed", "mcf-extp",    "mcf-child", "mcf",
+                                                          "p-mcf",          "fptas",       "ts-mcf",    "ewsp",
+                                                          "ilp-disjoint",   "ilp-shortest"};
+
+}  // namespace
+
+bool takes_demand(std::string_view algorithm) {
+  return std::find(for_demands.begin(), for_demands.end(), algorithm) != for_demands.end();
+}
+
+std::string demand_planners() {
+  std::string names;
+  for (const std::string_view name : for_demands) names += (names.empty() ? "" : ", ") + std::string(name);
+  return names;
+}
 
 std::span<const Planner> flow_planners() {
   static constexpr std::array<Planner, 14> planners = {{

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "planner/flow/certificate.h"
-#include "planner/flow/concurrent_flow.h"
+#include "planner/flow/injection.h"
+#include "planner/flow/lowering.h"
 #include "planner/route/dor.h"
 #include "planner/route/route_classes.h"
 #include "planner/route/sssp.h"
@@ -16,19 +17,6 @@
 
 namespace libcoll {
 namespace {
-
-// The linear program then takes a second or two; the routes take less.
-constexpr std::int64_t most_columns = 20'000;
-
-FlowCertificate bound(const Topology& topology) {
-  const bool symmetric = !translations(topology).empty();
-  const std::int64_t sources = symmetric ? 1 : topology.host_count();
-  if (sources * topology.link_count() <= most_columns) {
-    Result<ConcurrentFlow> optimum = max_concurrent_flow(topology);
-    if (optimum) return std::move(optimum->certificate);
-  }
-  return certify_flow(topology, std::vector<double>(topology.links().size(), 1));
-}
 
 Schedule lower_routes(const Topology& topology, const char* algorithm, std::vector<Route> routes) {
   Schedule schedule;
@@ -48,27 +36,36 @@ Schedule lower_routes(const Topology& topology, const char* algorithm, std::vect
   return schedule;
 }
 
-Result<Schedule> plan(const Topology& topology, const char* algorithm, Result<std::vector<Route>> routes) {
+Result<Schedule> plan(const Topology& topology, const PlanOptions& options, const char* algorithm,
+                      Result<std::vector<Route>> routes) {
   if (!routes) return routes.error();
   Schedule schedule = lower_routes(topology, algorithm, std::move(routes).value());
-  const FlowCertificate certificate = bound(topology);
-  const Rational unit(degree(topology), topology.host_count());
-  schedule.proof.max_link_load = max_link_load(schedule);
-  schedule.proof.bandwidth_time = unit * schedule.proof.max_link_load;
-  schedule.proof.bandwidth_bound = unit * certificate.load_lower_bound;
-  schedule.proof.flow = std::min(1 / schedule.proof.max_link_load.to_double(), certificate.flow_upper_bound);
-  schedule.proof.flow_upper_bound = certificate.flow_upper_bound;
+  Proof& proof = schedule.proof;
+  proof.max_link_load = std::max(max_link_load(schedule), injection_load(schedule));
+  const InjectionNetwork network = with_injection(topology, ForwardedBy::nics);
+  const double load = proof.max_link_load.to_double();
+  const FlowCertificate certificate =
+      tightest_bound(network.topology, flow_classes(network, options), {}, {}, load * network.unit.to_double());
+  const Rational time_of_load(degree(topology), topology.host_count());
+  proof.bandwidth_time = time_of_load * proof.max_link_load;
+  proof.bandwidth_bound = time_of_load * certificate.load_lower_bound / network.unit;
+  proof.flow_upper_bound = upper_rate_on_fabric(network, certificate.flow_upper_bound);
+  proof.flow = std::min(1 / load, proof.flow_upper_bound);
+  if (!options.schedule) {
+    schedule.routes.clear();
+    schedule.transfers.clear();
+  }
   return schedule;
 }
 
 }  // namespace
 
-Result<Schedule> plan_sssp(const Topology& topology, const PlanOptions& /*options*/) {
-  return plan(topology, "sssp", sssp_routes(topology));
+Result<Schedule> plan_sssp(const Topology& topology, const PlanOptions& options) {
+  return plan(topology, options, "sssp", sssp_routes(topology));
 }
 
-Result<Schedule> plan_dor(const Topology& topology, const PlanOptions& /*options*/) {
-  return plan(topology, "dor", dor_routes(topology));
+Result<Schedule> plan_dor(const Topology& topology, const PlanOptions& options) {
+  return plan(topology, options, "dor", dor_routes(topology));
 }
 
 }  // namespace libcoll

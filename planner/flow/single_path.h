@@ -9,10 +9,10 @@
 namespace libcoll {
 
 /// "sssp" and "dor": the block of each pair is one chunk on the pair's route (sssp_routes, dor_routes), all at step 1,
-/// all in route class 1. The flow of the proof is what these routes reach, 1/max_link_load; its upper bound is the
-/// certificate of max_concurrent_flow where that linear program is small, otherwise that of equal link lengths
-/// (capacity over hops), which is weaker. bandwidth_time = d/N·max_link_load and bandwidth_bound = d/N·(certified least
-/// load) in M/B. Errors are those of the routes.
+/// all in route class 1. The flow of the proof is what these routes reach, 1/max_link_load, where max_link_load counts
+/// what hosts inject as a link if that is the bottleneck; its upper bound is tightest_bound's. bandwidth_time =
+/// d/N·max_link_load and bandwidth_bound = d/N·(certified least load) in M/B. Of the options, only `schedule` counts.
+/// Errors are those of the routes.
 Result<Schedule> plan_sssp(const Topology& topology, const PlanOptions& options);
 Result<Schedule> plan_dor(const Topology& topology, const PlanOptions& options);
 

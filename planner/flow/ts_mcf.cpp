@@ -83,7 +83,7 @@ void add_capacity_rows(const LinkClasses& rows, std::int32_t steps, SteppedLp& l
   }
 }
 
-/// (17)–(19): what a node has after a step it had before or got in the step, less what it passed on in the step.
+/// (17)–(19): what a node had before a step and what it gets in the step is kept or passed on in the next step.
 void add_conservation_rows(const Topology& topology, const LinkClasses& rows, std::int32_t steps,
                            std::span<const double> demand, SteppedLp& lp) {
   for (std::size_t i = 0; i < rows.sources.size(); ++i) {
@@ -97,10 +97,10 @@ void add_conservation_rows(const Topology& topology, const LinkClasses& rows, st
           if (column != no_column) row.entries.push_back({column, sign});
         };
         for (const LinkId link : topology.in_links(node)) add(lp.move[i][at(step - 1)][at(link)], 1);
+        if (step > 1) add(lp.wait[i][at(step - 2)][at(node)], 1);
         add(lp.wait[i][at(step - 1)][at(node)], -1);
-        if (step > 1) {
-          add(lp.wait[i][at(step - 2)][at(node)], 1);
-          for (const LinkId link : topology.out_links(node)) add(lp.move[i][at(step - 1)][at(link)], -1);
+        for (const LinkId link : topology.out_links(node)) {
+          if (step < steps) add(lp.move[i][at(step)][at(link)], -1);
         }
         if (!row.entries.empty() || stays > 0) lp.program.add_row(std::move(row));
       }
@@ -139,6 +139,7 @@ class Peeler {
       found[without_detours()] += taken;
     }
     std::vector<TimedPath> paths;
+    paths.reserve(found.size());
     for (const auto& [way, weight] : found) paths.push_back({way.first, way.second, weight});
     return paths;
   }
@@ -397,24 +398,22 @@ Result<TimeSteppedFlow> solve_time_stepped(const Topology& topology, const LinkC
       const double amount = share(demand, hosts, rows.sources[i], to);
       TimedPair pair{rows.sources[i], to, {}};
       if (amount > 0) pair.paths = peeler.peel(to, amount);
+      if (amount > 0 && pair.paths.empty()) {
+        return Error{"the time-stepped LP of " + topology.name() + " came out too noisy to be taken apart"};
+      }
       double total = 0;
       for (const TimedPath& path : pair.paths) total += path.weight;
       for (TimedPath& path : pair.paths) path.weight /= total;
       result.pairs.push_back(std::move(pair));
     }
   }
-  const Result<std::vector<Route>> routes = sssp_routes(topology);
-  if (!routes) return routes.error();
-  std::vector<TimedPair> shortest = shortest_in_time(rows, *routes, steps);
-  std::sort(shortest.begin(), shortest.end(), [](const TimedPair& a, const TimedPair& b) {
-    return std::pair(a.source, a.destination) < std::pair(b.source, b.destination);
-  });
-  for (TimedPair& pair : result.pairs) {
-    if (!pair.paths.empty()) continue;  // only pairs without demand have none
-    const auto same = std::find_if(shortest.begin(), shortest.end(), [&](const TimedPair& other) {
-      return other.source == pair.source && other.destination == pair.destination;
-    });
-    pair.paths = same->paths;
+  if (!demand.empty()) {
+    const Result<std::vector<Route>> routes = sssp_routes(topology);
+    if (!routes) return routes.error();
+    std::vector<TimedPair> shortest = shortest_in_time(rows, *routes, steps);
+    for (std::size_t i = 0; i < shortest.size(); ++i) {
+      if (result.pairs[i].paths.empty()) result.pairs[i].paths = std::move(shortest[i].paths);
+    }
   }
   result.load = stepped_load(rows, result.pairs, steps, hosts, demand);
   return result;
@@ -430,7 +429,7 @@ Result<Schedule> plan_ts_mcf(const Topology& topology, const PlanOptions& option
       step_rows(topology, link_classes(topology, symmetric ? translations(topology) : std::vector<Automorphism>{}));
   const FlowCertificate bound =
       tightest_bound(network->topology, flow_classes(*network, options), {}, options.demand, no_bound);
-  const double upper = bound.flow_upper_bound * network->unit.to_double();
+  const double upper = upper_rate_on_fabric(*network, bound.flow_upper_bound);
   Result<Stepped> stepped = solve_steps(topology, rows, 1 / upper, options, deadline);
   if (!stepped) return stepped.error();
   const std::int32_t hosts = topology.host_count();
@@ -462,8 +461,10 @@ Result<Schedule> plan_ts_mcf(const Topology& topology, const PlanOptions& option
   schedule.proof.flow_upper_bound = upper;
   const Rational time_of_load(degree(topology), hosts);
   schedule.proof.bandwidth_time = time_of_load * schedule.proof.max_link_load;
-  schedule.proof.bandwidth_bound =
-      std::min(schedule.proof.bandwidth_time, time_of_load * bound.load_lower_bound / network->unit);
+  if (options.demand.empty()) {
+    schedule.proof.bandwidth_bound =
+        std::min(schedule.proof.bandwidth_time, time_of_load * bound.load_lower_bound / network->unit);
+  }
   if (options.figures != nullptr) {
     PlanFigures& figures = *options.figures;
     figures.method = std::move(stepped->method);
