@@ -111,6 +111,10 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"in_flight", "1024"},
                                                                    {"poll_microseconds", "0"},
                                                                    {"pacing", "yes"},
+                                                                   {"host", "c101-001"},
+                                                                   {"leaders", "2"},
+                                                                   {"node_bytes", "16M"},
+                                                                   {"one_node", "yes"},
                                                                    {"timeout_seconds", "30"}};
   ASSERT_EQ(values.size(), settings().size());
   for (std::size_t i = 0; i < values.size(); ++i) {
