@@ -23,8 +23,8 @@ Result<Structure> read_structure(const std::string& synthetic) {
   hwloc_topology_t topology = nullptr;
   if (hwloc_topology_init(&topology) != 0) return Error{"hwloc cannot be set up"};
   Structure structure(topology);
-  // Caches, devices and the like take long to find out; memory and processors are always kept.
-  hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
+  // Caches are of no interest here. The rest has to stay: memory is attached to it.
+  hwloc_topology_set_cache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
   if (!synthetic.empty() && hwloc_topology_set_synthetic(topology, synthetic.c_str()) != 0) {
     return Error{"hwloc does not understand \"" + synthetic + "\""};
   }

@@ -80,11 +80,11 @@ TEST(Segment, NothingElseIsOpened) {
   EXPECT_TRUE(Segment::open(created->name(), segment_bytes).ok());
 }
 
-TEST(Segment, MoreThanThereIsCannotBeReserved) {
-  constexpr std::size_t too_much = std::size_t{1} << 46U;
+TEST(Segment, MoreThanAFileCanHoldCannotBeReserved) {
+  constexpr std::size_t half_of_too_much = std::size_t{1} << 62U;
   const Result<Segment> created = Segment::create(segment_bytes);
   ASSERT_TRUE(created.ok());
-  EXPECT_FALSE(created->reserve(0, too_much).ok());
+  EXPECT_FALSE(created->reserve(half_of_too_much, half_of_too_much).ok());
 }
 
 TEST(Segment, StaleNamesAreRemovedAndFreshOnesKept) {
@@ -161,7 +161,7 @@ TEST(Phases, TheirNumbersGoRound) {
   const SharedPhases shared(2);
   constexpr std::uint32_t almost_all = 0xfffffff0U;
   // Counted up in steps that stay comparable.
-  for (std::uint32_t phase = 0; phase < almost_all; phase += 0x40000000U) {
+  for (const std::uint32_t phase : {0x40000000U, 0x80000000U, 0xc0000000U, almost_all}) {
     shared.of(0).post(phase);
     shared.of(1).post(phase);
   }
@@ -195,7 +195,7 @@ TEST(Phases, WhoShowsSignsOfLifeIsWaitedFor) {
   Patience patience;
   patience.limit = std::chrono::seconds(1);
   patience.other_things = &other_things;
-  EXPECT_TRUE(phases.wait(2, 1 - 1, patience));
+  EXPECT_TRUE(phases.wait(2, 0, patience));
   phases.post(1);
   EXPECT_TRUE(phases.wait(2, 1, patience));
 }
