@@ -22,6 +22,12 @@ bool tuned_to_native(const Runtime& process, CallKind kind, std::int32_t ranks, 
   return choice != nullptr && choice->native;
 }
 
+/// By the kind of call alone, for the counts of some differ by rank.
+bool has_equal_shards(CallKind kind) {
+  return kind == CallKind::allreduce || kind == CallKind::allgather || kind == CallKind::alltoall ||
+         kind == CallKind::reduce_scatter_block;
+}
+
 }  // namespace
 
 Communicator* find_communicator(Runtime& process, CallKind kind, MPI_Comm comm, std::optional<std::int64_t> bytes) {
@@ -36,7 +42,7 @@ Communicator* find_communicator(Runtime& process, CallKind kind, MPI_Comm comm, 
   }
   if (reason == Reason::count_) {
     MpiHost host(comm);
-    reason = state->communicator->ready(*collective, host);
+    reason = state->communicator->ready(*collective, has_equal_shards(kind), host);
   }
   if (reason == Reason::count_) return state->communicator.get();
   fall_through(process, kind, reason);

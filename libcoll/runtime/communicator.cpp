@@ -5,7 +5,10 @@
 #include <cstring>
 #include <map>
 #include <numeric>
+#include <utility>
 
+#include "libcoll/node/placement.h"
+#include "libcoll/runtime/hierarchy.h"
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_source.h"
 #include "planner/schedule/xml.h"
@@ -31,39 +34,63 @@ struct Introduction {
   std::array<char, 260> host;
 };
 
-/// Agreement without a reduction: every rank's verdict is seen by every rank.
-bool all_agree(HostCommunicator& host, bool mine) {
-  const char vote = mine ? 1 : 0;
-  std::vector<char> votes(static_cast<std::size_t>(host.size()));
-  if (!host.allgather(&vote, 1, votes.data())) return false;
-  return std::all_of(votes.begin(), votes.end(), [](char each) { return each != 0; });
-}
-
-/// Node of every rank; empty when ranks and nodes are not one to one. By host name where the topology names
-/// hosts, otherwise rank k of the world is node k.
-std::vector<NodeId> nodes_of_ranks(const Topology& topology, const std::vector<Introduction>& ranks) {
-  const auto hosts = static_cast<std::size_t>(topology.host_count());
-  if (ranks.size() != hosts) return {};
+/// Hosts by name; empty when the topology has no names.
+std::map<std::string, NodeId> named_hosts(const Topology& topology) {
   std::map<std::string, NodeId> node_of_host;
   for (NodeId node = 0; node < topology.host_count(); ++node) {
     if (!topology.node(node).host.empty()) node_of_host.emplace(topology.node(node).host, node);
   }
+  return node_of_host;
+}
+
+/// The hosts that the ranks are on, numbered in the order of their first ranks in the world.
+std::map<std::string, NodeId> hosts_in_world_order(const std::vector<Introduction>& ranks) {
+  std::vector<std::pair<std::int32_t, std::string>> order;
+  order.reserve(ranks.size());
+  for (const Introduction& rank : ranks) order.emplace_back(rank.world_rank, rank.host.data());
+  std::sort(order.begin(), order.end());
+  std::map<std::string, NodeId> node_of_host;
+  for (const auto& [world_rank, host] : order) {
+    node_of_host.emplace(host, static_cast<NodeId>(node_of_host.size()));
+  }
+  return node_of_host;
+}
+
+/// Node of every rank; empty when some node has none. By host name where the topology names hosts; otherwise rank k of
+/// the world is node k or, when the world has more ranks than there are nodes, the k-th host is.
+std::vector<NodeId> nodes_of_ranks(const Topology& topology, const std::vector<Introduction>& ranks) {
+  const std::int32_t world_size = ranks.front().world_size;
+  std::map<std::string, NodeId> node_of_host = named_hosts(topology);
+  if (node_of_host.empty() && world_size != topology.host_count()) {
+    // Part of the world need not see the hosts in the same order.
+    if (ranks.size() != static_cast<std::size_t>(world_size)) return {};
+    node_of_host = hosts_in_world_order(ranks);
+    if (node_of_host.size() != static_cast<std::size_t>(topology.host_count())) return {};
+  }
   std::vector<NodeId> nodes;
-  std::vector<bool> taken(hosts, false);
+  std::vector<bool> taken(static_cast<std::size_t>(topology.host_count()), false);
   for (const Introduction& rank : ranks) {
     NodeId node = rank.world_rank;
     if (!node_of_host.empty()) {
       const auto found = node_of_host.find(rank.host.data());
       if (found == node_of_host.end()) return {};
       node = found->second;
-    } else if (rank.world_size != topology.host_count()) {
-      return {};
     }
-    if (node < 0 || node >= topology.host_count() || taken[static_cast<std::size_t>(node)]) return {};
+    if (node < 0 || node >= topology.host_count()) return {};
     taken[static_cast<std::size_t>(node)] = true;
     nodes.push_back(node);
   }
+  if (std::find(taken.begin(), taken.end(), false) != taken.end()) return {};
   return nodes;
+}
+
+bool on_one_host(const std::vector<Introduction>& ranks) { return hosts_in_world_order(ranks).size() == 1; }
+
+/// Of this process; what hwloc cannot tell matters for speed only.
+std::int32_t domain_of_process() {
+  const Result<std::int32_t> domain = numa_domain();
+  if (!domain) log(LogLevel::info, domain.error().message);
+  return domain.ok() ? *domain : -1;
 }
 
 /// Takes the route classes away when the fabric cannot follow them. Rank 0 alone looks at this: the classes
@@ -136,13 +163,25 @@ class Greetings final : public Waiter {
 
 }  // namespace
 
+bool all_agree(HostCommunicator& host, bool mine) {
+  const char vote = mine ? 1 : 0;
+  std::vector<char> votes(static_cast<std::size_t>(host.size()));
+  if (!host.allgather(&vote, 1, votes.data())) return false;
+  return std::all_of(votes.begin(), votes.end(), [](char each) { return each != 0; });
+}
+
+Communicator::Communicator(Runtime& runtime) : runtime_(runtime) {}
+
+Communicator::~Communicator() = default;
+
 std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunicator& host) {
   std::unique_ptr<Communicator> communicator(new Communicator(runtime));
   communicator->obstacle_ = communicator->agree(host);
   if (host.rank() == 0) {
     log(LogLevel::info, host.name() + " (" + std::to_string(host.size()) + " ranks): " +
                             (communicator->obstacle_ == Reason::count_
-                                 ? "served over " + runtime.topology().name() + " by " + runtime.transport().name()
+                                 ? "served over " + runtime.topology().name() + " by " + runtime.transport().name() +
+                                       (communicator->hierarchy_ ? ", " + communicator->hierarchy_->to_string() : "")
                                  : "falls through, " + std::string(to_string(communicator->obstacle_))));
   }
   return communicator;
@@ -157,7 +196,8 @@ Reason Communicator::agree(HostCommunicator& host) {
   if (runtime_.obstacle() == Reason::count_) {
     mine.address_bytes = static_cast<std::uint32_t>(runtime_.transport().address().size());
   }
-  host.host_name().copy(mine.host.data(), mine.host.size() - 1);
+  const std::string& name = runtime_.config().host;
+  (name.empty() ? host.host_name() : name).copy(mine.host.data(), mine.host.size() - 1);
   std::vector<Introduction> all(static_cast<std::size_t>(host.size()));
   if (!host.allgather(&mine, sizeof mine, all.data())) return Reason::settings_differ;
 
@@ -168,25 +208,51 @@ Reason Communicator::agree(HostCommunicator& host) {
     if (rank.settings_digest != all.front().settings_digest) return Reason::settings_differ;
     longest = std::max<std::size_t>(longest, rank.address_bytes);
   }
-  const std::vector<NodeId> nodes = nodes_of_ranks(runtime_.topology(), all);
+  std::vector<NodeId> nodes = nodes_of_ranks(runtime_.topology(), all);
+  NodeId node_count = runtime_.topology().host_count();
+  if (nodes.empty() && runtime_.config().one_node && on_one_host(all)) {
+    nodes.assign(all.size(), 0);
+    node_count = 1;
+  }
   if (nodes.empty()) return Reason::sub_communicator;
+  std::vector<RankPlace> places;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) places.push_back({nodes[rank], all[rank].world_rank, -1});
   rank_ = host.rank();
   node_ = nodes[static_cast<std::size_t>(rank_)];
-  rank_of_node_.resize(nodes.size());
-  for (std::size_t rank = 0; rank < nodes.size(); ++rank) {
-    rank_of_node_[static_cast<std::size_t>(nodes[rank])] = static_cast<std::int32_t>(rank);
+  if (places.size() > static_cast<std::size_t>(node_count)) {
+    places[static_cast<std::size_t>(rank_)].domain = domain_of_process();
   }
-  return host.reach_all(runtime_) ? exchange_addresses(host, longest) : Reason::transport;
+  if (!host.reach_all(runtime_)) return Reason::transport;
+  const Reason exchanged = exchange_addresses(host, longest, places);
+  return exchanged == Reason::count_ ? settle(host, places, node_count) : exchanged;
 }
 
-Reason Communicator::exchange_addresses(HostCommunicator& host, std::size_t longest) {
+/// Who talks to whom: the nodes' only ranks, or their leaders.
+Reason Communicator::settle(HostCommunicator& host, const std::vector<RankPlace>& places, NodeId nodes) {
+  Arrangement arrangement = arrange(places, nodes, runtime_.config().leaders);
+  if (arrangement.most_ranks == 1) {
+    rank_of_node_ = arrangement.slice(0);
+    place_of_shard_ = rank_of_node_;
+    return Reason::count_;
+  }
+  hierarchy_ = Hierarchy::make(runtime_, host, std::move(arrangement));
+  if (!hierarchy_) return Reason::shared_memory;
+  if (hierarchy_->leads()) rank_of_node_ = hierarchy_->slice();
+  place_of_shard_.resize(static_cast<std::size_t>(nodes));
+  std::iota(place_of_shard_.begin(), place_of_shard_.end(), 0);
+  return Reason::count_;
+}
+
+Reason Communicator::exchange_addresses(HostCommunicator& host, std::size_t longest, std::vector<RankPlace>& places) {
   struct Header {
     std::uint32_t communicator;
     std::uint32_t address_bytes;
+    std::int32_t domain;
   };
   const std::size_t slot = sizeof(Header) + longest;
   const std::string& address = runtime_.transport().address();
-  const Header header{propose_id(), static_cast<std::uint32_t>(address.size())};
+  const Header header{propose_id(), static_cast<std::uint32_t>(address.size()),
+                      places[static_cast<std::size_t>(host.rank())].domain};
   std::vector<char> mine(slot);
   std::memcpy(mine.data(), &header, sizeof header);
   address.copy(mine.data() + sizeof header, address.size());
@@ -199,8 +265,9 @@ Reason Communicator::exchange_addresses(HostCommunicator& host, std::size_t long
     std::memcpy(&other, entry, sizeof other);
     proposals.push_back(other.communicator);
     addresses_.emplace_back(entry + sizeof other, other.address_bytes);
+    places[rank].domain = other.domain;
   }
-  return choose_id(host, proposals) ? Reason::count_ : Reason::transport;
+  return choose_id(host, proposals, places) ? Reason::count_ : Reason::transport;
 }
 
 std::uint32_t Communicator::propose_id() {
@@ -208,20 +275,24 @@ std::uint32_t Communicator::propose_id() {
   return runtime_.propose_communicator();
 }
 
-bool Communicator::choose_id(HostCommunicator& host, const std::vector<std::uint32_t>& proposals) {
+bool Communicator::choose_id(HostCommunicator& host, const std::vector<std::uint32_t>& proposals,
+                             const std::vector<RankPlace>& places) {
   // Threads may agree on several communicators at once, in another order on every rank. When each of these has all
-  // processes of the world, node 0 is the same process in all, and its proposals are all different. Other
+  // processes of the world, its first rank is the same process in all, and its proposals are all different. Other
   // communicators may share some processes only: there, the largest proposal is new to everyone.
   const bool whole_world = host.size() == host.world_size();
-  id_ = whole_world ? proposals[static_cast<std::size_t>(rank_of_node_[0])]
+  const auto first = std::min_element(
+      places.begin(), places.end(), [](const RankPlace& a, const RankPlace& b) { return a.world_rank < b.world_rank; });
+  id_ = whole_world ? proposals[static_cast<std::size_t>(first - places.begin())]
                     : *std::max_element(proposals.begin(), proposals.end());
   const std::lock_guard guard(runtime_.lock());
   runtime_.use_communicator(id_);
   return id_ <= TagSpace::max_communicator;
 }
 
-Reason Communicator::ready(Collective collective, HostCommunicator& host) {
+Reason Communicator::ready(Collective collective, bool equal_shards, HostCommunicator& host) {
   if (obstacle_ != Reason::count_) return obstacle_;
+  if (hierarchy_ && !equal_shards) return Reason::several_ranks;
   Plan& plan = plans_[static_cast<std::size_t>(collective)];
   if (!plan.asked) {
     plan.asked = true;
@@ -232,6 +303,8 @@ Reason Communicator::ready(Collective collective, HostCommunicator& host) {
 
 Reason Communicator::distribute_plan(Collective collective, HostCommunicator& host, Plan& plan) {
   if (algorithm_setting(runtime_.config(), collective) == "native") return Reason::chosen_native;
+  if (hierarchy_ && !hierarchy_->serves(collective)) return Reason::several_ranks;
+  if (hierarchy_ && !hierarchy_->has_slices()) return Reason::count_;
   std::string text;
   if (host.rank() == 0) {
     Result<Schedule> schedule = obtain_plan(runtime_.config(), runtime_.topology(), collective);
@@ -277,6 +350,7 @@ void Communicator::wire_up(HostCommunicator& host, const Plan& plan) {
 }
 
 bool Communicator::adopt_plan(const std::string& text, Plan& plan) {
+  if (hierarchy_ && !hierarchy_->leads()) return true;
   const Result<Schedule> schedule = read_schedule(text, "plan of rank 0");
   if (!schedule) {
     log(LogLevel::warn, schedule.error().message);
@@ -318,7 +392,7 @@ const Script& Communicator::script_for(Collective collective, const Shape& shape
     scripts_.splice(scripts_.begin(), scripts_, found);
   } else {
     const Program& program = plans_[static_cast<std::size_t>(collective)].program;
-    scripts_.push_front({collective, shape, make_script(program, rank_of_node_, shape, runtime_.tuning())});
+    scripts_.push_front({collective, shape, make_script(program, place_of_shard_, shape, runtime_.tuning())});
     if (scripts_.size() > cached_scripts) scripts_.pop_back();
   }
   return scripts_.front().script;
@@ -334,7 +408,9 @@ Pace Communicator::pace_of(const Plan& plan, const Shape& shape) const {
     const auto row = shape.counts.begin() + (matrix ? rank_ * ranks : 0);
     elements = std::accumulate(row, row + ranks, std::int64_t{0}) / ranks;
   }
-  const auto shard_bytes = static_cast<double>(elements * shape.element_bytes);
+  // Slices share the links.
+  const std::int64_t slices = hierarchy_ ? hierarchy_->slices() : 1;
+  const auto shard_bytes = static_cast<double>(elements * shape.element_bytes * slices);
   return {static_cast<std::int64_t>(plan.nanoseconds_per_shard_byte * shard_bytes), runtime_.config().segment_bytes,
           &steady_nanoseconds};
 }
@@ -366,9 +442,18 @@ bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
 }
 
 bool Communicator::run(const Call& call, ProgressHook hook) {
-  if (call.counts.empty() ? run_equal(call, hook) : run_unequal(call, hook)) return true;
+  if (run_whole(call, hook)) return true;
   obstacle_ = Reason::transport;
   return false;
+}
+
+bool Communicator::run_whole(const Call& call, ProgressHook hook) {
+  if (hierarchy_) {
+    return hierarchy_->run(call, hook, [this](const Call& part, const Shape& shape, ProgressHook its_hook) {
+      return run_round(part, shape, its_hook);
+    });
+  }
+  return call.counts.empty() ? run_equal(call, hook) : run_unequal(call, hook);
 }
 
 bool Communicator::run_equal(const Call& call, ProgressHook hook) {

@@ -9,10 +9,13 @@
 #include <vector>
 
 #include "libcoll/execute/execution.h"
+#include "libcoll/node/arrangement.h"
 #include "libcoll/runtime/runtime.h"
 #include "planner/schedule/program.h"
 
 namespace libcoll {
+
+class Hierarchy;
 
 /// The program's own MPI on the communicator, for agreement. Every function is collective; false when MPI
 /// reported an error.
@@ -39,6 +42,10 @@ class HostCommunicator {
   virtual void progress() = 0;
 };
 
+/// Agreement without a reduction: every rank's verdict is seen by every rank. False when one is, or MPI reported an
+/// error. Collective.
+bool all_agree(HostCommunicator& host, bool mine);
+
 /// One collective call whose data is contiguous in memory.
 struct Call {
   Collective collective = Collective::allreduce;
@@ -57,12 +64,18 @@ struct Call {
 
 class Communicator {
  public:
+  ~Communicator();
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
   /// Collective over the communicator: agrees whether and how it can be served. Never null.
   static std::unique_ptr<Communicator> make(Runtime& runtime, HostCommunicator& host);
 
   /// count_ when calls of this collective are served; otherwise why they fall through. The first call for a
   /// collective is itself collective (the plan is made and distributed).
-  Reason ready(Collective collective, HostCommunicator& host);
+  /// `equal_shards`: no rank's part of the data is longer than another's, which is all that several ranks per node can
+  /// serve so far.
+  Reason ready(Collective collective, bool equal_shards, HostCommunicator& host);
 
   /// Ranks of the communicator.
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(addresses_.size()); }
@@ -92,13 +105,15 @@ class Communicator {
     Script script;
   };
 
-  explicit Communicator(Runtime& runtime) : runtime_(runtime) {}
+  explicit Communicator(Runtime& runtime);
 
   Reason agree(HostCommunicator& host);
-  Reason exchange_addresses(HostCommunicator& host, std::size_t longest);
+  Reason exchange_addresses(HostCommunicator& host, std::size_t longest, std::vector<RankPlace>& places);
+  Reason settle(HostCommunicator& host, const std::vector<RankPlace>& places, NodeId nodes);
   [[nodiscard]] std::uint32_t propose_id();
   /// Sets id_ to one that no other communicator of any of its processes has; false when there are none left.
-  bool choose_id(HostCommunicator& host, const std::vector<std::uint32_t>& proposals);
+  bool choose_id(HostCommunicator& host, const std::vector<std::uint32_t>& proposals,
+                 const std::vector<RankPlace>& places);
   Reason distribute_plan(Collective collective, HostCommunicator& host, Plan& plan);
   bool adopt_plan(const std::string& text, Plan& plan);
   Status connect_peers(Plan& plan);
@@ -106,6 +121,7 @@ class Communicator {
   const Script& script_for(Collective collective, const Shape& shape);
   [[nodiscard]] Pace pace_of(const Plan& plan, const Shape& shape) const;
   bool run_round(const Call& call, const Shape& shape, ProgressHook hook);
+  bool run_whole(const Call& call, ProgressHook hook);
   bool run_equal(const Call& call, ProgressHook hook);
   bool run_unequal(const Call& call, ProgressHook hook);
   [[nodiscard]] std::int64_t rounds_of_unequal(const Call& call) const;
@@ -114,10 +130,12 @@ class Communicator {
   Reason obstacle_ = Reason::count_;
   std::uint32_t id_ = 0;
   std::uint32_t calls_ = 0;
-  NodeId node_ = 0;        ///< of this rank
-  std::int32_t rank_ = 0;  ///< in the communicator
-  std::vector<std::int32_t> rank_of_node_;
-  std::vector<std::string> addresses_;  ///< by communicator rank
+  NodeId node_ = 0;                           ///< of this rank
+  std::int32_t rank_ = 0;                     ///< in the communicator
+  std::unique_ptr<Hierarchy> hierarchy_;      ///< null where every node has one rank
+  std::vector<std::int32_t> rank_of_node_;    ///< with a hierarchy: of this rank's slice; empty when it is in none
+  std::vector<std::int32_t> place_of_shard_;  ///< in the buffers: the node's rank, with a hierarchy the node
+  std::vector<std::string> addresses_;        ///< by communicator rank
   std::array<Plan, collective_count> plans_;
   std::list<CachedScript> scripts_;  ///< most recently used first
   Workspace workspace_;

@@ -284,6 +284,12 @@ std::vector<Setting> make_settings() {
                                                         "A waiting rank polls this long before it blocks."),
       boolean<&Config::pacing>("pacing",
                                "Steered messages leave at the rate that the plan and the topology's bandwidths give."),
+      text<&Config::host>("host", "Name of this host as the topology has it; empty: as MPI says."),
+      integer<&Config::leaders, 0, 4096>(
+          "leaders", "Ranks of a node that move its data between nodes at most; 0: as many as every node has."),
+      bytes<&Config::node_bytes, 64_K, 1_G>(
+          "node_bytes", "Memory that the ranks of a node share per communicator; larger calls run in several rounds."),
+      boolean<&Config::one_node>("one_node", "Serve communicators whose ranks are all on one node, too."),
       integer<&Config::timeout_seconds, 0, 86'400>(
           "timeout_seconds", "A call in which nothing moves for this long fails; 0: it waits as long as MPI would."),
   };

@@ -39,6 +39,10 @@ struct Config {
   std::int64_t in_flight = 8;                   ///< messages in flight per peer
   std::int64_t poll_microseconds = 20;          ///< a waiting rank polls this long before it blocks
   bool pacing = false;                          ///< steered messages leave at the rate the plan gives their route
+  std::string host;                             ///< of this process, as the topology names it; empty: MPI's name
+  std::int64_t leaders = 0;                     ///< ranks of a node that move data between nodes; 0: all they can
+  std::int64_t node_bytes = 8 * 1024 * 1024;    ///< memory that the ranks of a node share per communicator
+  bool one_node = false;                        ///< communicators within one node are served, too
   std::int64_t timeout_seconds = 0;             ///< a call that did not move for so long fails; 0: it waits for ever
 };
 

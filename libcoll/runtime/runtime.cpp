@@ -150,7 +150,8 @@ std::uint64_t Runtime::digest() const {
   std::string text = LIBCOLL_VERSION;
   for (const std::string& part :
        {std::to_string(config_.segment_bytes), std::to_string(config_.bundle_bytes),
-        std::to_string(config_.round_bytes), std::to_string(static_cast<int>(route_binding_.backend)),
+        std::to_string(config_.round_bytes), std::to_string(config_.node_bytes), std::to_string(config_.leaders),
+        std::to_string(static_cast<int>(config_.one_node)), std::to_string(static_cast<int>(route_binding_.backend)),
         transport_ == nullptr ? std::string() : transport_->name(),
         // The plan file's name is a hash over the whole topology.
         plan_file_name(topology_, Collective::allgather, ""),
@@ -218,7 +219,7 @@ bool Runtime::wait_for_end(Execution& execution, ProgressHook hook) {
       return false;
     }
     if (now >= next_hook) {
-      hook.call();
+      hook();
       next_hook = now + std::clamp<std::chrono::nanoseconds>((now - begin) / hook_intervals_per_wait,
                                                              shortest_hook_interval, longest_hook_interval);
       continue;
@@ -246,7 +247,7 @@ void Runtime::flush(std::span<const PeerId> peers, ProgressHook hook) {
         return;
       }
     }
-    hook.call();
+    hook();
     sched_yield();
   }
 }

@@ -25,6 +25,13 @@ namespace libcoll {
 /// message of the program's that only this progress will send.
 struct ProgressHook {
   void (*call)() noexcept = nullptr;
+  /// Counted up at every call where other processes want to see that this one lives.
+  std::atomic<std::uint32_t>* signs_of_life = nullptr;
+
+  void operator()() const noexcept {
+    if (signs_of_life != nullptr) signs_of_life->fetch_add(1, std::memory_order_relaxed);
+    call();
+  }
 };
 
 /// One per process, made at the first collective that could be served.

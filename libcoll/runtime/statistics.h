@@ -23,6 +23,8 @@ enum class Reason : std::uint8_t {
   single_rank,
   inter_communicator,
   sub_communicator,
+  several_ranks,
+  shared_memory,
   chosen_native,
   tuned_native,
   no_plan,

@@ -1,0 +1,104 @@
+#include "libcoll/node/phases.h"
+
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+#include <ctime>
+#include <new>
+
+namespace libcoll {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Other things are looked after at intervals that grow with the wait, as in Runtime.
+constexpr std::chrono::nanoseconds shortest_interval = std::chrono::microseconds(100);
+constexpr int intervals_per_wait = 4;
+
+bool has_come(std::uint32_t where, std::uint32_t phase) { return static_cast<std::int32_t>(where - phase) >= 0; }
+
+/// Between processes, so without FUTEX_PRIVATE_FLAG; the word is an atomic without a lock.
+void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* time) {
+  syscall(SYS_futex, &word, operation, value, time, nullptr, 0);
+}
+
+}  // namespace
+
+std::size_t Phases::bytes(std::int32_t processes) { return static_cast<std::size_t>(processes) * sizeof(Line); }
+
+Phases::Phases(std::byte* memory, std::int32_t processes, std::int32_t self)
+    : lines_(std::launder(reinterpret_cast<Line*>(memory))), processes_(processes), self_(self) {}
+
+void Phases::post(std::uint32_t phase) {
+  Line& own = line(self_);
+  // Sequentially consistent: either we see the sleeper, or it sees the phase before it sleeps.
+  own.phase.store(phase);
+  if (own.sleepers.load() > 0) futex(own.phase, FUTEX_WAKE, INT_MAX, nullptr);
+}
+
+bool Phases::wait(std::int32_t count, std::uint32_t phase, const Patience& patience) {
+  for (std::int32_t process = 0; process < count; ++process) {
+    if (!wait_for(line(process), phase, patience)) return false;
+  }
+  return true;
+}
+
+bool Phases::wait_for(Line& other, std::uint32_t phase, const Patience& patience) {
+  if (has_come(other.phase.load(std::memory_order_acquire), phase)) return true;
+  const Clock::time_point begin = Clock::now();
+  Clock::time_point alive_at = begin;
+  Clock::time_point next_look = begin + shortest_interval;
+  std::uint32_t signs = other.signs_of_life.load(std::memory_order_relaxed);
+  for (;;) {
+    const std::uint32_t where = other.phase.load(std::memory_order_acquire);
+    if (has_come(where, phase)) return true;
+    if (failed()) return false;
+    const Clock::time_point now = Clock::now();
+    const std::uint32_t new_signs = other.signs_of_life.load(std::memory_order_relaxed);
+    if (new_signs != signs) {
+      signs = new_signs;
+      alive_at = now;
+    }
+    if (patience.limit.count() > 0 && now - alive_at > patience.limit) {
+      fail();
+      return false;
+    }
+    if (now >= next_look) {
+      signs_of_life().fetch_add(1, std::memory_order_relaxed);
+      if (patience.other_things != nullptr) (*patience.other_things)();
+      const std::chrono::nanoseconds longest =
+          std::max<std::chrono::nanoseconds>(patience.longest_sleep, shortest_interval);
+      next_look = Clock::now() +
+                  std::clamp<std::chrono::nanoseconds>((now - begin) / intervals_per_wait, shortest_interval, longest);
+      continue;
+    }
+    if (now - begin < patience.poll) {
+      sched_yield();
+    } else {
+      sleep(other, where, next_look - now);
+    }
+  }
+}
+
+void Phases::sleep(Line& other, std::uint32_t seen, std::chrono::nanoseconds time) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
+  const timespec limit{static_cast<time_t>(seconds.count()), static_cast<long>((time - seconds).count())};
+  other.sleepers.fetch_add(1);
+  futex(other.phase, FUTEX_WAIT, seen, &limit);
+  other.sleepers.fetch_sub(1);
+}
+
+void Phases::fail() {
+  for (std::int32_t process = 0; process < processes_; ++process) {
+    line(process).failed.store(1);
+    futex(line(process).phase, FUTEX_WAKE, INT_MAX, nullptr);
+  }
+}
+
+bool Phases::failed() const { return line(self_).failed.load(std::memory_order_relaxed) != 0; }
+
+}  // namespace libcoll

@@ -1,0 +1,60 @@
+// How far each process of a node has come, in memory that they share; waiting for each other, and giving up together.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+namespace libcoll {
+
+/// How a process waits.
+struct Patience {
+  std::chrono::microseconds poll{20};                   ///< looks again and again for so long, then sleeps in between
+  std::chrono::seconds limit{0};                        ///< without a sign of life for so long it gives up; 0: never
+  std::chrono::microseconds longest_sleep{8000};        ///< how seldom it looks after other things at most
+  const std::function<void()>* other_things = nullptr;  ///< messages to move along meanwhile
+};
+
+/// A row of counters, one per process; each process only ever counts its own up. Phases are compared as serial numbers
+/// (modulo 2^32).
+class Phases {
+ public:
+  /// Bytes of shared memory, zeroed at first and aligned to a cache line, for so many processes.
+  static std::size_t bytes(std::int32_t processes);
+
+  /// `self`: the place of this process, below `processes`.
+  Phases(std::byte* memory, std::int32_t processes, std::int32_t self);
+
+  /// This process has come to `phase`: what it wrote before is seen by those that wait for the phase.
+  void post(std::uint32_t phase);
+  /// Until processes [0, `count`) have all posted `phase` or a later one. False when one of them gives no sign of life
+  /// for too long, or some process of the node has given up.
+  bool wait(std::int32_t count, std::uint32_t phase, const Patience& patience);
+  /// This process gives up, and with it everybody who waits.
+  void fail();
+  [[nodiscard]] bool failed() const;
+  /// Signs of life, for a process that works for long between two phases.
+  [[nodiscard]] std::atomic<std::uint32_t>& signs_of_life() { return line(self_).signs_of_life; }
+
+ private:
+  /// Two cache lines, as processors fetch them in pairs.
+  struct alignas(128) Line {
+    std::atomic<std::uint32_t> phase;
+    std::atomic<std::uint32_t> sleepers;  ///< processes asleep until `phase` changes
+    std::atomic<std::uint32_t> signs_of_life;
+    std::atomic<std::uint32_t> failed;
+  };
+  static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+
+  [[nodiscard]] Line& line(std::int32_t process) const { return lines_[process]; }
+  bool wait_for(Line& other, std::uint32_t phase, const Patience& patience);
+  static void sleep(Line& other, std::uint32_t seen, std::chrono::nanoseconds time);
+
+  Line* lines_;
+  std::int32_t processes_;
+  std::int32_t self_;
+};
+
+}  // namespace libcoll

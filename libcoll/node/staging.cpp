@@ -1,0 +1,175 @@
+#include "libcoll/node/staging.h"
+
+#include <algorithm>
+#include <cstring>
+#include <span>
+
+namespace libcoll {
+namespace {
+
+constexpr std::int64_t alignment_bytes = 64;
+/// A leader with less than this to send to every node costs more than it saves.
+constexpr std::int64_t smallest_part_bytes = 4096;
+/// Reductions go through the vectors in blocks of this size, so that the sum stays in a core's cache.
+constexpr std::int64_t reduction_block_bytes = 32768;
+
+void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
+std::int64_t bytes_of(const Round& round) { return round.elements * round.element_bytes; }
+
+/// Where the round's part of a rank's block begins in the user's buffer.
+std::int64_t offset_of(const Round& round, std::size_t rank) {
+  return (static_cast<std::int64_t>(rank) * round.block_elements + round.begin) * round.element_bytes;
+}
+
+}  // namespace
+
+Staging::Staging(const Arrangement& arrangement, std::int32_t rank, std::int64_t bytes)
+    : arrangement_(arrangement),
+      node_(arrangement.node_of_rank[static_cast<std::size_t>(rank)]),
+      local_(arrangement.local_of_rank[static_cast<std::size_t>(rank)]),
+      nodes_(static_cast<std::int64_t>(arrangement.nodes.size())),
+      most_ranks_(arrangement.most_ranks),
+      bytes_(bytes),
+      vector_bytes_(bytes / most_ranks_ / alignment_bytes * alignment_bytes) {}
+
+bool Staging::serves(Collective collective) {
+  return collective == Collective::allreduce || collective == Collective::allgather ||
+         collective == Collective::alltoall;
+}
+
+std::int64_t Staging::shard_blocks(Collective collective) const {
+  return collective == Collective::alltoall ? most_ranks_ * most_ranks_ : most_ranks_;
+}
+
+std::int64_t Staging::capacity(Collective collective, std::int64_t element_bytes) const {
+  if (collective == Collective::allreduce) return vector_bytes_ / element_bytes;
+  const std::int64_t areas = collective == Collective::alltoall ? 2 : 1;
+  return bytes_ / (areas * nodes_ * shard_blocks(collective) * element_bytes);
+}
+
+std::int32_t Staging::leaders(const Round& round) const {
+  const std::int64_t shard_bytes = round.collective == Collective::allreduce
+                                       ? bytes_of(round) / nodes_
+                                       : bytes_of(round) * shard_blocks(round.collective);
+  return static_cast<std::int32_t>(
+      std::clamp<std::int64_t>(shard_bytes / smallest_part_bytes, 1, arrangement_.leaders));
+}
+
+std::byte* Staging::vector_of(const Round& round, std::int32_t local) const {
+  return round.memory + local * vector_bytes_;
+}
+
+std::byte* Staging::outgoing(const Round& round, NodeId node, std::int64_t source, std::int64_t destination) const {
+  return round.memory + ((node * most_ranks_ + source) * most_ranks_ + destination) * bytes_of(round);
+}
+
+std::byte* Staging::incoming(const Round& round, NodeId node, std::int64_t source, std::int64_t destination) const {
+  return outgoing(round, static_cast<NodeId>(nodes_) + node, source, destination);
+}
+
+void Staging::copy_in(const Round& round, const std::byte* input) const {
+  const std::int64_t skipped = round.begin * round.element_bytes;
+  switch (round.collective) {
+    case Collective::allreduce:
+      copy_bytes(vector_of(round, local_), input + skipped, bytes_of(round));
+      break;
+    case Collective::allgather:
+      copy_bytes(round.memory + (node_ * most_ranks_ + local_) * bytes_of(round), input + skipped, bytes_of(round));
+      break;
+    case Collective::alltoall:
+      copy_blocks_in(round, input);
+      break;
+    case Collective::reduce_scatter:
+      break;
+  }
+}
+
+void Staging::copy_blocks_in(const Round& round, const std::byte* input) const {
+  for (std::size_t rank = 0; rank < arrangement_.node_of_rank.size(); ++rank) {
+    copy_bytes(outgoing(round, arrangement_.node_of_rank[rank], local_, arrangement_.local_of_rank[rank]),
+               input + offset_of(round, rank), bytes_of(round));
+  }
+}
+
+void Staging::copy_out(const Round& round, std::byte* output) const {
+  if (round.collective == Collective::allreduce) {
+    copy_bytes(output + round.begin * round.element_bytes, vector_of(round, 0), bytes_of(round));
+    return;
+  }
+  for (std::size_t rank = 0; rank < arrangement_.node_of_rank.size(); ++rank) {
+    const NodeId node = arrangement_.node_of_rank[rank];
+    const std::int64_t local = arrangement_.local_of_rank[rank];
+    const std::byte* from = round.memory + (node * most_ranks_ + local) * bytes_of(round);
+    if (round.collective == Collective::alltoall) {
+      // What stays on the node was never moved when there is no other.
+      from = node == node_ ? outgoing(round, node, local, local_) : incoming(round, node, local, local_);
+    }
+    copy_bytes(output + offset_of(round, rank), from, bytes_of(round));
+  }
+}
+
+namespace {
+
+/// sum = sum op each of the others, from left to right.
+void reduce_stretch(Stretch stretch, std::int64_t element_bytes, std::byte* sum, std::span<std::byte* const> others,
+                    const Reducer& reducer) {
+  const std::int64_t block = std::max<std::int64_t>(1, reduction_block_bytes / element_bytes);
+  for (std::int64_t begin = stretch.begin; begin < stretch.end; begin += block) {
+    const std::int64_t elements = std::min(block, stretch.end - begin);
+    std::byte* left = sum + begin * element_bytes;
+    for (const std::byte* other : others) {
+      reducer.apply(reducer.context, left, left, other + begin * element_bytes, elements);
+    }
+  }
+}
+
+}  // namespace
+
+void Staging::reduce_domain(const Round& round, const Reducer& reducer) const {
+  for (const std::vector<std::int32_t>& domain : own().domains) {
+    const auto place = std::find(domain.begin(), domain.end(), local_);
+    if (place == domain.end()) continue;
+    std::vector<std::byte*> vectors;
+    vectors.reserve(domain.size());
+    for (const std::int32_t local : domain) vectors.push_back(vector_of(round, local));
+    reduce_stretch(
+        stretch_of(round.elements, static_cast<std::int64_t>(domain.size()), std::distance(domain.begin(), place)),
+        round.element_bytes, vectors.front(), std::span(vectors).subspan(1), reducer);
+  }
+}
+
+void Staging::reduce_node(const Round& round, const Reducer& reducer) const {
+  std::vector<std::byte*> vectors;
+  if (has_domains()) {
+    for (const std::vector<std::int32_t>& domain : own().domains) vectors.push_back(vector_of(round, domain.front()));
+  } else {
+    for (std::int32_t local = 0; local < locals(); ++local) vectors.push_back(vector_of(round, local));
+  }
+  reduce_stretch(stretch_of(round.elements, locals(), local_), round.element_bytes, vectors.front(),
+                 std::span(vectors).subspan(1), reducer);
+}
+
+SlicePart Staging::part_of(const Round& round, std::int32_t leader) const {
+  const std::int64_t parts = leaders(round);
+  if (round.collective == Collective::allreduce) {
+    const Stretch stretch = stretch_of(round.elements, parts, leader);
+    std::byte* begin = vector_of(round, 0) + stretch.begin * round.element_bytes;
+    return {begin, begin, stretch.end - stretch.begin, 0};
+  }
+  const std::int64_t blocks = shard_blocks(round.collective);
+  const Stretch stretch = stretch_of(blocks * round.elements, parts, leader);
+  const std::int64_t stride = blocks * bytes_of(round);
+  const std::int64_t offset = stretch.begin * round.element_bytes;
+  std::byte* output = round.memory + offset;
+  const std::byte* input = output + node_ * stride;
+  if (round.collective == Collective::alltoall) {
+    input = output;
+    output += nodes_ * stride;
+  }
+  return {input, output, stretch.end - stretch.begin, stride};
+}
+
+}  // namespace libcoll

@@ -1,0 +1,86 @@
+// Collectives of nodes with several ranks, staged in memory that the ranks of a node share: what every rank copies in
+// and out, what it reduces, and which part of the node's data a leader moves between nodes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "libcoll/execute/execution.h"
+#include "libcoll/node/arrangement.h"
+#include "planner/schedule/schedule.h"
+
+namespace libcoll {
+
+/// As much of a call as fits into the shared memory at once. Equal on all ranks, but for the memory.
+struct Round {
+  Collective collective = Collective::allreduce;
+  std::int64_t begin = 0;           ///< first element: of the vector in an allreduce, otherwise of every block
+  std::int64_t elements = 0;        ///< as many
+  std::int64_t block_elements = 0;  ///< allgather, alltoall: a whole block, from one to the next in the user's buffers
+  std::int64_t element_bytes = 1;
+  std::byte* memory = nullptr;  ///< the node's
+};
+
+/// What one leader moves, as one rank per node would: an allreduce of `elements` elements, or shards of `elements`
+/// elements. Input and output may be the same.
+struct SlicePart {
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  std::int64_t elements = 0;
+  std::int64_t stride_bytes = 0;  ///< from one shard to the next
+};
+
+/// One rank's view. Every node is laid out as if it had as many ranks as the fullest: then all shards are equally long,
+/// and what the absent ranks would have is moved and not looked at.
+///   allreduce: a vector per local rank; the sum of the node, then of all, comes to lie in the first one.
+///   allgather: a block per node and local rank.
+///   alltoall:  what goes out, then what comes in: per other node, source and destination a block.
+class Staging {
+ public:
+  /// `bytes` of shared memory are there for a round. `arrangement` must outlive this.
+  Staging(const Arrangement& arrangement, std::int32_t rank, std::int64_t bytes);
+
+  [[nodiscard]] static bool serves(Collective collective);
+  /// Most elements of a round; 0 when not a single one fits.
+  [[nodiscard]] std::int64_t capacity(Collective collective, std::int64_t element_bytes) const;
+  /// Where the local rank's vector lies in a round's memory, and how long it may be: memory that this rank writes
+  /// first.
+  [[nodiscard]] std::int64_t vector_bytes() const { return vector_bytes_; }
+  /// How many leaders share the round: fewer than there are when their parts would be tiny.
+  [[nodiscard]] std::int32_t leaders(const Round& round) const;
+
+  void copy_in(const Round& round, const std::byte* input) const;
+  /// Allreduce, when the node has several domains: this rank's stretch of the sum over its own domain's vectors.
+  void reduce_domain(const Round& round, const Reducer& reducer) const;
+  /// Allreduce: this rank's stretch of the sum over the domains' vectors, or over all when there is one domain. A
+  /// rank's stretch is a leader's part when all ranks of the node are leaders of the round.
+  void reduce_node(const Round& round, const Reducer& reducer) const;
+  [[nodiscard]] SlicePart part_of(const Round& round, std::int32_t leader) const;
+  void copy_out(const Round& round, std::byte* output) const;
+
+  [[nodiscard]] std::int32_t locals() const { return static_cast<std::int32_t>(own().ranks.size()); }
+  [[nodiscard]] std::int32_t local() const { return local_; }
+  [[nodiscard]] bool has_domains() const { return own().domains.size() > 1; }
+
+ private:
+  [[nodiscard]] const NodeRanks& own() const { return arrangement_.nodes[static_cast<std::size_t>(node_)]; }
+  /// Blocks of a node's shard.
+  [[nodiscard]] std::int64_t shard_blocks(Collective collective) const;
+  [[nodiscard]] std::byte* vector_of(const Round& round, std::int32_t local) const;
+  /// alltoall: the block of local rank `source` for local rank `destination`, for or from the node.
+  [[nodiscard]] std::byte* outgoing(const Round& round, NodeId node, std::int64_t source,
+                                    std::int64_t destination) const;
+  [[nodiscard]] std::byte* incoming(const Round& round, NodeId node, std::int64_t source,
+                                    std::int64_t destination) const;
+  void copy_blocks_in(const Round& round, const std::byte* input) const;
+
+  const Arrangement& arrangement_;
+  NodeId node_;
+  std::int32_t local_;
+  std::int64_t nodes_;
+  std::int64_t most_ranks_;
+  std::int64_t bytes_;
+  std::int64_t vector_bytes_;
+};
+
+}  // namespace libcoll

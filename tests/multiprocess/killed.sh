@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# Kills one of eight ranks on four nodes in the middle of calls, a leader and a rank that is none: the others get an
+# error within the configured time, and no shared memory is left.
+#   killed.sh LIBCOLL PROGRAM
+set -euo pipefail
+
+fail() {
+  echo "killed.sh: $*" >&2
+  exit 1
+}
+
+[[ $# == 2 ]] || fail "wrong usage"
+libcoll=$(realpath "$1") program=$(realpath "$2")
+for name in "${!LIBCOLL_@}"; do unset "$name"; done
+directory=$(mktemp -d)
+trap 'rm -rf "$directory"' EXIT
+cd "$directory"
+mkdir session
+export TMPDIR=$directory/session XDG_CONFIG_HOME=$directory LIBCOLL_CACHE_DIR=$directory/cache LIBCOLL_TIMEOUT_SECONDS=3
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+segments() { find /dev/shm -maxdepth 1 -name 'libcoll-*' | sort; }
+
+cat >on_node <<'WRAPPER'
+#!/usr/bin/env bash
+export LIBCOLL_HOST=node$((OMPI_COMM_WORLD_RANK / 2))
+exec "$@"
+WRAPPER
+chmod +x on_node
+segments >before
+for settings in LIBCOLL_LEADERS=0 LIBCOLL_LEADERS=1; do
+  # The killed rank makes the launcher's exit code; without recovery it would kill the others, too.
+  env "$settings" timeout -k 5 60 "$libcoll" run --topology ring:4 -- mpirun --enable-recovery --oversubscribe -n 8 \
+    ./on_node "$program" 3 30 2>err </dev/null || true
+  cat err >&2
+  [[ $(grep -c 'an error after the kill' err) == 7 ]] || fail "$settings: not all survivors ended with an error"
+  segments | diff before - || fail "$settings: shared memory is left"
+done

@@ -1,0 +1,48 @@
+# Several ranks per node: ranks of one LIBCOLL_HOST share memory, on whatever machine the test runs.
+
+# on_nodes(VARIABLE NODE …): options of run.sh that put rank k on the k-th of the nodes named.
+function(on_nodes variable)
+  set(options "")
+  set(rank 0)
+  foreach(node ${ARGN})
+    list(APPEND options -r ${rank}:LIBCOLL_HOST=node${node})
+    math(EXPR rank "${rank} + 1")
+  endforeach()
+  set(${variable} ${options} PARENT_SCOPE)
+endfunction()
+
+on_nodes(by_slot 0 0 1 1 2 2 3 3)
+on_nodes(round_robin 0 1 2 3 0 1 2 3)
+on_nodes(uneven 0 0 1 1 1 2)
+on_nodes(in_disorder 2 1 0 1 2 1 1)
+on_nodes(one_node 0 0 0 0)
+
+if(NOT LIBCOLL_SANITIZE MATCHES thread)
+  multiprocess(nodes ring:4 8 collectives small LABEL multiprocess-small OPTIONS ${by_slot})
+  multiprocess(nodes_reductions uniring:3 6 reductions LABEL multiprocess-small OPTIONS ${uneven})
+endif()
+if(LIBCOLL_SANITIZE)
+  return()
+endif()
+
+multiprocess(nodes_by_slot ring:4 8 collectives OPTIONS ${by_slot})
+multiprocess(nodes_round_robin torus:2x2 8 collectives OPTIONS ${round_robin})
+multiprocess(nodes_uneven complete:3 6 collectives OPTIONS ${uneven})
+multiprocess(nodes_in_disorder complete:3 7 collectives OPTIONS ${in_disorder})
+multiprocess(nodes_of_one_leader ring:4 8 collectives OPTIONS ${by_slot} -e LIBCOLL_LEADERS=1)
+multiprocess(nodes_little_memory ring:4 8 collectives OPTIONS ${by_slot} -e LIBCOLL_NODE_BYTES=64K)
+multiprocess(nodes_rounds ring:4 8 large allreduce 41943040 OPTIONS ${by_slot})
+multiprocess(nodes_rounds_alltoall complete:3 6 large alltoall 2097152 OPTIONS ${uneven})
+multiprocess(nodes_threads ring:4 8 threads OPTIONS ${by_slot})
+multiprocess(nodes_progress ring:4 8 progress OPTIONS ${by_slot})
+multiprocess(nodes_tcp ring:4 8 expectation ${all_served} OPTIONS ${by_slot} ${over_tcp})
+multiprocess(one_node ring:4 8 expectation ${none_served})
+multiprocess(one_node_served ring:5 4 expectation ${all_served} OPTIONS ${one_node} -e LIBCOLL_ONE_NODE=yes)
+multiprocess(nodes_leaders_differ ring:4 8 expectation ${none_served} OPTIONS ${by_slot} -r 3:LIBCOLL_LEADERS=1)
+multiprocess(nodes_native_alltoall ring:4 8 expectation allreduce=yes allgather=yes alltoall=no
+  OPTIONS ${by_slot} -e LIBCOLL_ALLTOALL=native)
+
+# Nothing may be left in shared memory by then, and the survivors are to have ended by themselves.
+add_test(NAME multiprocess.nodes_killed
+  COMMAND ${CMAKE_CURRENT_SOURCE_DIR}/killed.sh $<TARGET_FILE:libcoll_command> $<TARGET_FILE:multiprocess_killed>)
+set_tests_properties(multiprocess.nodes_killed PROPERTIES LABELS multiprocess TIMEOUT 150 RUN_SERIAL ON)
