@@ -103,7 +103,7 @@ class Equilibrator {
         bush.order.push_back(next);
       }
     }
-    for (std::size_t i = 0; i < bush.order.size(); ++i) rank_[at(bush.order[i])] = hops[at(bush.order[i])];
+    rank_ = std::move(hops);
     find_shortest(bush, prices);
     load_tree(source, bush, prices);
   }
@@ -121,6 +121,7 @@ class Equilibrator {
   /// Sorts the nodes by their longest used path (unused nodes by the shortest way from their forward neighbours), which
   /// keeps every used link forward and lets as many others be forward as the flow allows.
   void renew_order(Bush& bush, const Prices& prices) {
+    std::fill(rank_.begin(), rank_.end(), -1);
     for (std::size_t i = 0; i < bush.order.size(); ++i) rank_[at(bush.order[i])] = static_cast<std::int32_t>(i);
     high_[at(bush.order.front())] = 0;
     for (std::size_t i = 1; i < bush.order.size(); ++i) {
@@ -129,7 +130,7 @@ class Equilibrator {
       double unused = infinity;
       for (std::int32_t link = problem_.in_begin[v]; link < problem_.in_begin[v + 1]; ++link) {
         const auto u = at(problem_.from[at(link)]);
-        if (rank_[u] >= static_cast<std::int32_t>(i)) continue;
+        if (rank_[u] < 0 || rank_[u] >= static_cast<std::int32_t>(i)) continue;
         const double length = high_[u] + prices.price(class_of(link));
         if (bush.flow[at(link)] > 0) {
           used = std::max(used, length);
@@ -292,7 +293,7 @@ class Equilibrator {
   }
 
   const FlowProblem& problem_;
-  std::vector<std::int32_t> rank_;  ///< position in the order at hand
+  std::vector<std::int32_t> rank_;  ///< position in the order at hand; -1: out of the source's reach
   std::vector<double> low_;
   std::vector<double> high_;
   std::vector<std::int32_t> tree_;

@@ -24,6 +24,7 @@ namespace {
 constexpr double accepted_gap = 1e-6;  // of what is called exact
 constexpr double default_gap = 1e-3;   // where exact methods are too slow
 constexpr double gap_for_bushes = 1e-2;
+constexpr double least_first_order_gap = 2e-4;  // below, single precision makes it slow
 // Measured with GLPK on generalized Kautz graphs: simplex is exact and as fast below, interior point wins above.
 constexpr std::int64_t most_columns_for_simplex = 4000;
 // The interior-point method then takes a second.
@@ -221,7 +222,7 @@ class Planning {
   Planning(const Topology& topology, const FlowOptions& options)
       : topology_(topology), options_(options), symmetry_(symmetry_of(topology, options)) {
     limits_.gap = options.gap;
-    limits_.threads = options.threads;
+    limits_.threads = std::max(1, options.threads);
     if (columns() < least_columns_for_threads) limits_.threads = 1;
     if (options.time_limit_seconds > 0) {
       limits_.deadline =
@@ -235,7 +236,9 @@ class Planning {
     const bool exact = options_.gap <= 0;
     const double enough = exact ? accepted_gap : options_.gap;
     if (few_prices()) by_trees();
-    if (!reached(enough) && (exact || columns() <= most_columns_for_simplex)) try_master_lp(enough);
+    if (!reached(enough) && (enough < least_first_order_gap || columns() <= most_columns_for_simplex)) {
+      try_master_lp(enough);
+    }
     if (!reached(exact ? default_gap : options_.gap)) by_first_order(exact ? default_gap : options_.gap);
     if (!best_) return last_;
     return std::move(*best_);

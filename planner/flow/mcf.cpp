@@ -104,10 +104,14 @@ FlowOptions flow_options(const PlanOptions& options) {
   return result;
 }
 
-/// The largest load as the proof has it when there are no transfers to add up: that of the fluid plan, rounded up.
-Rational fluid_load(double flow) {
+/// The largest load as the proof has it when there are no transfers to add up: that of the fluid plan, or the bound
+/// when the two are one but for rounding.
+Rational fluid_load(const ConcurrentFlow& fluid) {
+  constexpr double rounding = 1e-12;
+  const Rational bound = fluid.certificate.load_lower_bound;
+  if (bound.to_double() * fluid.flow >= 1 - rounding) return bound;
   constexpr std::int64_t finest_denominator = 1'000'000'000;
-  const double scaled = std::ceil(static_cast<double>(finest_denominator) / flow);
+  const double scaled = std::ceil(static_cast<double>(finest_denominator) / fluid.flow);
   return {static_cast<std::int64_t>(scaled), finest_denominator};
 }
 
@@ -118,7 +122,7 @@ Schedule without_transfers(const Topology& topology, const char* algorithm, cons
   schedule.algorithm = algorithm;
   schedule.topology = topology;
   schedule.steps = 1;
-  schedule.proof.max_link_load = fluid_load(fluid.flow);
+  schedule.proof.max_link_load = fluid_load(fluid);
   schedule.proof.flow = fluid.flow;
   return schedule;
 }

@@ -71,16 +71,16 @@ std::vector<Automorphism> digit_shifts(const std::vector<std::int32_t>& sizes, s
 
 std::vector<Automorphism> kautz_candidates(const std::vector<std::int32_t>& numbers, std::int32_t count) {
   if (numbers.size() != 2 || numbers[0] != count) return {};
-  std::vector<Automorphism> candidates;
   const std::int32_t parts = std::gcd(count, numbers[1] + 1);
-  Automorphism& shift = candidates.emplace_back();
-  Automorphism& mirror = candidates.emplace_back();
+  Automorphism shift;
+  Automorphism mirror;
   for (NodeId node = 0; node < count; ++node) {
-    candidates[0].push_back((node + count / parts) % count);
+    shift.push_back((node + count / parts) % count);
     mirror.push_back(count - 1 - node);
   }
-  if (parts == 1) shift.clear();
-  return candidates;
+  // Where the shift alone takes every node everywhere, the mirror would only add stabilisers.
+  if (parts == count) return {shift};
+  return {shift, mirror};
 }
 
 std::vector<Automorphism> family_candidates(const Topology& topology) {
