@@ -94,7 +94,8 @@ LinkClasses link_classes(const SourceOrbits& orbits, std::vector<Automorphism> i
 LinkClasses link_classes(const Topology& topology, std::span<const Automorphism> translations) {
   std::vector<Automorphism> images(translations.begin(), translations.end());
   if (images.empty()) {
-    std::iota(images.emplace_back(at(topology.node_count())).begin(), images.front().end(), 0);
+    Automorphism& identity = images.emplace_back(at(topology.node_count()));
+    std::iota(identity.begin(), identity.end(), 0);
   }
   return link_classes(source_orbits(topology, translations), std::move(images));
 }

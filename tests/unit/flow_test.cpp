@@ -175,7 +175,7 @@ TEST(ConcurrentFlow, FirstOrderMethodsKeepWhatTheyPromise) {
   for (const auto& [specification, gap, symmetry] : {std::tuple{"genkautz:100,4", 0.01, false},
                                                      {"genkautz:100,4", 0.001, false},
                                                      {"genkautz:200,4", 0.001, true},
-                                                     {"genkautz:64,4", 0.005, true},
+                                                     {"genkautz:64,4", 0.005, false},
                                                      {"random_regular:64,4,3", 0.01, true}}) {
     SCOPED_TRACE(specification);
     const Topology topology = generate(specification).value();
