@@ -7,8 +7,6 @@
 #include <numeric>
 #include <utility>
 
-#include "planner/flow/run_on_threads.h"
-
 namespace libcoll {
 namespace {
 
@@ -21,14 +19,13 @@ constexpr double least_price = 1e-9;
 constexpr double least_flow = 1e-11;  // below is dust of cancellation
 // A shift has to gain this part of the gap that is left, or it waits until the gap is smaller.
 constexpr double worth_shifting = 0.05;
-constexpr std::size_t batch = 16;  // sources a thread takes against the same loads
 constexpr double worth_copying = 0.7;
 constexpr std::int32_t patience = 15;      // passes that together improve the gap by less than a tenth
 constexpr std::int32_t most_halvings = 4;  // of a Newton step that overshoots
 
 std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
-/// Loads and prices of classes, as one thread sees them.
+/// Loads and prices of classes.
 class Prices {
  public:
   explicit Prices(const FlowProblem& problem) : capacity_(&problem.capacity), load_(problem.classes(), 0) {
@@ -76,7 +73,7 @@ struct Bush {
   std::vector<NodeId> order;
 };
 
-/// Works on one source's bush after the other; one for each thread.
+/// Works on one source's bush after the other.
 class Equilibrator {
  public:
   explicit Equilibrator(const FlowProblem& problem)
@@ -308,11 +305,7 @@ class Equilibrator {
 class Forest {
  public:
   Forest(const FlowProblem& problem, const FlowLimits& limits)
-      : problem_(problem), limits_(limits), bushes_(problem.sources.size()), prices_(problem) {
-    const std::size_t batches = (bushes_.size() + batch - 1) / batch;
-    threads_ = static_cast<std::int32_t>(std::clamp<std::size_t>(batches, 1, at(std::max(1, limits.threads))));
-    for (std::int32_t i = 0; i < threads_; ++i) equilibrators_.emplace_back(problem);
-  }
+      : problem_(problem), limits_(limits), bushes_(problem.sources.size()), prices_(problem), equilibrator_(problem) {}
 
   FlowSolution solve() {
     plant();
@@ -323,7 +316,7 @@ class Forest {
     double last_progress = infinity;
     for (;;) {
       const double load = restart_prices(power);
-      const double bound = load_bound(problem_, prices_.prices(), threads_);
+      const double bound = load_bound(problem_, prices_.prices(), limits_.threads);
       keep(load, bound, best);
       ++waiting;
       if (best.gap() < 0.9 * last_progress) {
@@ -346,7 +339,7 @@ class Forest {
   void plant() {
     // Prices that grow with the load, whatever its final size: the exponent is what counts.
     prices_.set(std::vector<double>(problem_.classes(), 0), 2, 1);
-    for (std::size_t i = 0; i < bushes_.size(); ++i) equilibrators_.front().plant(i, bushes_[i], prices_);
+    for (std::size_t i = 0; i < bushes_.size(); ++i) equilibrator_.plant(i, bushes_[i], prices_);
   }
 
   /// Prices from exact loads; returns the largest load.
@@ -393,41 +386,14 @@ class Forest {
   }
 
   void pass(double least_gain) {
-    if (threads_ == 1) {
-      for (std::size_t i = 0; i < bushes_.size(); ++i) {
-        equilibrators_.front().equilibrate(i, bushes_[i], prices_, least_gain);
-      }
-      return;
-    }
-    pass_on_threads(least_gain);
-  }
-
-  void pass_on_threads(double least_gain) {
-    std::vector<Prices> copies(at(threads_), prices_);
-    for (std::size_t first = 0; first < bushes_.size(); first += batch * at(threads_)) {
-      run_on_threads(threads_, [&](std::int32_t worker) {
-        Prices& prices = copies[at(worker)];
-        const std::size_t begin = std::min(bushes_.size(), first + batch * at(worker));
-        const std::size_t end = std::min(bushes_.size(), begin + batch);
-        for (std::size_t i = begin; i < end; ++i) {
-          equilibrators_[at(worker)].equilibrate(i, bushes_[i], prices, least_gain);
-        }
-      });
-      for (std::size_t i = 0; i < problem_.classes(); ++i) {
-        double change = 0;
-        for (const Prices& prices : copies) change += prices.load(i) - prices_.load(i);
-        if (change != 0) prices_.add(i, change);
-      }
-      for (Prices& prices : copies) prices = prices_;
-    }
+    for (std::size_t i = 0; i < bushes_.size(); ++i) equilibrator_.equilibrate(i, bushes_[i], prices_, least_gain);
   }
 
   const FlowProblem& problem_;
   const FlowLimits& limits_;
   std::vector<Bush> bushes_;
   Prices prices_;
-  std::vector<Equilibrator> equilibrators_;
-  std::int32_t threads_ = 1;
+  Equilibrator equilibrator_;
   double current_load_ = infinity;
   double kept_load_ = infinity;  ///< of the flow in the solution, as next
   double kept_gap_ = infinity;

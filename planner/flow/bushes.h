@@ -12,9 +12,9 @@ namespace libcoll {
 /// to the equilibrium at p than that is to the optimum.
 ///
 /// Ends when the gap is at most limits.gap, when it does not yield any more, or when the time is over. Result: the flow
-/// with the least load and the prices with the largest bound met. With several threads, sources are taken in batches
-/// against the loads at the batch's begin, so that the result depends on the number of threads but not on the run.
-/// Precondition: every source reaches every host.
+/// with the least load and the prices with the largest bound met. Sources are taken one after the other, each against
+/// the loads the others left: taken at the same time they move to the same links and hardly converge, so that threads
+/// only serve the bound. Precondition: every source reaches every host.
 FlowSolution solve_by_bushes(const FlowProblem& problem, const FlowLimits& limits);
 
 }  // namespace libcoll
