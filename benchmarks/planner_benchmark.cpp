@@ -1,9 +1,12 @@
-// Planning time by number of nodes: BFB allgather and all-to-all by the maximum concurrent flow, both lowerings.
+// Planning time by number of nodes: BFB allgather and all-to-all by the maximum concurrent flow, both lowerings and the
+// fluid plan alone.
 #include <benchmark/benchmark.h>
 
+#include <cstdint>
 #include <span>
 #include <string>
 
+#include "planner/flow/concurrent_flow.h"
 #include "planner/planner.h"
 #include "planner/topology/generators.h"
 
@@ -39,6 +42,48 @@ void mcf_path(benchmark::State& state, const char* specification) {
 void mcf_link(benchmark::State& state, const char* specification) {
   plan(state, flow_planners(), Collective::alltoall, "mcf-link", specification);
 }
+
+/// The fluid plan without its paths: what the time grows like with the number of nodes. `gap` in tenths of a per cent.
+void concurrent_flow(benchmark::State& state, bool symmetry, std::int32_t threads) {
+  const Result<Topology> topology = generate("genkautz:" + std::to_string(state.range(0)) + ",4");
+  FlowOptions options;
+  options.gap = static_cast<double>(state.range(1)) / 1000;
+  options.symmetry = symmetry;
+  options.threads = threads;
+  options.paths = false;
+  double gap = 0;
+  while (state.KeepRunning()) {
+    const Result<ConcurrentFlow> plan = max_concurrent_flow(*topology, options);
+    if (!plan.ok()) {
+      state.SkipWithError(plan.error().message.c_str());
+      return;
+    }
+    gap = plan->certificate.flow_upper_bound / plan->flow - 1;
+  }
+  state.counters["certified_gap"] = gap;
+}
+
+void kautz_sizes(benchmark::internal::Benchmark* benchmark) {
+  benchmark->Unit(benchmark::kMillisecond)->ArgNames({"nodes", "permille"})->UseRealTime();
+  for (const std::int64_t nodes : {100, 200, 500, 1000}) {
+    for (const std::int64_t permille : {10, 1}) benchmark->Args({nodes, permille});
+  }
+}
+
+/// One source per orbit: the exact optimum of vertex-transitive graphs.
+void transitive_flow(benchmark::State& state, const char* specification) {
+  const Result<Topology> topology = generate(specification);
+  FlowOptions options;
+  options.paths = false;
+  while (state.KeepRunning()) benchmark::DoNotOptimize(max_concurrent_flow(*topology, options)->flow);
+}
+
+BENCHMARK_CAPTURE(concurrent_flow, without_symmetry, false, 1)->Apply(kautz_sizes);
+BENCHMARK_CAPTURE(concurrent_flow, two_threads, false, 2)->Apply(kautz_sizes);
+BENCHMARK_CAPTURE(concurrent_flow, with_symmetry, true, 1)->Apply(kautz_sizes);
+BENCHMARK_CAPTURE(transitive_flow, torus_16x16x16, "torus:16x16x16")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(transitive_flow, hypercube_12, "hypercube:12")->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(transitive_flow, circulant_4096, "circulant:4096,7,31")->Unit(benchmark::kMillisecond);
 
 #define LIBCOLL_PLAN(algorithm)                                                                \
   BENCHMARK_CAPTURE(algorithm, hypercube_3, "hypercube:3")->Unit(benchmark::kMillisecond);     \

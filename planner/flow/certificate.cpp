@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <functional>
 #include <limits>
 #include <numeric>
-#include <queue>
 #include <utility>
+
+#include "planner/flow/block_distances.h"
 
 namespace libcoll {
 namespace {
@@ -30,30 +30,33 @@ struct Bound {
   }
 };
 
-/// Σ_d dist_ℓ(source, d) over hosts d, by Dijkstra's algorithm.
-Wide sum_of_distances(const Topology& topology, std::span<const std::int64_t> lengths, NodeId source) {
-  constexpr std::int64_t unreached = std::numeric_limits<std::int64_t>::max();
-  std::vector<std::int64_t> distance(at(topology.node_count()), unreached);
-  using Entry = std::pair<std::int64_t, NodeId>;
-  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
-  distance[at(source)] = 0;
-  queue.emplace(0, source);
-  while (!queue.empty()) {
-    const auto [length, node] = queue.top();
-    queue.pop();
-    if (length > distance[at(node)]) continue;
-    for (const LinkId link : topology.out_links(node)) {
-      const NodeId to = topology.link(link).to;
-      const std::int64_t candidate = length + lengths[at(link)];
-      if (candidate >= distance[at(to)]) continue;
-      distance[at(to)] = candidate;
-      queue.emplace(candidate, to);
+/// Σ_s size_s Σ_d dist_ℓ(s, d) over one host s for every orbit and all hosts d.
+Wide sum_of_distances(const Topology& topology, const SourceOrbits& orbits, std::span<const std::int64_t> lengths) {
+  std::vector<std::int32_t> begin{0};
+  std::vector<std::int32_t> from;
+  std::vector<std::int64_t> in_order;
+  for (NodeId node = 0; node < topology.node_count(); ++node) {
+    for (const LinkId link : topology.in_links(node)) {
+      from.push_back(topology.link(link).from);
+      in_order.push_back(lengths[at(link)]);
+    }
+    begin.push_back(static_cast<std::int32_t>(from.size()));
+  }
+  Wide sum = 0;
+  std::vector<std::int64_t> distance;
+  for (std::size_t first = 0; first < orbits.sources.size(); first += integer_lanes) {
+    const std::size_t count = std::min<std::size_t>(integer_lanes, orbits.sources.size() - first);
+    block_distances({begin, from}, in_order, std::span(orbits.sources).subspan(first, count), distance);
+    for (std::size_t i = 0; i < count; ++i) {
+      Wide of_source = 0;
+      for (NodeId host = 0; host < topology.host_count(); ++host) of_source += distance[at(host) * integer_lanes + i];
+      sum += of_source * orbits.sizes[first + i];
     }
   }
-  return std::accumulate(distance.begin(), distance.begin() + topology.host_count(), Wide{0});
+  return sum;
 }
 
-Bound bound_by(const Topology& topology, std::span<const std::int64_t> lengths) {
+Bound bound_by(const Topology& topology, const SourceOrbits& orbits, std::span<const std::int64_t> lengths) {
   // Bandwidths over their greatest common divisor keep the sums far from 128 bits.
   const std::int64_t unit = topology.unit_bandwidth_bytes_per_second();
   std::int64_t divisor = unit;
@@ -62,9 +65,7 @@ Bound bound_by(const Topology& topology, std::span<const std::int64_t> lengths) 
   for (LinkId link = 0; link < topology.link_count(); ++link) {
     bound.capacity += Wide{topology.link(link).bandwidth_bytes_per_second / divisor} * lengths[at(link)];
   }
-  for (NodeId source = 0; source < topology.host_count(); ++source) {
-    bound.distances += sum_of_distances(topology, lengths, source);
-  }
+  bound.distances = sum_of_distances(topology, orbits, lengths);
   bound.distances *= unit / divisor;
   return bound;
 }
@@ -108,13 +109,19 @@ Rational rounded_down(const Bound& bound) {
 }  // namespace
 
 FlowCertificate certify_flow(const Topology& topology, std::span<const double> prices) {
+  return certify_flow(topology, source_orbits(topology, {}), prices);
+}
+
+FlowCertificate certify_flow(const Topology& topology, const SourceOrbits& orbits, std::span<const double> prices) {
   const double largest = *std::max_element(prices.begin(), prices.end());
-  std::vector<std::int64_t> lengths(prices.size(), 1);
-  if (largest > 0) lengths = scaled(prices, static_cast<double>(largest_length) / largest, 1);
-  Bound bound = bound_by(topology, lengths);
+  std::vector<double> by_link;
+  for (const std::int32_t link_class : orbits.link_class) by_link.push_back(prices[at(link_class)]);
+  std::vector<std::int64_t> lengths(by_link.size(), 1);
+  if (largest > 0) lengths = scaled(by_link, static_cast<double>(largest_length) / largest, 1);
+  Bound bound = bound_by(topology, orbits, lengths);
   if (largest > 0) {
-    std::vector<std::int64_t> small = small_lengths(prices, largest);
-    const Bound better = small.empty() ? bound : bound_by(topology, small);
+    std::vector<std::int64_t> small = small_lengths(by_link, largest);
+    const Bound better = small.empty() ? bound : bound_by(topology, orbits, small);
     if (!small.empty() && better.distances > 0 && better.load() >= bound.load()) {
       lengths = std::move(small);
       bound = better;

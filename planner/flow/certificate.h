@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "planner/flow/link_classes.h"
 #include "planner/rational.h"
 #include "planner/topology/topology.h"
 
@@ -23,5 +24,9 @@ struct FlowCertificate {
 /// are close to multiples of one number, otherwise prices scaled to 10⁹; whichever bounds better. Precondition: every
 /// host reaches every other, N ≥ 2.
 FlowCertificate certify_flow(const Topology& topology, std::span<const double> prices);
+
+/// The same from one price for every orbit of links, by the distances of one source for every orbit of hosts: exact
+/// too, since automorphisms keep lengths that are equal on each orbit.
+FlowCertificate certify_flow(const Topology& topology, const SourceOrbits& orbits, std::span<const double> prices);
 
 }  // namespace libcoll

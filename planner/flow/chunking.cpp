@@ -18,15 +18,16 @@ namespace {
 constexpr std::int32_t default_max_chunks = 8;
 constexpr std::size_t most_shortest_paths = 16;  // candidates added per pair
 constexpr std::int32_t most_rounds = 100;        // of negotiation, per chunk to gain
-constexpr double congestion = 1;                 // price of a unit of overload
-constexpr double tolerance = 1e-6;               // of the LP solution behind the weights
+constexpr std::size_t most_pairs_to_polish = 100'000;
+constexpr double congestion = 1;    // price of a unit of overload
+constexpr double tolerance = 1e-6;  // of the LP solution behind the weights
 
 std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// A path that chunks of a pair may take.
 struct Candidate {
   std::vector<LinkId> links;
-  std::vector<ClassLoad> loads;  ///< what one chunk on it adds, one entry per class
+  std::vector<ClassLoad> loads;  ///< what one chunk on it adds, one entry per class; empty: 1 to every link's class
   double weight = 0;             ///< of the fluid plan, 0 for added shortest paths
 };
 
@@ -58,7 +59,11 @@ class ShortestPaths {
   std::vector<LinkId> reversed_;
 };
 
+/// Without symmetry every link is its own class, and a million pairs need not say so.
+bool trivial(const LinkClasses& classes) { return classes.images.size() == 1; }
+
 Candidate make_candidate(const LinkClasses& classes, std::vector<LinkId> links, double weight) {
+  if (trivial(classes)) return {std::move(links), {}, weight};
   std::map<std::int32_t, std::int32_t> loads;
   for (const LinkId link : links) {
     for (const ClassLoad& load : classes.loads[at(link)]) loads[load.link_class] += load.times;
@@ -73,6 +78,7 @@ Candidates candidates_of(const Topology& topology, const DistanceMatrix& distanc
   std::set<std::vector<LinkId>> shortest;
   ShortestPaths(topology, distance, pair.source).collect(pair.destination, shortest);
   Candidates candidates;
+  candidates.reserve(pair.paths.size() + shortest.size());
   for (const WeightedPath& path : pair.paths) {
     shortest.erase(path.links);
     candidates.push_back(make_candidate(classes, path.links, path.weight));
@@ -105,7 +111,11 @@ class Negotiation {
  public:
   /// Starts from the weights, rounded to `chunks` per pair.
   Negotiation(const LinkClasses& classes, const std::vector<Candidates>& candidates, std::int32_t chunks)
-      : candidates_(candidates), load_(classes.capacity.size(), 0), room_(load_.size()), history_(load_.size()) {
+      : classes_(classes),
+        candidates_(candidates),
+        load_(classes.capacity.size(), 0),
+        room_(load_.size()),
+        history_(load_.size()) {
     for (const Rational capacity : classes.capacity) capacity_.push_back(capacity.to_double());
     for (const Candidates& pair : candidates_) {
       counts_.push_back(round_weights(pair, chunks));
@@ -129,8 +139,23 @@ class Negotiation {
   [[nodiscard]] const std::vector<std::vector<std::int32_t>>& best() const { return best_; }
 
  private:
+  /// Calls visit with every load of a candidate until it says false.
+  template <class Visit>
+  void visit_loads(const Candidate& candidate, const Visit& visit) const {
+    for (const ClassLoad& entry : candidate.loads) {
+      if (!visit(entry)) return;
+    }
+    if (!candidate.loads.empty()) return;
+    for (const LinkId link : candidate.links) {
+      if (!visit(classes_.loads[at(link)].front())) return;
+    }
+  }
+
   void add(const Candidate& candidate, std::int32_t chunks) {
-    for (const ClassLoad& entry : candidate.loads) load_[at(entry.link_class)] += std::int64_t{chunks} * entry.times;
+    visit_loads(candidate, [&](const ClassLoad& entry) {
+      load_[at(entry.link_class)] += std::int64_t{chunks} * entry.times;
+      return true;
+    });
   }
 
   [[nodiscard]] double largest_load() const {
@@ -170,9 +195,12 @@ class Negotiation {
   }
 
   [[nodiscard]] bool overloads(const Candidate& candidate) const {
-    return std::any_of(candidate.loads.begin(), candidate.loads.end(), [&](const ClassLoad& entry) {
-      return load_[at(entry.link_class)] > room_[at(entry.link_class)];
+    bool found = false;
+    visit_loads(candidate, [&](const ClassLoad& entry) {
+      found = load_[at(entry.link_class)] > room_[at(entry.link_class)];
+      return !found;
     });
+    return found;
   }
 
   /// Takes one chunk off its path and puts it on the cheapest.
@@ -194,14 +222,16 @@ class Negotiation {
 
   [[nodiscard]] double price(const Candidate& candidate) const {
     double sum = 0;
-    for (const ClassLoad& entry : candidate.loads) {
+    visit_loads(candidate, [&](const ClassLoad& entry) {
       const std::size_t i = at(entry.link_class);
       const auto excess = static_cast<double>(std::max<std::int64_t>(0, load_[i] + entry.times - room_[i]));
       sum += history_[i] * entry.times * (1 + congestion * excess);
-    }
+      return true;
+    });
     return sum;
   }
 
+  const LinkClasses& classes_;
   const std::vector<Candidates>& candidates_;
   std::vector<double> capacity_;    // by class, as the next three
   std::vector<std::int64_t> load_;  // in chunks
@@ -255,7 +285,10 @@ Chunking round_to_chunks(const Topology& topology, const ConcurrentFlow& plan, c
     const auto loss_of = [&](double largest) { return std::max(0.0, 1 - fluid_load * chunks / largest); };
     if (best && loss_of(least) >= best->loss) continue;
     Negotiation search(plan.classes, candidates, chunks);
-    search.run(least * (1 + tolerance));
+    // Negotiation about many pairs is slow: then what was asked for is enough.
+    const double asked = fluid_load * chunks / (1 - std::min(options.chunk_loss, 0.5));
+    search.run(plan.pairs.size() > most_pairs_to_polish ? std::max(least * (1 + tolerance), asked)
+                                                        : least * (1 + tolerance));
     const double loss = loss_of(search.best_load());
     if (best && loss >= best->loss) continue;
     best = Chunking{chunks, loss, chunked_pairs(plan.pairs, candidates, search.best())};

@@ -33,7 +33,7 @@ struct Chunking {
 /// Cuts every shard in the smallest number of equal chunks, up to options.max_chunks (default 8), that loses at most
 /// options.chunk_loss; where there is none, in the number that loses least. Weights are rounded by largest remainder;
 /// then chunks on hot links are moved to other paths of their pair (those of the decomposition and shortest ones) by
-/// negotiated congestion.
+/// negotiated congestion, as far as that goes; beyond 100 000 pairs until the accepted loss is reached.
 Chunking round_to_chunks(const Topology& topology, const ConcurrentFlow& plan, const PlanOptions& options);
 
 }  // namespace libcoll

@@ -1,85 +1,338 @@
 #include "planner/flow/concurrent_flow.h"
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <cstddef>
-#include <cstdint>
+#include <limits>
+#include <numeric>
 #include <optional>
+#include <span>
 #include <utility>
 
+#include "planner/flow/bushes.h"
+#include "planner/flow/flow_problem.h"
 #include "planner/flow/master_lp.h"
+#include "planner/flow/pdhg.h"
+#include "planner/flow/tree_columns.h"
+#include "planner/topology/automorphisms.h"
 #include "planner/topology/facts.h"
 
 namespace libcoll {
 namespace {
 
-constexpr double accepted_gap = 1e-6;
+constexpr double accepted_gap = 1e-6;  // of what is called exact
+constexpr double default_gap = 1e-3;   // where exact methods are too slow
+constexpr double gap_for_bushes = 1e-2;
+constexpr double least_first_order_gap = 2e-4;  // below, single precision makes it slow
 // Measured with GLPK on generalized Kautz graphs: simplex is exact and as fast below, interior point wins above.
 constexpr std::int64_t most_columns_for_simplex = 4000;
-// Beyond this a second solution by simplex would take minutes.
-constexpr std::int64_t most_columns_for_retry = 40'000;
+// The interior-point method then takes a second.
+constexpr std::int64_t most_columns_for_lp = 20'000;
+constexpr double search_seconds = 0.5;  // for automorphisms
+constexpr std::int64_t most_stabiliser_work = 300'000'000;
+// Starting threads costs more than a step on less.
+constexpr std::int64_t least_columns_for_threads = 100'000;
 
-double rate(const LinkClasses& classes, const std::vector<PairPaths>& pairs) {
-  std::vector<double> amounts(classes.loads.size(), 0);
-  for (const PairPaths& pair : pairs) {
-    for (const WeightedPath& path : pair.paths) {
-      for (const LinkId link : path.links) amounts[static_cast<std::size_t>(link)] += path.weight;
-    }
+std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+/// What is known of the graph's symmetry, and what follows.
+struct Symmetry {
+  std::vector<Automorphism> generators;
+  std::int64_t order = 1;
+  SourceOrbits orbits;
+};
+
+bool transitive(const SourceOrbits& orbits) { return orbits.sources.size() == 1; }
+
+Symmetry symmetry_of(const Topology& topology, const FlowOptions& options) {
+  Symmetry result;
+  if (options.symmetry) {
+    result.generators = family_automorphisms(topology);
+    result.orbits = source_orbits(topology, result.generators);
+    result.order = topology.host_count();
+    // The translations of a family commute, and a transitive group that commutes is as large as the graph.
+    if (transitive(result.orbits) && topology.host_count() == topology.node_count()) return result;
+    const double limit = options.time_limit_seconds > 0 ? 0.1 * options.time_limit_seconds : search_seconds;
+    AutomorphismGroup group = find_automorphisms(topology, std::min(limit, search_seconds));
+    result.generators = std::move(group.generators);
+    result.order = group.order;
   }
-  return 1 / largest_load(classes, amounts);
+  result.orbits = source_orbits(topology, result.generators);
+  return result;
 }
 
-Result<ConcurrentFlow> solve(const Topology& topology, LinkClasses classes, LpMethod method) {
-  Result<MasterFlow> master = solve_master_lp(topology, classes, method);
-  if (!master) return master.error();
-  ConcurrentFlow result;
-  for (std::size_t i = 0; i < classes.sources.size(); ++i) {
-    for (PairPaths& pair : decompose(topology, classes.sources[i], std::move(master->flow[i]))) {
-      result.pairs.push_back(std::move(pair));
+/// A flow of every solved source by the topology's link ids, prices by class, and how they were found.
+struct Solved {
+  std::vector<std::vector<double>> flow;
+  std::vector<double> prices;
+  double load = 0;
+  std::string method;
+};
+
+/// U·weights of a class: its largest share, in extended precision, so that what follows is right to the last bit of a
+/// double.
+long double largest_load_of(const SourceOrbits& orbits, const std::vector<std::vector<double>>& flow) {
+  std::vector<long double> loads(orbits.capacity.size(), 0);
+  for (std::size_t source = 0; source < flow.size(); ++source) {
+    const auto size = static_cast<long double>(orbits.sizes[source]);
+    for (std::size_t link = 0; link < flow[source].size(); ++link) {
+      loads[at(orbits.link_class[link])] += size * static_cast<long double>(flow[source][link]);
     }
   }
-  result.certificate = certify_flow(topology, master->prices);
-  // The paths reach their rate in exact arithmetic, so only rounding can lift it above the bound.
-  result.flow = std::min(rate(classes, result.pairs), result.certificate.flow_upper_bound);
-  result.classes = std::move(classes);
+  long double largest = 0;
+  for (std::size_t i = 0; i < loads.size(); ++i) {
+    const Rational capacity = orbits.capacity[i];
+    largest = std::max(largest, loads[i] / static_cast<long double>(orbits.links[i]) *
+                                    static_cast<long double>(capacity.denominator()) /
+                                    static_cast<long double>(capacity.numerator()));
+  }
+  return largest;
+}
+
+/// 1/load as a double that is not above it.
+double rate(long double load) { return std::nextafter(static_cast<double>(1 / load), 0.0); }
+
+// --- exact methods --------------------------------------------------------------------------------------------------
+
+Solved from_solution(const FlowProblem& problem, FlowSolution solution, const char* method) {
+  Solved result;
+  for (const std::vector<double>& flow : solution.flow) result.flow.push_back(by_link_id(problem, flow));
+  result.prices = std::move(solution.prices);
+  result.load = solution.load;
+  result.method = method;
   return result;
+}
+
+/// The master LP knows sources of equal weight only, and as many links to a class as hosts to a source.
+bool fits_master_lp(const SourceOrbits& orbits) {
+  const auto equal = [&](std::int64_t size) { return size == orbits.sizes.front(); };
+  return std::all_of(orbits.sizes.begin(), orbits.sizes.end(), equal) &&
+         std::all_of(orbits.links.begin(), orbits.links.end(), equal);
+}
+
+Result<Solved> by_master_lp(const Topology& topology, const SourceOrbits& orbits, LpMethod method) {
+  const LinkClasses classes = link_classes(orbits, {});
+  Result<MasterFlow> master = solve_master_lp(topology, classes, method);
+  if (!master) return master.error();
+  Solved result;
+  result.flow = std::move(master->flow);
+  result.prices.resize(orbits.capacity.size());
+  for (std::size_t link = 0; link < master->prices.size(); ++link) {
+    result.prices[at(orbits.link_class[link])] = master->prices[link];
+  }
+  result.load = master->load;
+  result.method = method == LpMethod::simplex ? "simplex" : "interior-point";
+  return result;
+}
+
+// --- the plan -------------------------------------------------------------------------------------------------------
+
+/// The mean of a source's flow over the automorphisms that leave it in place.
+std::vector<double> averaged(const Topology& topology, const std::vector<Automorphism>& stabilisers,
+                             const std::vector<double>& flow) {
+  const SourceOrbits orbits = source_orbits(topology, stabilisers);
+  std::vector<double> sums(orbits.capacity.size(), 0);
+  for (std::size_t link = 0; link < flow.size(); ++link) sums[at(orbits.link_class[link])] += flow[link];
+  std::vector<double> result(flow.size());
+  for (std::size_t link = 0; link < flow.size(); ++link) {
+    const auto link_class = at(orbits.link_class[link]);
+    result[link] = sums[link_class] / static_cast<double>(orbits.links[link_class]);
+  }
+  return result;
+}
+
+/// Every host's flow: images of the solved flows, averaged so that their sum is as even as the orbits promise.
+std::vector<std::vector<double>> written_out(const Topology& topology, const Symmetry& symmetry,
+                                             const std::vector<std::vector<double>>& flow) {
+  std::vector<std::vector<double>> result(at(topology.host_count()));
+  for (std::size_t i = 0; i < flow.size(); ++i) {
+    const NodeId root = symmetry.orbits.sources[i];
+    const std::vector<Automorphism> to = transversal(topology, symmetry.generators, root);
+    const std::vector<double> mean = averaged(topology, stabiliser(symmetry.generators, to, root), flow[i]);
+    std::vector<LinkId> links(mean.size());
+    std::iota(links.begin(), links.end(), 0);
+    for (NodeId host = 0; host < topology.host_count(); ++host) {
+      if (to[at(host)].empty()) continue;
+      const std::vector<LinkId> image = image_of(topology, to[at(host)], links);
+      result[at(host)].resize(mean.size());
+      for (std::size_t link = 0; link < mean.size(); ++link) result[at(host)][at(image[link])] = mean[link];
+    }
+  }
+  return result;
+}
+
+/// The largest load of the paths per unit capacity, in extended precision.
+long double path_load(const LinkClasses& classes, const std::vector<PairPaths>& pairs) {
+  std::vector<long double> amounts(classes.loads.size(), 0);
+  for (const PairPaths& pair : pairs) {
+    for (const WeightedPath& path : pair.paths) {
+      for (const LinkId link : path.links) amounts[at(link)] += static_cast<long double>(path.weight);
+    }
+  }
+  std::vector<long double> load(classes.capacity.size(), 0);
+  for (std::size_t link = 0; link < amounts.size(); ++link) {
+    for (const ClassLoad& entry : classes.loads[link]) {
+      load[at(entry.link_class)] += static_cast<long double>(entry.times) * amounts[link];
+    }
+  }
+  long double largest = 0;
+  for (std::size_t i = 0; i < load.size(); ++i) {
+    const Rational capacity = classes.capacity[i];
+    largest = std::max(largest, load[i] * static_cast<long double>(capacity.denominator()) /
+                                    static_cast<long double>(capacity.numerator()));
+  }
+  return largest;
+}
+
+ConcurrentFlow make_plan(const Topology& topology, const Symmetry& symmetry, Solved solved,
+                         const FlowOptions& options) {
+  ConcurrentFlow plan;
+  plan.certificate = certify_flow(topology, symmetry.orbits, solved.prices);
+  plan.method = std::move(solved.method);
+  plan.symmetry_order = symmetry.order;
+  if (!options.paths) {
+    plan.classes = link_classes(symmetry.orbits, {});
+    plan.flow = rate(largest_load_of(symmetry.orbits, solved.flow));
+  } else {
+    std::optional<std::vector<Automorphism>> images = semiregular_group(topology, symmetry.generators);
+    if (images) {
+      plan.classes = link_classes(symmetry.orbits, std::move(*images));
+    } else {
+      plan.classes = link_classes(topology, {});
+      solved.flow = written_out(topology, symmetry, solved.flow);
+    }
+    for (std::size_t i = 0; i < plan.classes.sources.size(); ++i) {
+      for (PairPaths& pair : decompose(topology, plan.classes.sources[i], std::move(solved.flow[i]))) {
+        plan.pairs.push_back(std::move(pair));
+      }
+    }
+    plan.flow = rate(path_load(plan.classes, plan.pairs));
+  }
+  // In exact arithmetic the flow is below the bound, so only rounding can lift it above.
+  plan.flow = std::min(plan.flow, plan.certificate.flow_upper_bound);
+  return plan;
 }
 
 double gap(const ConcurrentFlow& plan) { return plan.certificate.flow_upper_bound / plan.flow - 1; }
 
-struct Attempt {
-  bool symmetric = false;
-  LpMethod method = LpMethod::simplex;
-};
+/// Chooses the methods and keeps the best plan.
+class Planning {
+ public:
+  Planning(const Topology& topology, const FlowOptions& options)
+      : topology_(topology), options_(options), symmetry_(symmetry_of(topology, options)) {
+    limits_.gap = options.gap;
+    limits_.threads = std::max(1, options.threads);
+    if (columns() < least_columns_for_threads) limits_.threads = 1;
+    if (options.time_limit_seconds > 0) {
+      limits_.deadline =
+          std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                                 std::chrono::duration<double>(options.time_limit_seconds));
+    }
+    if (options_.paths) drop_unwieldy_symmetry();
+  }
 
-std::vector<Attempt> attempts(const Topology& topology, bool symmetric) {
-  const std::int64_t columns = std::int64_t{topology.host_count()} * topology.link_count();
-  std::vector<Attempt> result;
-  if (symmetric) result.push_back({true, LpMethod::simplex});
-  if (columns > most_columns_for_simplex) result.push_back({false, LpMethod::interior_point});
-  if (columns <= most_columns_for_retry) result.push_back({false, LpMethod::simplex});
-  return result;
-}
+  Result<ConcurrentFlow> run() {
+    const bool exact = options_.gap <= 0;
+    const double enough = exact ? accepted_gap : options_.gap;
+    if (few_prices()) by_trees();
+    if (!reached(enough) && (enough < least_first_order_gap || columns() <= most_columns_for_simplex)) {
+      try_master_lp(enough);
+    }
+    if (!reached(exact ? default_gap : options_.gap)) by_first_order(exact ? default_gap : options_.gap);
+    if (!best_) return last_;
+    return std::move(*best_);
+  }
+
+ private:
+  [[nodiscard]] std::int64_t columns() const {
+    return static_cast<std::int64_t>(symmetry_.orbits.sources.size()) * topology_.link_count();
+  }
+
+  [[nodiscard]] bool few_prices() const {
+    return !symmetry_.generators.empty() && symmetry_.orbits.sources.size() <= most_tree_sources &&
+           symmetry_.orbits.capacity.size() <= most_tree_classes;
+  }
+
+  [[nodiscard]] bool reached(double enough) const { return best_ && (gap(*best_) <= enough || limits_.late()); }
+
+  void keep(ConcurrentFlow plan) {
+    if (!best_ || gap(plan) < gap(*best_)) best_ = std::move(plan);
+  }
+
+  /// Writing out the flows of all hosts takes every stabiliser's generators and their action on the links.
+  void drop_unwieldy_symmetry() {
+    const std::int64_t work = std::int64_t{topology_.host_count()} *
+                              static_cast<std::int64_t>(symmetry_.generators.size()) * topology_.link_count();
+    if (work <= most_stabiliser_work || semiregular_group(topology_, symmetry_.generators)) return;
+    symmetry_ = {{}, 1, source_orbits(topology_, {})};
+  }
+
+  void by_trees() {
+    const FlowProblem problem = flow_problem(topology_, symmetry_.orbits);
+    FlowLimits limits = limits_;
+    limits.gap = std::max(1e-12, limits.gap);
+    FlowSolution solution = solve_by_tree_columns(problem, limits);
+    keep(make_plan(topology_, symmetry_, from_solution(problem, std::move(solution), "trees"), options_));
+  }
+
+  void try_master_lp(double enough) {
+    if (fits_master_lp(symmetry_.orbits) && columns() <= most_columns_for_lp) {
+      try_lp(symmetry_, columns() <= most_columns_for_simplex ? LpMethod::simplex : LpMethod::interior_point);
+      if (!reached(enough)) try_lp(symmetry_, LpMethod::simplex);
+    }
+    const std::int64_t without = std::int64_t{topology_.host_count()} * topology_.link_count();
+    if (reached(enough) || symmetry_.generators.empty() || without > most_columns_for_lp) return;
+    try_lp({{}, 1, source_orbits(topology_, {})},
+           without <= most_columns_for_simplex ? LpMethod::simplex : LpMethod::interior_point);
+  }
+
+  void try_lp(const Symmetry& symmetry, LpMethod method) {
+    Result<Solved> solved = by_master_lp(topology_, symmetry.orbits, method);
+    if (solved) {
+      keep(make_plan(topology_, symmetry, std::move(solved).value(), options_));
+    } else {
+      last_ = solved.error();
+    }
+  }
+
+  void by_first_order(double enough) {
+    const FlowProblem problem = flow_problem(topology_, symmetry_.orbits);
+    FlowLimits limits = limits_;
+    // The certificate rounds its lengths and the decomposition drops dust: a little more than asked.
+    constexpr double margin = 0.98;
+    limits.gap = std::max(margin * enough, gap_for_bushes);
+    FlowSolution solution = solve_by_bushes(problem, limits);
+    std::string method = "bushes";
+    limits.gap = margin * enough;
+    if (solution.gap() > limits.gap && !limits.late()) {
+      solution = solve_by_pdhg(problem, std::move(solution), limits);
+      method = "bushes, pdhg";
+    }
+    if (solution.gap() > limits.gap && !limits.late()) {
+      FlowSolution again = solve_by_bushes(problem, limits);
+      if (again.gap() < solution.gap()) {
+        solution = std::move(again);
+        method = "bushes";
+      }
+    }
+    keep(make_plan(topology_, symmetry_, from_solution(problem, std::move(solution), method.c_str()), options_));
+  }
+
+  const Topology& topology_;
+  const FlowOptions& options_;
+  Symmetry symmetry_;
+  FlowLimits limits_;
+  std::optional<ConcurrentFlow> best_;
+  Error last_{"no method to solve the master LP"};
+};
 
 }  // namespace
 
-Result<ConcurrentFlow> max_concurrent_flow(const Topology& topology) {
+Result<ConcurrentFlow> max_concurrent_flow(const Topology& topology, const FlowOptions& options) {
   if (topology.host_count() < 2) return Error{"all-to-all needs at least two hosts"};
-  if (!graph_facts(topology).connected) return Error{"in " + topology.name() + " some host cannot reach another"};
-  const std::vector<Automorphism> images = translations(topology);
-  std::optional<ConcurrentFlow> best;
-  Error last{"no method to solve the master LP"};
-  for (const Attempt& attempt : attempts(topology, !images.empty())) {
-    Result<ConcurrentFlow> plan = solve(
-        topology, link_classes(topology, attempt.symmetric ? images : std::vector<Automorphism>{}), attempt.method);
-    if (!plan) {
-      last = plan.error();
-      continue;
-    }
-    if (!best || gap(*plan) < gap(*best)) best = std::move(plan).value();
-    if (gap(*best) <= accepted_gap) break;
-  }
-  if (!best) return last;
-  return std::move(*best);
+  if (unreachable_pair(topology)) return Error{"in " + topology.name() + " some host cannot reach another"};
+  return Planning(topology, options).run();
 }
 
 }  // namespace libcoll

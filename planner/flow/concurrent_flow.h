@@ -1,6 +1,8 @@
 // Max concurrent flow of all-to-all as a fluid plan: paths with weights, the rate they reach, the bound above it.
 #pragma once
 
+#include <cstdint>
+#include <string>
 #include <vector>
 
 #include "planner/flow/certificate.h"
@@ -11,17 +13,35 @@
 
 namespace libcoll {
 
+/// How a max concurrent flow is to be found.
+struct FlowOptions {
+  double gap = 0;                 ///< F_upper_bound / F − 1 that is enough; 0: see max_concurrent_flow
+  double time_limit_seconds = 0;  ///< then the best so far; 0: none
+  std::int32_t threads = 1;
+  bool paths = true;     ///< false: the rate and its certificate only
+  bool symmetry = true;  ///< look for automorphisms and use them
+};
+
 /// `pairs` holds the pairs of classes.sources; the other sources' paths are their images under classes.images.
 struct ConcurrentFlow {
   LinkClasses classes;
   std::vector<PairPaths> pairs;
-  double flow = 0;  ///< F that these paths reach: 1 / their largest link load at unit demands
+  double flow = 0;  ///< F that these paths reach, rounded down: 1 / their largest link load at unit demands
   FlowCertificate certificate;
+  std::string method;               ///< "trees", "simplex", "interior-point", "bushes" or "bushes, pdhg"
+  std::int64_t symmetry_order = 1;  ///< automorphisms made use of
 };
 
-/// The master LP (6)–(9) with one source where the topology's translations allow it, paths by decomposition, and the
-/// certificate from the duals; solved again another way should the gap stay above 10⁻⁶. Error when a host cannot
-/// reach another, for fewer than two hosts, or when the solver gives up.
-Result<ConcurrentFlow> max_concurrent_flow(const Topology& topology);
+/// The max concurrent flow of all-to-all, certified, by the method that is fastest for its size and symmetry:
+/// - Automorphisms leave one source for every orbit of hosts, one price for every orbit of links: by the family's
+///   translations where they are transitive, otherwise by search. Few prices: exactly, by columns of trees.
+/// - Small instances: exactly, by the master LP (6)–(9), once more another way should the gap stay above 10⁻⁶.
+/// - Others: bushes to 1 %, then PDHG to the gap that was asked for (0.1 % by default), then bushes again where PDHG
+///   does not get there.
+/// The paths are those of a decomposition. Where the group leaves no host in place but by the identity they stay
+/// paths of one source per orbit; otherwise they are written out for every host. Without options.paths, `pairs` and
+/// classes.images are empty. Error when a host cannot reach another, for fewer than two hosts, or when the LP solver
+/// gives up.
+Result<ConcurrentFlow> max_concurrent_flow(const Topology& topology, const FlowOptions& options = {});
 
 }  // namespace libcoll

@@ -17,9 +17,9 @@ struct ClassLoad {
   std::int32_t times = 1;
 };
 
-/// The rows (7) of the master LP. Without symmetry every host is a source and every link its own class. With
-/// automorphisms g_s, g_s(0) = s, only source 0 is solved for, the flow of s is its image under g_s, and links e with
-/// the same load Σ_s f_0(g_s⁻¹ e) and the same capacity form one class.
+/// The rows (7) of the master LP. Without symmetry every host is a source and every link its own class. With a group of
+/// automorphisms, one source of every orbit of hosts is solved for, the flows of the others are its images, and the
+/// links of one orbit, which then all carry the same, form one class.
 struct LinkClasses {
   std::vector<NodeId> sources;                ///< the sources solved for
   std::vector<Automorphism> images;           ///< every solved path is used once through each of these
@@ -27,7 +27,24 @@ struct LinkClasses {
   std::vector<std::vector<ClassLoad>> loads;  ///< by link: what a unit of flow on it does
 };
 
-/// `translations` as libcoll::translations makes them; empty for no symmetry.
+/// The orbits of hosts and of links under a group of automorphisms: enough to find the optimum with one source per
+/// orbit, since the average of an optimal flow over the group is optimal too.
+struct SourceOrbits {
+  std::vector<NodeId> sources;           ///< the first host of every orbit
+  std::vector<std::int64_t> sizes;       ///< hosts in its orbit
+  std::vector<std::int32_t> link_class;  ///< by link: its orbit
+  std::vector<std::int64_t> links;       ///< by class: how many links it has
+  std::vector<Rational> capacity;        ///< by class: of each of its links
+};
+
+/// `generators` are automorphisms (is_automorphism); none: every host and every link for itself.
+SourceOrbits source_orbits(const Topology& topology, std::span<const Automorphism> generators);
+
+/// The rows for `images`, all elements of a group no element of which but the identity leaves a host in place (so that
+/// every orbit of hosts and links has one member per element); one source per orbit. Just the identity: no symmetry.
+LinkClasses link_classes(const SourceOrbits& orbits, std::vector<Automorphism> images);
+
+/// The same for `translations` as libcoll::translations makes them; empty for no symmetry.
 LinkClasses link_classes(const Topology& topology, std::span<const Automorphism> translations);
 
 /// Largest load of a class per unit capacity, when amounts[e] units of solved sources' flow cross link e in total.

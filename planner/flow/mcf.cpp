@@ -1,6 +1,7 @@
 #include "planner/flow/mcf.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -94,23 +95,67 @@ Schedule lower_pairs(const Topology& topology, const char* algorithm, const Chun
   return schedule;
 }
 
-Result<Schedule> plan(const Topology& topology, const PlanOptions& options, const char* algorithm,
-                      void (*append)(Schedule&, const ChunkedPair&)) {
-  const Result<ConcurrentFlow> fluid = max_concurrent_flow(topology);
-  if (!fluid) return fluid.error();
-  const Chunking chunking = round_to_chunks(topology, *fluid, options);
-  Schedule schedule = lower_pairs(topology, algorithm, chunking, fluid->classes, append);
+FlowOptions flow_options(const PlanOptions& options) {
+  FlowOptions result;
+  result.gap = options.gap;
+  result.time_limit_seconds = options.time_limit_seconds;
+  result.threads = options.threads;
+  result.paths = options.schedule;
+  return result;
+}
+
+/// The largest load as the proof has it when there are no transfers to add up: that of the fluid plan, or the bound
+/// when the two are one but for rounding.
+Rational fluid_load(const ConcurrentFlow& fluid) {
+  constexpr double rounding = 1e-12;
+  const Rational bound = fluid.certificate.load_lower_bound;
+  if (bound.to_double() * fluid.flow >= 1 - rounding) return bound;
+  constexpr std::int64_t finest_denominator = 1'000'000'000;
+  const double scaled = std::ceil(static_cast<double>(finest_denominator) / fluid.flow);
+  return {static_cast<std::int64_t>(scaled), finest_denominator};
+}
+
+/// Topology, figures and proof, all but the transfers.
+Schedule without_transfers(const Topology& topology, const char* algorithm, const ConcurrentFlow& fluid) {
+  Schedule schedule;
+  schedule.collective = Collective::alltoall;
+  schedule.algorithm = algorithm;
+  schedule.topology = topology;
+  schedule.steps = 1;
+  schedule.proof.max_link_load = fluid_load(fluid);
+  schedule.proof.flow = fluid.flow;
+  return schedule;
+}
+
+Schedule with_transfers(const Topology& topology, const PlanOptions& options, const char* algorithm,
+                        const ConcurrentFlow& fluid, void (*append)(Schedule&, const ChunkedPair&)) {
+  const Chunking chunking = round_to_chunks(topology, fluid, options);
+  Schedule schedule = lower_pairs(topology, algorithm, chunking, fluid.classes, append);
   assign_layers(topology, schedule.routes);
   assign_route_classes(topology, schedule.routes);
   sort_transfers(schedule);
-  const Rational unit(degree(topology), topology.host_count());
   schedule.proof.max_link_load = max_link_load(schedule);
+  // Whole chunks can come out ahead of a fluid plan that was left a hair from its optimum.
+  const double chunked_flow = 1 / schedule.proof.max_link_load.to_double();
+  schedule.proof.flow = std::min(std::max(fluid.flow, chunked_flow), fluid.certificate.flow_upper_bound);
+  return schedule;
+}
+
+Result<Schedule> plan(const Topology& topology, const PlanOptions& options, const char* algorithm,
+                      void (*append)(Schedule&, const ChunkedPair&)) {
+  if (!options.demand.empty()) return Error{std::string(algorithm) + " plans equal demands only"};
+  const Result<ConcurrentFlow> fluid = max_concurrent_flow(topology, flow_options(options));
+  if (!fluid) return fluid.error();
+  Schedule schedule = options.schedule ? with_transfers(topology, options, algorithm, *fluid, append)
+                                       : without_transfers(topology, algorithm, *fluid);
+  const Rational unit(degree(topology), topology.host_count());
   schedule.proof.bandwidth_time = unit * schedule.proof.max_link_load;
   schedule.proof.bandwidth_bound = unit * fluid->certificate.load_lower_bound;
-  // Whole chunks can come out ahead of a fluid plan that an interior-point method left a hair from its optimum.
-  const double chunked_flow = 1 / schedule.proof.max_link_load.to_double();
-  schedule.proof.flow = std::min(std::max(fluid->flow, chunked_flow), fluid->certificate.flow_upper_bound);
   schedule.proof.flow_upper_bound = fluid->certificate.flow_upper_bound;
+  if (options.figures != nullptr) {
+    options.figures->method = fluid->method;
+    options.figures->symmetry_order = fluid->symmetry_order;
+  }
   return schedule;
 }
 

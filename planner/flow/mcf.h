@@ -14,6 +14,8 @@ namespace libcoll {
 /// so switches are refused.
 /// Both: shard s·N+d, whole chunks by round_to_chunks, F and its certified bound in the proof, bandwidth_time =
 /// d/N·max_link_load and bandwidth_bound = d/N·(certified least load) in M/B. Other errors as max_concurrent_flow.
+/// options.gap, time_limit_seconds and threads go to max_concurrent_flow, which names its method and the symmetries it
+/// used in options.figures; without options.schedule the proof is that of the fluid plan. Demands must be equal.
 Result<Schedule> plan_mcf_path(const Topology& topology, const PlanOptions& options);
 Result<Schedule> plan_mcf_link(const Topology& topology, const PlanOptions& options);
 

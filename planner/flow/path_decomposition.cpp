@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <numeric>
 #include <utility>
 
@@ -127,7 +126,7 @@ class Peeler {
 
   /// One unit to the destination, as far as the flow brings it.
   std::vector<WeightedPath> peel(NodeId destination) {
-    std::map<std::vector<LinkId>, double> found;
+    std::vector<WeightedPath> paths;
     double wanted = 1;
     while (wanted > least_weight) {
       std::vector<LinkId> links = walk_back(destination);
@@ -136,12 +135,18 @@ class Peeler {
       for (const LinkId link : links) amount = std::min(amount, flow_[at(link)]);
       for (const LinkId link : links) take(link, amount);
       wanted -= amount;
-      found[std::move(links)] += amount;
+      const auto same = std::find_if(paths.begin(), paths.end(), [&](const auto& path) { return path.links == links; });
+      if (same != paths.end()) {
+        same->weight += amount;
+      } else {
+        paths.push_back({std::move(links), amount});
+      }
     }
-    std::vector<WeightedPath> paths;
-    for (const auto& [links, weight] : found) {
-      if (weight > least_weight) paths.push_back({links, weight});
-    }
+    paths.erase(
+        std::remove_if(paths.begin(), paths.end(), [](const auto& path) { return path.weight <= least_weight; }),
+        paths.end());
+    std::sort(paths.begin(), paths.end(), [](const auto& a, const auto& b) { return a.links < b.links; });
+    paths.shrink_to_fit();
     return paths;
   }
 
@@ -177,8 +182,8 @@ class Peeler {
         links.pop_back();
       }
     }
-    std::reverse(links.begin(), links.end());
-    return links;
+    // A copy of the right size: a plan may hold millions of paths.
+    return {links.rbegin(), links.rend()};
   }
 
   const Topology& topology_;

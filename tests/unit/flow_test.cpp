@@ -20,6 +20,7 @@
 #include "planner/route/channel_dependency.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/verify.h"
+#include "planner/topology/automorphisms.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/random_regular.h"
@@ -130,6 +131,80 @@ INSTANTIATE_TEST_SUITE_P(Mcf, KnownFlow,
                                          FlowCase{"uniring:5", 0.1}, FlowCase{"mesh:4x4", 1.0 / 16},
                                          FlowCase{"complete_bipartite:4,4", 0.4}));
 
+/// Outer ring 0-4, inner pentagram 5-9, spokes: vertex-transitive, but every host is left in place by 12 of the 120
+/// automorphisms.
+Topology petersen() {
+  std::vector<Link> links;
+  for (NodeId i = 0; i < 5; ++i) {
+    for (const auto& [a, b] : {std::pair{i, (i + 1) % 5}, {5 + i, 5 + (i + 2) % 5}, {i, 5 + i}}) {
+      links.push_back({a, b});
+      links.push_back({b, a});
+    }
+  }
+  return Topology::make("petersen", numbered_nodes(10), links).value();
+}
+
+TEST(ConcurrentFlow, SymmetryIsFoundAndChangesNothing) {
+  // Petersen: 3 hosts at distance 1, 6 at 2, arc-transitive: U = 10·15/30 = 5. The others against the LP without.
+  for (const Topology& topology : {petersen(), generate("mesh:3x4").value(), generate("genkautz:15,2").value(),
+                                   generate("genkautz:20,4").value(), generate("complete_bipartite:3,4").value()}) {
+    SCOPED_TRACE(topology.name());
+    FlowOptions plain;
+    plain.symmetry = false;
+    const auto without = max_concurrent_flow(topology, plain);
+    ASSERT_TRUE(without.ok());
+    EXPECT_EQ(without->symmetry_order, 1);
+    for (const bool paths : {true, false}) {
+      FlowOptions options;
+      options.paths = paths;
+      const auto with = max_concurrent_flow(topology, options);
+      ASSERT_TRUE(with.ok());
+      EXPECT_GT(with->symmetry_order, 1);
+      EXPECT_NEAR(with->flow, without->flow, 1e-8);
+      EXPECT_LE(with->certificate.flow_upper_bound / with->flow - 1, 1e-6);
+      EXPECT_EQ(with->pairs.empty(), !paths);
+      const std::size_t hosts = with->classes.sources.size() * with->classes.images.size();
+      EXPECT_EQ(hosts, paths ? static_cast<std::size_t>(topology.host_count()) : 0);
+    }
+  }
+  EXPECT_NEAR(max_concurrent_flow(petersen())->flow, 0.2, 1e-9);
+  EXPECT_EQ(max_concurrent_flow(petersen())->symmetry_order, 120);
+}
+
+TEST(ConcurrentFlow, FirstOrderMethodsKeepWhatTheyPromise) {
+  for (const auto& [specification, gap, symmetry] : {std::tuple{"genkautz:100,4", 0.01, false},
+                                                     {"genkautz:100,4", 0.001, false},
+                                                     {"genkautz:200,4", 0.001, true},
+                                                     {"genkautz:64,4", 0.005, false},
+                                                     {"random_regular:64,4,3", 0.01, true}}) {
+    SCOPED_TRACE(specification);
+    const Topology topology = generate(specification).value();
+    for (const bool paths : {true, false}) {
+      FlowOptions options;
+      options.gap = gap;
+      options.symmetry = symmetry;
+      options.paths = paths;
+      options.threads = 2;
+      const auto plan = max_concurrent_flow(topology, options);
+      ASSERT_TRUE(plan.ok());
+      EXPECT_EQ(plan->method.substr(0, 6), "bushes");
+      EXPECT_LE(plan->certificate.flow_upper_bound / plan->flow - 1, gap);
+      EXPECT_LE(plan->flow, plan->certificate.flow_upper_bound);
+    }
+  }
+}
+
+TEST(ConcurrentFlow, OutOfTimeIsTheBestSoFarWithItsGap) {
+  FlowOptions options;
+  options.gap = 1e-9;
+  options.time_limit_seconds = 1e-6;
+  const auto plan = max_concurrent_flow(generate("genkautz:64,4").value(), options);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_GT(plan->flow, 0);
+  EXPECT_LE(plan->flow, 0.0217076701);  // planner-figures.md
+  EXPECT_GE(plan->certificate.flow_upper_bound, 0.0217076700);
+}
+
 TEST(MasterLp, SymmetryDoesNotChangeTheOptimum) {
   for (const char* specification : {"torus:3x4", "hypercube:3", "circulant:9,1,2"}) {
     const Topology topology = generate(specification).value();
@@ -195,6 +270,37 @@ TEST(Certificate, IsTheBoundOfItsLengthsForAnyPrices) {
     // Every bound is one: none lies below what the LP reaches.
     EXPECT_GE(certificate.flow_upper_bound, max_concurrent_flow(topology)->flow);
   }
+}
+
+TEST(Certificate, IsSoundForAdversarialLengths) {
+  // One price ten orders above the rest, prices below the resolution, all on one link, all but one zero.
+  const Topology topology = generate("genkautz:16,4").value();
+  const double optimum = 7.0 / 53;
+  const auto links = static_cast<std::size_t>(topology.link_count());
+  for (std::size_t link = 0; link < links; link += 7) {
+    for (const double rest : {0.0, 1e-300, 1e-14, 1e-10, 1e-5, 0.999999999}) {
+      std::vector<double> prices(links, rest);
+      prices[link] = 1;
+      const FlowCertificate certificate = certify_flow(topology, prices);
+      const long double bound = bound_of_lengths(topology, certificate.lengths);
+      EXPECT_GE(static_cast<long double>(certificate.flow_upper_bound), bound * (1 - 1e-17L));
+      EXPECT_GE(certificate.flow_upper_bound, optimum);
+    }
+  }
+}
+
+TEST(Certificate, OneSourcePerOrbitIsAsGoodAsAll) {
+  const Topology topology = generate("genkautz:20,4").value();
+  const SourceOrbits orbits = source_orbits(topology, family_automorphisms(topology));
+  ASSERT_LT(orbits.sources.size(), 20U);
+  std::mt19937 random(5);
+  std::uniform_real_distribution<double> price(0, 1);
+  std::vector<double> prices(orbits.capacity.size());
+  std::generate(prices.begin(), prices.end(), [&] { return price(random); });
+  const FlowCertificate certificate = certify_flow(topology, orbits, prices);
+  const long double bound = bound_of_lengths(topology, certificate.lengths);
+  EXPECT_NEAR(certificate.flow_upper_bound, static_cast<double>(bound), 1e-12);
+  EXPECT_GE(static_cast<long double>(certificate.flow_upper_bound), bound * (1 - 1e-17L));
 }
 
 TEST(Certificate, IsExactWhereThePricesAreSmallMultiples) {
@@ -361,6 +467,30 @@ TEST(Mcf, EveryPlanOfRandomDigraphsVerifies) {
       EXPECT_LE(schedule.chunks_per_shard, 8);
       EXPECT_LE(planned(plan, topology, limits(1, 0.02)).chunks_per_shard, 1);
     }
+  }
+}
+
+TEST(Mcf, WithoutAScheduleTheFiguresAreThere) {
+  PlanFigures figures;
+  PlanOptions options;
+  options.schedule = false;
+  options.figures = &figures;
+  const Result<Schedule> plan = plan_mcf_path(generate("genkautz:100,4").value(), options);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_TRUE(plan->transfers.empty() && plan->routes.empty());
+  EXPECT_EQ(figures.symmetry_order, 10);
+  EXPECT_FALSE(figures.method.empty());
+  EXPECT_NEAR(plan->proof.flow, 0.0123565755, 0.001 * 0.0123565755);
+  EXPECT_LE(plan->proof.flow, plan->proof.flow_upper_bound);
+  EXPECT_LE(plan->proof.bandwidth_bound, plan->proof.bandwidth_time);
+  EXPECT_GE(plan->proof.flow * plan->proof.max_link_load.to_double(), 1 - 1e-12);
+}
+
+TEST(Mcf, PlansOfPartialGroupsVerify) {
+  for (const Topology& topology : {petersen(), generate("mesh:3x3").value(), generate("genkautz:15,2").value(),
+                                   generate("genkautz:20,4").value()}) {
+    SCOPED_TRACE(topology.name());
+    for (const auto plan : {plan_mcf_path, plan_mcf_link}) planned(plan, topology);
   }
 }
 

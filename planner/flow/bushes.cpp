@@ -1,0 +1,408 @@
+#include "planner/flow/bushes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+namespace libcoll {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double first_power = 8;
+constexpr double power_growth = 1.6;
+constexpr double largest_power = 1e6;
+// Prices stay above zero so that lengths grow strictly along every link: that is what orders a bush.
+constexpr double least_price = 1e-9;
+constexpr double least_flow = 1e-11;  // below is dust of cancellation
+// A shift has to gain this part of the gap that is left, or it waits until the gap is smaller.
+constexpr double worth_shifting = 0.05;
+constexpr double worth_copying = 0.7;
+constexpr std::int32_t patience = 15;      // passes that together improve the gap by less than a tenth
+constexpr std::int32_t most_halvings = 4;  // of a Newton step that overshoots
+
+std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+/// Loads and prices of classes.
+class Prices {
+ public:
+  explicit Prices(const FlowProblem& problem) : capacity_(&problem.capacity), load_(problem.classes(), 0) {
+    price_.assign(problem.classes(), 1);
+  }
+
+  void set(std::vector<double> loads, double power, double scale) {
+    load_ = std::move(loads);
+    power_ = power;
+    scale_ = scale;
+    for (std::size_t i = 0; i < load_.size(); ++i) price_[i] = price_at(i, load_[i]);
+  }
+
+  void add(std::size_t link_class, double amount) {
+    load_[link_class] = std::max(0.0, load_[link_class] + amount);
+    price_[link_class] = price_at(link_class, load_[link_class]);
+  }
+
+  [[nodiscard]] double price_at(std::size_t link_class, double load) const {
+    const double relative = load / ((*capacity_)[link_class] * scale_);
+    return relative > 0 ? std::max(least_price, std::exp(power_ * std::log(relative))) : least_price;
+  }
+
+  /// dπ/dload.
+  [[nodiscard]] double slope(std::size_t link_class) const {
+    return power_ * price_[link_class] / std::max(load_[link_class], least_flow);
+  }
+
+  [[nodiscard]] double price(std::size_t link_class) const { return price_[link_class]; }
+  [[nodiscard]] double load(std::size_t link_class) const { return load_[link_class]; }
+  [[nodiscard]] const std::vector<double>& loads() const { return load_; }
+  [[nodiscard]] const std::vector<double>& prices() const { return price_; }
+
+ private:
+  const std::vector<double>* capacity_;
+  std::vector<double> load_;
+  std::vector<double> price_;
+  double power_ = 1;
+  double scale_ = 1;
+};
+
+/// One source's acyclic flow and a topological order of the links it uses.
+struct Bush {
+  std::vector<double> flow;
+  std::vector<NodeId> order;
+};
+
+/// Works on one source's bush after the other.
+class Equilibrator {
+ public:
+  explicit Equilibrator(const FlowProblem& problem)
+      : problem_(problem),
+        rank_(at(problem.nodes)),
+        low_(at(problem.nodes)),
+        high_(at(problem.nodes)),
+        tree_(at(problem.nodes)),
+        times_(problem.classes(), 0),
+        wanted_(at(problem.nodes)) {}
+
+  /// The first bush: one path to every host, shortest by hops and then by the prices so far.
+  void plant(std::size_t source, Bush& bush, Prices& prices) {
+    const NodeId root = problem_.sources[source];
+    std::vector<std::int32_t> hops(at(problem_.nodes), -1);
+    bush.order.assign(1, root);
+    hops[at(root)] = 0;
+    for (std::size_t head = 0; head < bush.order.size(); ++head) {
+      const NodeId node = bush.order[head];
+      for (std::int32_t k = problem_.out_begin[at(node)]; k < problem_.out_begin[at(node) + 1]; ++k) {
+        const NodeId next = problem_.to[at(problem_.out_link[at(k)])];
+        if (hops[at(next)] >= 0) continue;
+        hops[at(next)] = hops[at(node)] + 1;
+        bush.order.push_back(next);
+      }
+    }
+    rank_ = std::move(hops);
+    find_shortest(bush, prices);
+    load_tree(source, bush, prices);
+  }
+
+  void equilibrate(std::size_t source, Bush& bush, Prices& prices, double least_gain) {
+    renew_order(bush, prices);
+    find_shortest(bush, prices);
+    for (std::size_t i = bush.order.size(); i-- > 1;)
+      shift_to_shortest(source, bush, prices, bush.order[i], least_gain);
+  }
+
+ private:
+  [[nodiscard]] std::size_t class_of(std::int32_t link) const { return at(problem_.link_class[at(link)]); }
+
+  /// Sorts the nodes by their longest used path (unused nodes by the shortest way from their forward neighbours), which
+  /// keeps every used link forward and lets as many others be forward as the flow allows.
+  void renew_order(Bush& bush, const Prices& prices) {
+    std::fill(rank_.begin(), rank_.end(), -1);
+    for (std::size_t i = 0; i < bush.order.size(); ++i) rank_[at(bush.order[i])] = static_cast<std::int32_t>(i);
+    high_[at(bush.order.front())] = 0;
+    for (std::size_t i = 1; i < bush.order.size(); ++i) {
+      const auto v = at(bush.order[i]);
+      double used = -1;
+      double unused = infinity;
+      for (std::int32_t link = problem_.in_begin[v]; link < problem_.in_begin[v + 1]; ++link) {
+        const auto u = at(problem_.from[at(link)]);
+        if (rank_[u] < 0 || rank_[u] >= static_cast<std::int32_t>(i)) continue;
+        const double length = high_[u] + prices.price(class_of(link));
+        if (bush.flow[at(link)] > 0) {
+          used = std::max(used, length);
+        } else {
+          unused = std::min(unused, length);
+        }
+      }
+      high_[v] = used >= 0 ? used : unused;
+    }
+    insertion_sort(bush.order);
+    for (std::size_t i = 0; i < bush.order.size(); ++i) rank_[at(bush.order[i])] = static_cast<std::int32_t>(i);
+  }
+
+  /// The order is nearly right; far from it, a merge sort is faster. Stable, both.
+  void insertion_sort(std::vector<NodeId>& order) const {
+    std::size_t moves = 0;
+    for (std::size_t i = 1; i < order.size(); ++i) {
+      const NodeId node = order[i];
+      const double key = high_[at(node)];
+      std::size_t j = i;
+      for (; j > 0 && high_[at(order[j - 1])] > key; --j) order[j] = order[j - 1];
+      order[j] = node;
+      moves += i - j;
+      if (moves > 16 * order.size()) {
+        std::stable_sort(order.begin(), order.end(), [&](NodeId a, NodeId b) { return high_[at(a)] < high_[at(b)]; });
+        return;
+      }
+    }
+  }
+
+  /// low_ and tree_: shortest paths over links that are forward in rank_.
+  void find_shortest(const Bush& bush, const Prices& prices) {
+    low_[at(bush.order.front())] = 0;
+    tree_[at(bush.order.front())] = -1;
+    for (std::size_t i = 1; i < bush.order.size(); ++i) {
+      const auto v = at(bush.order[i]);
+      double best = infinity;
+      std::int32_t arg = -1;
+      for (std::int32_t link = problem_.in_begin[v]; link < problem_.in_begin[v + 1]; ++link) {
+        const auto u = at(problem_.from[at(link)]);
+        if (rank_[u] < 0 || rank_[u] >= rank_[v]) continue;
+        const double length = low_[u] + prices.price(class_of(link));
+        if (length < best) {
+          best = length;
+          arg = link;
+        }
+      }
+      low_[v] = best;
+      tree_[v] = arg;
+    }
+  }
+
+  void load_tree(std::size_t source, Bush& bush, Prices& prices) {
+    bush.flow.assign(problem_.links(), 0);
+    std::fill(wanted_.begin(), wanted_.end(), 0);
+    for (std::size_t i = bush.order.size(); i-- > 1;) {
+      const NodeId node = bush.order[i];
+      wanted_[at(node)] += node < problem_.hosts ? 1 : 0;
+      if (wanted_[at(node)] <= 0) continue;
+      const std::int32_t link = tree_[at(node)];
+      bush.flow[at(link)] = wanted_[at(node)];
+      wanted_[at(problem_.from[at(link)])] += wanted_[at(node)];
+      prices.add(class_of(link), problem_.weight[source] * wanted_[at(node)]);
+    }
+  }
+
+  void shift_to_shortest(std::size_t source, Bush& bush, Prices& prices, NodeId node, double least_gain) {
+    const std::int32_t shortest = tree_[at(node)];
+    for (std::int32_t link = problem_.in_begin[at(node)]; link < problem_.in_begin[at(node) + 1]; ++link) {
+      if (link == shortest || bush.flow[at(link)] <= 0) continue;
+      if (trace(bush, link, shortest)) shift(source, bush, prices, least_gain);
+    }
+  }
+
+  /// The used link into a node that has most flow.
+  [[nodiscard]] std::int32_t used_link(const Bush& bush, NodeId node) const {
+    std::int32_t best = -1;
+    double most = 0;
+    for (std::int32_t link = problem_.in_begin[at(node)]; link < problem_.in_begin[at(node) + 1]; ++link) {
+      if (bush.flow[at(link)] <= most) continue;
+      most = bush.flow[at(link)];
+      best = link;
+    }
+    return best;
+  }
+
+  /// Follows the used link and the shortest one back to where they part: used_ and shortest_. False when dust of
+  /// flow ends on the way.
+  bool trace(const Bush& bush, std::int32_t used, std::int32_t shortest) {
+    used_.assign(1, used);
+    shortest_.assign(1, shortest);
+    NodeId a = problem_.from[at(used)];
+    NodeId b = problem_.from[at(shortest)];
+    while (a != b) {
+      if (rank_[at(a)] > rank_[at(b)]) {
+        const std::int32_t link = used_link(bush, a);
+        if (link < 0) return false;
+        used_.push_back(link);
+        a = problem_.from[at(link)];
+      } else {
+        const std::int32_t link = tree_[at(b)];
+        shortest_.push_back(link);
+        b = problem_.from[at(link)];
+      }
+    }
+    return true;
+  }
+
+  /// Moves flow from used_ to shortest_ until they cost the same, or nothing is left. Newton's step on the difference
+  /// of the costs; prices are steep, so a step that turns the difference around is halved.
+  void shift(std::size_t source, Bush& bush, Prices& prices, double least_gain) {
+    double used = 0;
+    double shortest = 0;
+    double most = infinity;
+    for (const std::int32_t link : used_) {
+      used += prices.price(class_of(link));
+      most = std::min(most, bush.flow[at(link)]);
+    }
+    for (const std::int32_t link : shortest_) shortest += prices.price(class_of(link));
+    const double difference = used - shortest;
+    if (difference <= least_gain * used) return;
+    count_classes();
+    const double weight = problem_.weight[source];
+    double slope = 0;
+    for (const std::size_t link_class : touched_) {
+      slope += weight * times_[link_class] * times_[link_class] * prices.slope(link_class);
+    }
+    double amount = slope > 0 ? std::min(most, difference / slope) : most;
+    for (std::int32_t i = 0; i < most_halvings; ++i) {
+      double rest = 0;
+      for (const std::size_t link_class : touched_) {
+        rest -=
+            times_[link_class] *
+            prices.price_at(link_class, std::max(0.0, prices.load(link_class) + weight * times_[link_class] * amount));
+      }
+      if (rest > -0.5 * difference) break;
+      amount /= 2;
+    }
+    for (const std::size_t link_class : touched_) {
+      if (times_[link_class] != 0) prices.add(link_class, weight * times_[link_class] * amount);
+      times_[link_class] = 0;
+    }
+    for (const std::int32_t link : used_) {
+      double& flow = bush.flow[at(link)];
+      flow = flow - amount > least_flow ? flow - amount : 0;
+    }
+    for (const std::int32_t link : shortest_) bush.flow[at(link)] += amount;
+  }
+
+  /// touched_ and times_: by how much a unit of shift changes each class.
+  void count_classes() {
+    touched_.clear();
+    const auto count = [&](std::int32_t link, double change) {
+      const std::size_t link_class = class_of(link);
+      if (std::find(touched_.begin(), touched_.end(), link_class) == touched_.end()) touched_.push_back(link_class);
+      times_[link_class] += change;
+    };
+    for (const std::int32_t link : used_) count(link, -1);
+    for (const std::int32_t link : shortest_) count(link, 1);
+  }
+
+  const FlowProblem& problem_;
+  std::vector<std::int32_t> rank_;  ///< position in the order at hand; -1: out of the source's reach
+  std::vector<double> low_;
+  std::vector<double> high_;
+  std::vector<std::int32_t> tree_;
+  std::vector<std::int32_t> used_;
+  std::vector<std::int32_t> shortest_;
+  std::vector<double> times_;
+  std::vector<std::size_t> touched_;
+  std::vector<double> wanted_;
+};
+
+/// All sources' bushes.
+class Forest {
+ public:
+  Forest(const FlowProblem& problem, const FlowLimits& limits)
+      : problem_(problem), limits_(limits), bushes_(problem.sources.size()), prices_(problem), equilibrator_(problem) {}
+
+  FlowSolution solve() {
+    plant();
+    FlowSolution best;
+    best.load = infinity;
+    double power = first_power;
+    std::int32_t waiting = 0;
+    double last_progress = infinity;
+    for (;;) {
+      const double load = restart_prices(power);
+      const double bound = load_bound(problem_, prices_.prices(), limits_.threads);
+      keep(load, bound, best);
+      ++waiting;
+      if (best.gap() < 0.9 * last_progress) {
+        last_progress = best.gap();
+        waiting = 0;
+      }
+      if (best.gap() <= limits_.gap || waiting > patience || limits_.late()) break;
+      // What the smoothed objective costs beside what is missing to its optimum.
+      const double equilibrium = mean_load() / bound - 1;
+      const double smoothing = load / mean_load() - 1;
+      if (equilibrium < smoothing) power = std::min(largest_power, power * power_growth);
+      restart_prices(power);
+      pass(worth_shifting * std::min(best.gap(), 1.0));
+    }
+    finish(best);
+    return best;
+  }
+
+ private:
+  void plant() {
+    // Prices that grow with the load, whatever its final size: the exponent is what counts.
+    prices_.set(std::vector<double>(problem_.classes(), 0), 2, 1);
+    for (std::size_t i = 0; i < bushes_.size(); ++i) equilibrator_.plant(i, bushes_[i], prices_);
+  }
+
+  /// Prices from exact loads; returns the largest load.
+  double restart_prices(double power) {
+    std::vector<double> loads = prices_.loads();
+    const double largest = largest_load(problem_, loads);
+    prices_.set(std::move(loads), power, largest);
+    return largest;
+  }
+
+  /// Σ π·load / Σ π·cap: what the bound would be at the equilibrium.
+  [[nodiscard]] double mean_load() const {
+    double loads = 0;
+    double capacity = 0;
+    for (std::size_t i = 0; i < problem_.classes(); ++i) {
+      loads += prices_.price(i) * prices_.load(i);
+      capacity += prices_.price(i) * problem_.capacity[i];
+    }
+    return loads / capacity;
+  }
+
+  void keep(double load, double bound, FlowSolution& best) {
+    if (bound > best.bound) {
+      best.bound = bound;
+      best.prices = prices_.prices();
+    }
+    best.load = std::min(best.load, load);
+    current_load_ = load;
+    // A copy costs a good part of a pass, and the next pass is nearly always better.
+    if (load <= best.load && best.gap() < worth_copying * kept_gap_) {
+      kept_gap_ = best.gap();
+      kept_load_ = load;
+      best.flow.resize(bushes_.size());
+      for (std::size_t i = 0; i < bushes_.size(); ++i) best.flow[i] = bushes_[i].flow;
+    }
+  }
+
+  void finish(FlowSolution& best) {
+    best.load = kept_load_;
+    if (current_load_ > kept_load_) return;
+    best.load = current_load_;
+    best.flow.resize(bushes_.size());
+    for (std::size_t i = 0; i < bushes_.size(); ++i) best.flow[i] = std::move(bushes_[i].flow);
+  }
+
+  void pass(double least_gain) {
+    for (std::size_t i = 0; i < bushes_.size(); ++i) equilibrator_.equilibrate(i, bushes_[i], prices_, least_gain);
+  }
+
+  const FlowProblem& problem_;
+  const FlowLimits& limits_;
+  std::vector<Bush> bushes_;
+  Prices prices_;
+  Equilibrator equilibrator_;
+  double current_load_ = infinity;
+  double kept_load_ = infinity;  ///< of the flow in the solution, as next
+  double kept_gap_ = infinity;
+};
+
+}  // namespace
+
+FlowSolution solve_by_bushes(const FlowProblem& problem, const FlowLimits& limits) {
+  return Forest(problem, limits).solve();
+}
+
+}  // namespace libcoll

@@ -1,0 +1,527 @@
+#include "planner/flow/pdhg.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <numeric>
+#include <span>
+#include <utility>
+
+#include "planner/flow/block_distances.h"
+#include "planner/flow/run_on_threads.h"
+#include "planner/flow/vector_target.h"
+
+namespace libcoll {
+namespace {
+
+constexpr std::size_t lanes = float_lanes;
+// Pock and Chambolle's diagonal steps are safe at 1; the norm they bound is in fact smaller.
+constexpr double step_scale = 1.15;
+constexpr double primal_weight = 0.1;
+// Restarts when the fixed-point residual has fallen by this, or less but rises again, or after this part of all steps.
+constexpr double sufficient_decay = 0.2;
+constexpr double necessary_decay = 0.8;
+constexpr double longest_run = 0.36;
+constexpr std::int32_t first_evaluation = 20;  // steps to the first look at the gap
+constexpr double evaluation_growth = 1.15;
+constexpr std::int32_t patience = 12;  // evaluations that together improve the gap by less than a tenth
+constexpr double least_share = 0.05;   // of the gap, times a node's inflow: below is noise of the iteration
+
+std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+/// What a block's step reads and writes; [link or node][lane].
+struct Block {
+  const std::int32_t* in_begin = nullptr;
+  const std::int32_t* from = nullptr;
+  const float* price = nullptr;  ///< by link
+  std::size_t nodes = 0;
+  float* flow = nullptr;
+  const float* anchor_flow = nullptr;
+  const float* potential = nullptr;
+  float* excess = nullptr;     ///< out: in − out of the reflected flow, by node
+  float* link_load = nullptr;  ///< out, added to: the reflected flow, by link and lane
+  float step = 0;
+  float keep = 0;              ///< Halpern's (k+1)/(k+2)
+  float anchor = 0;            ///< and 1/(k+2)
+  float residual[lanes] = {};  ///< out: Σ (f⁺ − f)²
+};
+
+/// f⁺ = max(0, f − τ(π + y_tail − y_head)); the reflected 2f⁺ − f goes into excess and load; f moves on.
+LIBCOLL_ALWAYS_INLINE void flow_step(Block& block) {
+  float residual[lanes] = {};
+  for (std::size_t v = 0; v < block.nodes; ++v) {
+    float inflow[lanes] = {};
+    const float* __restrict head = block.potential + v * lanes;
+    for (std::int32_t k = block.in_begin[v]; k < block.in_begin[v + 1]; ++k) {
+      const auto link = static_cast<std::size_t>(k);
+      const auto u = static_cast<std::size_t>(block.from[k]);
+      const float price = block.price[k];
+      const float* __restrict tail = block.potential + u * lanes;
+      float* __restrict flow = block.flow + link * lanes;
+      const float* __restrict anchor = block.anchor_flow + link * lanes;
+      float* __restrict load = block.link_load + link * lanes;
+      float* __restrict outflow = block.excess + u * lanes;
+      for (std::size_t i = 0; i < lanes; ++i) {
+        const float old = flow[i];
+        const float moved = old - block.step * (price + tail[i] - head[i]);
+        const float next = moved > 0 ? moved : 0;
+        const float reflected = next + next - old;
+        const float change = next - old;
+        residual[i] += change * change;
+        inflow[i] += reflected;
+        outflow[i] -= reflected;
+        load[i] += reflected;
+        flow[i] = block.keep * reflected + block.anchor * anchor[i];
+      }
+    }
+    float* __restrict excess = block.excess + v * lanes;
+    for (std::size_t i = 0; i < lanes; ++i) excess[i] += inflow[i];
+  }
+  for (std::size_t i = 0; i < lanes; ++i) block.residual[i] = residual[i];
+}
+
+LIBCOLL_FOR_EACH_TARGET(flow_step_on_target, (Block & block), (flow_step(block)), (block))
+
+/// Cancels the cycles of a source's flow that can be reached along it, by depth-first search: each loses its least
+/// flow. Leaves the nodes it reached in a topological order of what is left.
+class CycleCanceller {
+ public:
+  explicit CycleCanceller(const FlowProblem& problem)
+      : problem_(problem), state_(at(problem.nodes)), next_(at(problem.nodes)) {}
+
+  void run(NodeId root, std::vector<double>& flow, std::vector<NodeId>& order) {
+    std::fill(state_.begin(), state_.end(), State::unseen);
+    path_.clear();
+    order.clear();
+    NodeId node = root;
+    enter(node);
+    for (;;) {
+      const std::int32_t link = next_link(node, flow);
+      if (link >= 0) {
+        path_.push_back(link);
+        const NodeId to = problem_.to[at(link)];
+        if (state_[at(to)] == State::on_path) {
+          node = cancel(to, flow);
+        } else {
+          node = to;
+          enter(node);
+        }
+        continue;
+      }
+      state_[at(node)] = State::done;
+      order.push_back(node);
+      if (path_.empty()) break;
+      node = problem_.from[at(path_.back())];
+      path_.pop_back();
+    }
+    std::reverse(order.begin(), order.end());
+  }
+
+ private:
+  enum class State : std::uint8_t { unseen, on_path, done };
+
+  void enter(NodeId node) {
+    state_[at(node)] = State::on_path;
+    next_[at(node)] = problem_.out_begin[at(node)];
+  }
+
+  std::int32_t next_link(NodeId node, const std::vector<double>& flow) {
+    for (; next_[at(node)] < problem_.out_begin[at(node) + 1]; ++next_[at(node)]) {
+      const std::int32_t link = problem_.out_link[at(next_[at(node)])];
+      if (flow[at(link)] > 0 && state_[at(problem_.to[at(link)])] != State::done) return link;
+    }
+    return -1;
+  }
+
+  /// The path ends in `node`, which is on it: empties the cycle's least link and steps back to that link's tail.
+  NodeId cancel(NodeId node, std::vector<double>& flow) {
+    std::size_t first = path_.size() - 1;
+    while (problem_.from[at(path_[first])] != node) --first;
+    std::size_t least = first;
+    for (std::size_t i = first; i < path_.size(); ++i) {
+      if (flow[at(path_[i])] < flow[at(path_[least])]) least = i;
+    }
+    const double amount = flow[at(path_[least])];
+    for (std::size_t i = first; i < path_.size(); ++i) {
+      flow[at(path_[i])] = i == least ? 0 : std::max(0.0, flow[at(path_[i])] - amount);
+    }
+    for (std::size_t i = least; i + 1 < path_.size(); ++i) state_[at(problem_.to[at(path_[i])])] = State::unseen;
+    const NodeId tail = problem_.from[at(path_[least])];
+    path_.resize(least);
+    return tail;
+  }
+
+  const FlowProblem& problem_;
+  std::vector<State> state_;
+  std::vector<std::int32_t> next_;
+  std::vector<std::int32_t> path_;
+};
+
+/// The iterate, its anchor, and the steps that lead on.
+class Iteration {
+ public:
+  Iteration(const FlowProblem& problem, const FlowLimits& limits)
+      : problem_(problem),
+        blocks_((problem.sources.size() + lanes - 1) / lanes),
+        threads_(static_cast<std::int32_t>(
+            std::clamp<std::size_t>(blocks_, 1, static_cast<std::size_t>(std::max(1, limits.threads))))),
+        scale_(std::accumulate(problem.weight.begin(), problem.weight.end(), 0.0) /
+               static_cast<double>(problem.weight.size())),
+        price_(problem.links()),
+        link_load_(at(threads_), std::vector<float>(problem.links() * lanes)),
+        excess_(at(threads_), std::vector<float>(at(problem.nodes) * lanes)) {
+    flow_.assign(blocks_ * problem.links() * lanes, 0);
+    potential_.assign(blocks_ * at(problem.nodes) * lanes, 0);
+    std::vector<double> entries(problem.classes(), 0);
+    for (const std::int32_t link_class : problem.link_class) entries[at(link_class)] += 1;
+    for (const double count : entries) {
+      class_step_.push_back(step_scale * primal_weight / (count * static_cast<double>(problem.sources.size())));
+    }
+    for (NodeId v = 0; v < problem.nodes; ++v) {
+      const std::int32_t degree = problem.in_begin[at(v) + 1] - problem.in_begin[at(v)] + problem.out_begin[at(v) + 1] -
+                                  problem.out_begin[at(v)];
+      node_step_.push_back(static_cast<float>(step_scale * primal_weight / std::max(1, degree)));
+    }
+    capacity_sum_ = std::accumulate(problem.capacity.begin(), problem.capacity.end(), 0.0);
+  }
+
+  void start(const FlowSolution& solution) {
+    double sum = 0;
+    for (std::size_t i = 0; i < problem_.classes(); ++i) sum += solution.prices[i] * problem_.capacity[i];
+    for (const double price : solution.prices) class_price_.push_back(price * capacity_sum_ / sum);
+    spread_prices();
+    std::vector<float> distance;
+    for (std::size_t source = 0; source < problem_.sources.size(); ++source) {
+      float* flow = flow_.data() + source / lanes * problem_.links() * lanes + source % lanes;
+      for (std::size_t link = 0; link < problem_.links(); ++link) {
+        flow[link * lanes] = static_cast<float>(share(source) * solution.flow[source][link]);
+      }
+      if (source % lanes > 0) continue;
+      block_distances({problem_.in_begin, problem_.from}, price_, sources_of(source / lanes), distance);
+      float* potential = potential_.data() + source * at(problem_.nodes);
+      for (std::size_t i = 0; i < distance.size(); ++i) potential[i] = distance[i] < unreached_float ? distance[i] : 0;
+    }
+    restart();
+  }
+
+  /// One step from z to Halpern's mean of the reflected step and the anchor. Returns the fixed-point residual.
+  double step() {
+    const double keep = static_cast<double>(since_restart_ + 1) / static_cast<double>(since_restart_ + 2);
+    std::vector<double> residuals(at(threads_), 0);
+    run_on_threads(threads_, [&](std::int32_t worker) {
+      std::fill(link_load_[at(worker)].begin(), link_load_[at(worker)].end(), 0.0F);
+      for (std::size_t block = at(worker); block < blocks_; block += at(threads_)) {
+        residuals[at(worker)] += step_block(block, worker, static_cast<float>(keep));
+      }
+    });
+    ++since_restart_;
+    return std::accumulate(residuals.begin(), residuals.end(), 0.0) + step_prices(keep);
+  }
+
+  void restart() {
+    anchor_flow_ = flow_;
+    anchor_potential_ = potential_;
+    anchor_class_price_ = class_price_;
+    since_restart_ = 0;
+  }
+
+  [[nodiscard]] std::int64_t since_restart() const { return since_restart_; }
+  [[nodiscard]] std::vector<double> prices() const {
+    std::vector<double> result;
+    for (const double price : class_price_) result.push_back(std::max(0.0, price));
+    return result;
+  }
+
+  /// The loads of the iterate made feasible, without links of less than `least_part` of their head's inflow; the flows
+  /// too when there is room for them.
+  std::vector<double> feasible_loads(double least_part, std::vector<std::vector<double>>* flows) const {
+    std::vector<std::vector<double>> loads(at(threads_), std::vector<double>(problem_.classes(), 0));
+    if (flows != nullptr) flows->resize(problem_.sources.size());
+    // Lengths well above zero order the nodes along every shortest path.
+    std::vector<float> lengths;
+    for (const float price : price_) lengths.push_back(std::max(price, 1e-3F));
+    run_on_threads(threads_, [&](std::int32_t worker) {
+      std::vector<float> distance;
+      std::vector<double> flow(problem_.links());
+      Scratch scratch{CycleCanceller(problem_), {}, {}, {}};
+      for (std::size_t block = at(worker); block < blocks_; block += at(threads_)) {
+        const std::span<const NodeId> sources = sources_of(block);
+        block_distances({problem_.in_begin, problem_.from}, lengths, sources, distance);
+        for (std::size_t i = 0; i < sources.size(); ++i) {
+          const std::size_t source = block * lanes + i;
+          make_feasible(source, least_part, lengths, distance, scratch, flow);
+          for (std::size_t link = 0; link < flow.size(); ++link) {
+            loads[at(worker)][at(problem_.link_class[link])] += problem_.weight[source] * flow[link];
+          }
+          if (flows != nullptr) (*flows)[source] = flow;
+        }
+      }
+    });
+    for (std::size_t worker = 1; worker < loads.size(); ++worker) {
+      for (std::size_t i = 0; i < loads[0].size(); ++i) loads[0][i] += loads[worker][i];
+    }
+    return std::move(loads[0]);
+  }
+
+ private:
+  /// Of one thread, for make_feasible.
+  struct Scratch {
+    CycleCanceller cycles;
+    std::vector<NodeId> order;
+    std::vector<std::int32_t> rank;
+    std::vector<double> wanted;
+  };
+
+  /// Demand per destination of a source, in units of the mean.
+  [[nodiscard]] double share(std::size_t source) const { return problem_.weight[source] / scale_; }
+
+  [[nodiscard]] std::span<const NodeId> sources_of(std::size_t block) const {
+    const std::size_t first = block * lanes;
+    return {problem_.sources.data() + first, std::min(lanes, problem_.sources.size() - first)};
+  }
+
+  void spread_prices() {
+    for (std::size_t link = 0; link < price_.size(); ++link) {
+      price_[link] = static_cast<float>(class_price_[at(problem_.link_class[link])]);
+    }
+  }
+
+  double step_block(std::size_t index, std::int32_t worker, float keep) {
+    const std::size_t links = problem_.links() * lanes;
+    const std::size_t nodes = at(problem_.nodes) * lanes;
+    std::vector<float>& excess = excess_[at(worker)];
+    std::fill(excess.begin(), excess.end(), 0.0F);
+    Block block;
+    block.in_begin = problem_.in_begin.data();
+    block.from = problem_.from.data();
+    block.price = price_.data();
+    block.nodes = at(problem_.nodes);
+    block.flow = flow_.data() + index * links;
+    block.anchor_flow = anchor_flow_.data() + index * links;
+    block.potential = potential_.data() + index * nodes;
+    block.excess = excess.data();
+    block.link_load = link_load_[at(worker)].data();
+    block.step = flow_step_size;
+    block.keep = keep;
+    block.anchor = 1 - keep;
+    flow_step_on_target(block);
+    double residual = 0;
+    for (const float part : block.residual) residual += part;
+    return residual / flow_step_size + step_potentials(index, excess, keep);
+  }
+
+  /// y⁺ = y + σ(demand − excess); it stays 0 in the source.
+  double step_potentials(std::size_t index, std::vector<float>& excess, float keep) {
+    const std::span<const NodeId> sources = sources_of(index);
+    float demand[lanes] = {};
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      demand[i] = static_cast<float>(share(index * lanes + i));
+      excess[at(sources[i]) * lanes + i] = demand[i];  // the source has no row
+    }
+    float* potential = potential_.data() + index * excess.size();
+    const float* anchor = anchor_potential_.data() + index * excess.size();
+    double residual = 0;
+    for (std::size_t v = 0; v < at(problem_.nodes); ++v) {
+      const float step = node_step_[v];
+      const float wanted = v < at(problem_.hosts) ? 1.0F : 0.0F;
+      float squares = 0;
+      for (std::size_t i = 0; i < lanes; ++i) {
+        const std::size_t k = v * lanes + i;
+        const float change = step * (wanted * demand[i] - excess[k]);
+        squares += change * change;
+        potential[k] = keep * (potential[k] + 2 * change) + (1 - keep) * anchor[k];
+      }
+      residual += static_cast<double>(squares / step);
+    }
+    return residual;
+  }
+
+  /// π⁺: the projection of π + σ·load on the simplex Σ cap·π = Σ cap, π ≥ 0.
+  double step_prices(double keep) {
+    std::vector<double> target(problem_.classes(), 0);
+    for (std::size_t link = 0; link < problem_.links(); ++link) {
+      double load = 0;
+      for (const std::vector<float>& loads : link_load_) {
+        for (std::size_t i = 0; i < lanes; ++i) load += loads[link * lanes + i];
+      }
+      target[at(problem_.link_class[link])] += load;
+    }
+    for (std::size_t i = 0; i < target.size(); ++i) target[i] = class_price_[i] + class_step_[i] * target[i];
+    project(target);
+    double residual = 0;
+    for (std::size_t i = 0; i < target.size(); ++i) {
+      const double change = target[i] - class_price_[i];
+      residual += change * change / class_step_[i];
+      class_price_[i] = keep * (target[i] + change) + (1 - keep) * anchor_class_price_[i];
+    }
+    spread_prices();
+    return residual;
+  }
+
+  /// π_c = max(0, z_c − μ σ_c cap_c) with the μ that makes Σ cap·π right: Newton's method on a convex, piecewise linear
+  /// function, from a point where its value is too large.
+  void project(std::vector<double>& target) const {
+    double multiplier = std::numeric_limits<double>::infinity();
+    for (std::size_t i = 0; i < target.size(); ++i) {
+      // With one class alone and the whole sum it would be positive; below the least such value nothing is at zero.
+      multiplier = std::min(
+          multiplier, (target[i] - capacity_sum_ / problem_.capacity[i]) / (class_step_[i] * problem_.capacity[i]));
+    }
+    constexpr std::int32_t most_steps = 60;
+    for (std::int32_t step = 0; step < most_steps; ++step) {
+      double sum = -capacity_sum_;
+      double slope = 0;
+      for (std::size_t i = 0; i < target.size(); ++i) {
+        const double width = class_step_[i] * problem_.capacity[i];
+        const double price = target[i] - multiplier * width;
+        if (price <= 0) continue;
+        sum += problem_.capacity[i] * price;
+        slope += problem_.capacity[i] * width;
+      }
+      if (sum <= 1e-12 * capacity_sum_ || slope <= 0) break;
+      multiplier += sum / slope;
+    }
+    for (std::size_t i = 0; i < target.size(); ++i) {
+      target[i] = std::max(0.0, target[i] - multiplier * class_step_[i] * problem_.capacity[i]);
+    }
+  }
+
+  /// Every node, against a topological order of the iterate without its cycles, draws what it needs in proportion to
+  /// what the iterate brings it; what the iterate does not reach is fed along a shortest path.
+  void make_feasible(std::size_t source, double least_part, const std::vector<float>& lengths,
+                     const std::vector<float>& distance, Scratch& scratch, std::vector<double>& flow) const {
+    const std::size_t lane = source % lanes;
+    const float* iterate = flow_.data() + source / lanes * problem_.links() * lanes + lane;
+    std::fill(flow.begin(), flow.end(), 0);
+    for (NodeId v = 0; v < problem_.nodes; ++v) {
+      if (v == problem_.sources[source]) continue;
+      double inflow = 0;
+      for (std::int32_t k = problem_.in_begin[at(v)]; k < problem_.in_begin[at(v) + 1]; ++k) {
+        inflow += std::max(0.0F, iterate[at(k) * lanes]);
+      }
+      for (std::int32_t k = problem_.in_begin[at(v)]; k < problem_.in_begin[at(v) + 1]; ++k) {
+        const double part = iterate[at(k) * lanes];
+        if (part > least_part * inflow) flow[at(k)] = part;
+      }
+    }
+    scratch.cycles.run(problem_.sources[source], flow, scratch.order);
+    scratch.rank.assign(at(problem_.nodes), problem_.nodes);
+    for (std::size_t i = 0; i < scratch.order.size(); ++i) scratch.rank[at(scratch.order[i])] = static_cast<NodeId>(i);
+    const auto reached = static_cast<std::int32_t>(scratch.order.size());
+    for (NodeId v = 0; v < problem_.nodes; ++v) {
+      if (scratch.rank[at(v)] == problem_.nodes && distance[at(v) * lanes + lane] < unreached_float) {
+        scratch.order.push_back(v);
+      }
+    }
+    std::sort(scratch.order.begin() + reached, scratch.order.end(),
+              [&](NodeId a, NodeId b) { return distance[at(a) * lanes + lane] < distance[at(b) * lanes + lane]; });
+    scratch.wanted.assign(at(problem_.nodes), 0);
+    for (std::size_t i = scratch.order.size(); i-- > 1;) {
+      const NodeId v = scratch.order[i];
+      scratch.wanted[at(v)] += v < problem_.hosts ? 1 : 0;
+      if (i < at(reached)) {
+        draw(v, scratch, flow);
+      } else {
+        draw_shortest(v, lane, lengths, distance, scratch, flow);
+      }
+    }
+  }
+
+  void draw(NodeId v, Scratch& scratch, std::vector<double>& flow) const {
+    double total = 0;
+    const auto earlier = [&](std::int32_t link) {
+      return scratch.rank[at(problem_.from[at(link)])] < scratch.rank[at(v)];
+    };
+    for (std::int32_t link = problem_.in_begin[at(v)]; link < problem_.in_begin[at(v) + 1]; ++link) {
+      if (earlier(link)) total += flow[at(link)];
+    }
+    for (std::int32_t link = problem_.in_begin[at(v)]; link < problem_.in_begin[at(v) + 1]; ++link) {
+      flow[at(link)] = earlier(link) ? scratch.wanted[at(v)] * flow[at(link)] / total : 0;
+      scratch.wanted[at(problem_.from[at(link)])] += flow[at(link)];
+    }
+  }
+
+  void draw_shortest(NodeId v, std::size_t lane, const std::vector<float>& lengths, const std::vector<float>& distance,
+                     Scratch& scratch, std::vector<double>& flow) const {
+    std::int32_t shortest = -1;
+    float best = unreached_float;
+    for (std::int32_t link = problem_.in_begin[at(v)]; link < problem_.in_begin[at(v) + 1]; ++link) {
+      flow[at(link)] = 0;
+      const float length = distance[at(problem_.from[at(link)]) * lanes + lane] + lengths[at(link)];
+      if (length >= best) continue;
+      best = length;
+      shortest = link;
+    }
+    flow[at(shortest)] = scratch.wanted[at(v)];
+    scratch.wanted[at(problem_.from[at(shortest)])] += scratch.wanted[at(v)];
+  }
+
+  static constexpr float flow_step_size = static_cast<float>(step_scale / (3 * primal_weight));
+
+  const FlowProblem& problem_;
+  std::size_t blocks_;
+  std::int32_t threads_;
+  double scale_;
+  double capacity_sum_ = 0;
+  std::vector<float> price_;                   ///< by link
+  std::vector<std::vector<float>> link_load_;  ///< by thread, then [link][lane]
+  std::vector<std::vector<float>> excess_;     ///< by thread, then [node][lane]
+  std::vector<double> class_step_;
+  std::vector<float> node_step_;
+  std::vector<float> flow_, anchor_flow_;            ///< [block][link][lane]
+  std::vector<float> potential_, anchor_potential_;  ///< [block][node][lane]
+  std::vector<double> class_price_, anchor_class_price_;
+  std::int64_t since_restart_ = 0;
+};
+
+}  // namespace
+
+FlowSolution solve_by_pdhg(const FlowProblem& problem, FlowSolution start, const FlowLimits& limits) {
+  FlowSolution best = std::move(start);
+  if (best.gap() <= limits.gap || limits.late()) return best;
+  Iteration iteration(problem, limits);
+  iteration.start(best);
+  double at_restart = 0;
+  double before = 0;
+  std::int64_t next_evaluation = first_evaluation;
+  double last_progress = best.gap();
+  std::int32_t waiting = 0;
+  for (std::int64_t steps = 1;; ++steps) {
+    const double residual = std::sqrt(iteration.step());
+    if (iteration.since_restart() == 1) {
+      at_restart = residual;
+    } else if (residual <= sufficient_decay * at_restart ||
+               (residual <= necessary_decay * at_restart && residual > before) ||
+               static_cast<double>(iteration.since_restart()) >= longest_run * static_cast<double>(steps)) {
+      iteration.restart();
+    }
+    before = residual;
+    const bool late = limits.late();
+    if (steps < next_evaluation && !late) continue;
+    next_evaluation =
+        std::max(steps + first_evaluation, static_cast<std::int64_t>(evaluation_growth * static_cast<double>(steps)));
+    std::vector<double> prices = iteration.prices();
+    const double bound = load_bound(problem, prices, limits.threads);
+    if (bound > best.bound) {
+      best.bound = bound;
+      best.prices = std::move(prices);
+    }
+    const double least_part = least_share * best.gap();
+    const double load = largest_load(problem, iteration.feasible_loads(least_part, nullptr));
+    if (load < best.load) {
+      best.load = load;
+      iteration.feasible_loads(least_part, &best.flow);
+    }
+    if (best.gap() < 0.9 * last_progress) {
+      last_progress = best.gap();
+      waiting = 0;
+    } else {
+      ++waiting;
+    }
+    if (best.gap() <= limits.gap || late || waiting > patience) return best;
+  }
+}
+
+}  // namespace libcoll

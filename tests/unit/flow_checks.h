@@ -1,0 +1,54 @@
+// What tests of the flow solvers have in common.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "planner/flow/flow_problem.h"
+#include "planner/topology/topology.h"
+#include "tests/unit/random_regular.h"
+
+namespace libcoll {
+
+inline FlowLimits gap_of(double gap) {
+  FlowLimits limits;
+  limits.gap = gap;
+  return limits;
+}
+
+/// A random digraph of 8 to 15 hosts: every second one with links of 1 to 4 units, every third with two switches.
+inline Topology random_network(std::uint32_t seed) {
+  std::mt19937 random(seed);
+  const auto count = static_cast<std::int32_t>(8 + seed % 8);
+  const Topology plain = random_regular(count, 2 + static_cast<std::int32_t>(seed % 3), seed);
+  std::vector<Link> links(plain.links().begin(), plain.links().end());
+  if (seed % 2 == 0) {
+    for (Link& link : links) link.bandwidth_bytes_per_second = static_cast<std::int64_t>(1 + random() % 4);
+  }
+  std::vector<Node> nodes = numbered_nodes(count);
+  if (seed % 3 == 0) nodes[nodes.size() - 1].is_switch = nodes[nodes.size() - 2].is_switch = true;
+  return Topology::make("random", nodes, links).value();
+}
+
+/// Every solved source brings one unit to every other host, nothing is lost on the way, and the load is the flow's.
+inline void expect_feasible(const FlowProblem& problem, const FlowSolution& solution) {
+  ASSERT_EQ(solution.flow.size(), problem.sources.size());
+  for (std::size_t i = 0; i < solution.flow.size(); ++i) {
+    std::vector<double> stays(static_cast<std::size_t>(problem.nodes), 0);
+    for (std::size_t link = 0; link < problem.links(); ++link) {
+      EXPECT_GE(solution.flow[i][link], 0);
+      stays[static_cast<std::size_t>(problem.to[link])] += solution.flow[i][link];
+      stays[static_cast<std::size_t>(problem.from[link])] -= solution.flow[i][link];
+    }
+    for (NodeId node = 0; node < problem.nodes; ++node) {
+      if (node == problem.sources[i]) continue;
+      EXPECT_NEAR(stays[static_cast<std::size_t>(node)], node < problem.hosts ? 1 : 0, 1e-7);
+    }
+  }
+  EXPECT_NEAR(largest_load(problem, class_loads(problem, solution.flow)), solution.load, 1e-7 * solution.load);
+}
+
+}  // namespace libcoll
