@@ -298,7 +298,7 @@ TEST(Classics, EveryPlanVerifiesKeepsTheBoundAndItsFiguresWithoutSchedule) {
   std::vector<Topology> topologies;
   for (const char* specification :
        {"torus:4x4", "torus:3x5", "mesh:4x2", "hypercube:3", "ring:2", "uniring:4", "complete:6", "genkautz:11,2",
-        "circulant:8,1,3", "dgx2:2", "bigraph:2x4", "fat_tree:2,3"}) {
+        "circulant:8,1,3", "power:2,ring:3", "dgx2:2", "bigraph:2x4", "fat_tree:2,3"}) {
     topologies.push_back(generate(specification).value());
   }
   for (std::uint32_t seed = 1; seed <= 4; ++seed) topologies.push_back(random_regular(16, 3, seed));
@@ -316,8 +316,14 @@ TEST(Classics, EveryPlanVerifiesKeepsTheBoundAndItsFiguresWithoutSchedule) {
       EXPECT_EQ(planner.lockstep ? verify_lockstep(*schedule) : verify(*schedule), Faults{});
       EXPECT_EQ(verify_lockstep(*schedule), Faults{}) << "what is right as data-flow is right in lockstep";
       EXPECT_GE(schedule->proof.bandwidth_time, schedule->proof.bandwidth_bound);
-      EXPECT_EQ(schedule->proof.bandwidth_time, bandwidth_time(*schedule));
-      if (planner.name == "bfb") continue;
+      if (schedule->pipelined) {
+        // Of two phases the sum is claimed, though their busiest links may differ (schedule.h).
+        EXPECT_GE(schedule->proof.bandwidth_time, bandwidth_time(*schedule));
+      } else {
+        EXPECT_EQ(schedule->proof.bandwidth_time, bandwidth_time(*schedule));
+      }
+      // Without transfers, BFB gives bounds, and a forest is not packed into trees, which alone have steps.
+      if (planner.name == "bfb" || planner.name == "forestcoll") continue;
       PlanOptions bare;
       bare.schedule = false;
       const Schedule figures = planner.plan(topology, bare).value();
