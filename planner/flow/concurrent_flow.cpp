@@ -235,7 +235,8 @@ class Planning {
   Result<ConcurrentFlow> run() {
     const bool exact = options_.gap <= 0;
     const double enough = exact ? accepted_gap : options_.gap;
-    if (few_prices()) by_trees();
+    if (options_.few_paths && columns() <= most_columns_for_simplex) try_vertices(enough);
+    if (!reached(enough) && few_prices()) by_trees();
     if (!reached(enough) && (enough < least_first_order_gap || columns() <= most_columns_for_simplex)) {
       try_master_lp(enough);
     }
@@ -266,6 +267,15 @@ class Planning {
                               static_cast<std::int64_t>(symmetry_.generators.size()) * topology_.link_count();
     if (work <= most_stabiliser_work || semiregular_group(topology_, symmetry_.generators)) return;
     symmetry_ = {{}, 1, source_orbits(topology_, {})};
+  }
+
+  /// A vertex of the polytope splits few pairs; averages over stabilisers and over trees split many.
+  void try_vertices(double enough) {
+    const Symmetry none{{}, 1, source_orbits(topology_, {})};
+    const bool free = symmetry_.generators.empty() || semiregular_group(topology_, symmetry_.generators);
+    if (free && fits_master_lp(symmetry_.orbits)) try_lp(symmetry_, LpMethod::simplex);
+    const std::int64_t without = std::int64_t{topology_.host_count()} * topology_.link_count();
+    if (!reached(enough) && without <= most_columns_for_simplex) try_lp(none, LpMethod::simplex);
   }
 
   void by_trees() {

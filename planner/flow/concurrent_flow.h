@@ -20,6 +20,9 @@ struct FlowOptions {
   std::int32_t threads = 1;
   bool paths = true;     ///< false: the rate and its certificate only
   bool symmetry = true;  ///< look for automorphisms and use them
+  /// Split few pairs over several paths, where that costs no more than a moment: each path of a pair takes a route
+  /// class.
+  bool few_paths = false;
 };
 
 /// `pairs` holds the pairs of classes.sources; the other sources' paths are their images under classes.images.

@@ -101,6 +101,7 @@ FlowOptions flow_options(const PlanOptions& options) {
   result.time_limit_seconds = options.time_limit_seconds;
   result.threads = options.threads;
   result.paths = options.schedule;
+  result.few_paths = options.schedule;
   return result;
 }
 
