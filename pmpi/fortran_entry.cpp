@@ -66,6 +66,7 @@ void store(MPI_Fint* ierror, int code) {
 #define LIBCOLL_EXPORT extern "C" __attribute__((visibility("default")))
 
 /// The parameters of a Fortran procedure but for ierror: addresses.
+// NOLINTBEGIN(bugprone-macro-parentheses): these are declarations
 #define LIBCOLL_ADDRESSES_1(argument) void* argument
 #define LIBCOLL_ADDRESSES_2(argument, ...) void *argument, LIBCOLL_ADDRESSES_1(__VA_ARGS__)
 #define LIBCOLL_ADDRESSES_3(argument, ...) void *argument, LIBCOLL_ADDRESSES_2(__VA_ARGS__)
@@ -75,6 +76,7 @@ void store(MPI_Fint* ierror, int code) {
 #define LIBCOLL_ADDRESSES_7(argument, ...) void *argument, LIBCOLL_ADDRESSES_6(__VA_ARGS__)
 #define LIBCOLL_ADDRESSES_8(argument, ...) void *argument, LIBCOLL_ADDRESSES_7(__VA_ARGS__)
 #define LIBCOLL_ADDRESSES_9(argument, ...) void *argument, LIBCOLL_ADDRESSES_8(__VA_ARGS__)
+// NOLINTEND(bugprone-macro-parentheses)
 
 #define LIBCOLL_FORTRAN_ENTRY(symbol, name, number, ...)                                             \
   LIBCOLL_EXPORT void symbol(LIBCOLL_ADDRESSES_##number(__VA_ARGS__), MPI_Fint* ierror) {            \

@@ -40,20 +40,18 @@ constexpr std::optional<CallKind> parse_call(std::string_view name) {
   return std::nullopt;
 }
 
-/// Whose plan serves the call; nullopt when it is always left to MPI.
-constexpr std::optional<Collective> collective_of(CallKind kind) {
-  switch (kind) {
-#define LIBCOLL_CALL(name, collective) \
-  case CallKind::name:                 \
-    return Collective::collective;
-#define LIBCOLL_NATIVE_CALL(name) \
-  case CallKind::name:            \
-    return std::nullopt;
+/// Whose plan serves each call, by CallKind.
+#define LIBCOLL_CALL(name, collective) std::optional<Collective>(Collective::collective),
+#define LIBCOLL_NATIVE_CALL(name) std::optional<Collective>(),
+inline constexpr std::array call_collectives{
 #include "libcoll/runtime/calls.def"
+};
 #undef LIBCOLL_CALL
 #undef LIBCOLL_NATIVE_CALL
-  }
-  return std::nullopt;
+
+/// Whose plan serves the call; nullopt when it is always left to MPI.
+constexpr std::optional<Collective> collective_of(CallKind kind) {
+  return call_collectives[static_cast<std::size_t>(kind)];
 }
 
 }  // namespace libcoll
