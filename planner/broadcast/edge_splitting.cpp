@@ -372,6 +372,7 @@ class Splitter {
       if (split.u != split.t) capacity[{split.u, split.t}] += split.amount;
     }
     std::vector<CapacityArc> arcs;
+    arcs.reserve(capacity.size());
     for (const auto& [ends, amount] : capacity) arcs.push_back({ends.first, ends.second, amount});
     ForestNetwork network(topology_.node_count(), arcs, demand_);
     for (auto host = witnesses_.begin(); host != witnesses_.end(); ++host) {

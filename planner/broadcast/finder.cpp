@@ -74,7 +74,7 @@ constexpr std::array<NamedBase, 20> named_bases = {{
     {"graph:gq33", 80, 4, 4, Direction::cables_only},
     {"graph:line-tutte12", 189, 4, 6, Direction::cables_only},
     {"graph:gh33", 728, 4, 6, Direction::cables_only},
-    {"graph:diamond", 8, 2, 3, Direction::any},
+    {"graph:moore8", 8, 2, 3, Direction::any},
     {"graph:moore16", 16, 2, 4, Direction::any},
 }};
 

@@ -276,8 +276,8 @@ constexpr std::array<NamedGraph, 20> table = {{
     {"gq33", [] { return finished(incidence(symplectic_quadrangle(3))); }},
     {"line-tutte12", [] { return finished(cable_graph(incidence(split_cayley_hexagon(2)))); }},
     {"gh33", [] { return finished(incidence(split_cayley_hexagon(3))); }},
-    // Found by search for what paper 000 says of its diamond: 8 nodes of degree 2, Moore- and bandwidth-optimal.
-    {"diamond",
+    // Found by search: 8 nodes of degree 2, Moore- and bandwidth-optimal, as paper 000 says of its diamond.
+    {"moore8",
      [] {
        return two_maps<8>({6, 2, 5, 7, 1, 0, 3, 4}, {7, 0, 6, 1, 5, 3, 4, 2});
      }},

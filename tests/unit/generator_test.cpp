@@ -62,16 +62,16 @@ TEST_P(Regular, HasTheOrderDegreeAndDiameterOfTheLiterature) {
 }
 
 // Kautz K(d,k): d^k + d^(k−1) nodes, diameter k (paper 000 §F.2). Modified de Bruijn: d^k nodes, and no node is farther
-// than in the de Bruijn graph. Hamming H(n,q): q^n, n(q−1), n. Diamond: Table 9 and Table 4 (8 nodes of degree 2 in 3
-// steps). Circulant of Theorem 22: diameter ⌈(−1+√(2N−1))/2⌉. Directed circulant of d+2 nodes: 2. Complete
-// multipartite: 2. Twisted torus: as vertex-transitive graphs of degree 4 and 6; diameter of the a x 2a twisted torus
-// is a (Cámara et al. 2010), of 4x4x8 it is 6 against the torus' 8.
+// than in the de Bruijn graph. Hamming H(n,q): q^n, n(q−1), n. moore8 as the diamond: Table 9 and Table 4 (8 nodes of
+// degree 2 in 3 steps). Circulant of Theorem 22: diameter ⌈(−1+√(2N−1))/2⌉. Directed circulant of d+2 nodes: 2.
+// Complete multipartite: 2. Twisted torus: as vertex-transitive graphs of degree 4 and 6; diameter of the a x 2a
+// twisted torus is a (Cámara et al. 2010), of 4x4x8 it is 6 against the torus' 8.
 INSTANTIATE_TEST_SUITE_P(
     Families, Regular,
     testing::Values(Known{"kautz:2,3", 12, 2, 3}, Known{"kautz:4,2", 20, 4, 2}, Known{"kautz:3,4", 108, 3, 4},
                     Known{"modified_debruijn:2,3", 8, 2, 3}, Known{"modified_debruijn:2,4", 16, 2, 4},
                     Known{"modified_debruijn:3,2", 9, 3, 2}, Known{"modified_debruijn:4,2", 16, 4, 2},
-                    Known{"graph:diamond", 8, 2, 3}, Known{"hamming:2,3", 9, 4, 2}, Known{"hamming:3,4", 64, 9, 3},
+                    Known{"graph:moore8", 8, 2, 3}, Known{"hamming:2,3", 9, 4, 2}, Known{"hamming:3,4", 64, 9, 3},
                     Known{"directed_circulant:6,1,2,3,4", 6, 4, 2}, Known{"optimal_circulant:6", 6, 4, 2},
                     Known{"optimal_circulant:12", 12, 4, 2}, Known{"optimal_circulant:41", 41, 4, 4},
                     Known{"optimal_circulant:42", 42, 4, 5}, Known{"complete_multipartite:2,2,2", 6, 4, 2},
@@ -181,9 +181,9 @@ TEST(NamedGraphs, AreRefusedByOtherNames) {
   }
 }
 
-TEST(NamedGraphs, DiamondIsMooreAndBandwidthOptimal) {
+TEST(NamedGraphs, Moore8IsMooreAndBandwidthOptimal) {
   // Paper 000 Table 9; two steps reach 1+2+4 = 7 nodes at most.
-  EXPECT_EQ(bandwidth_time_of_bfb(made("graph:diamond")), Rational(7, 8));
+  EXPECT_EQ(bandwidth_time_of_bfb(made("graph:moore8")), Rational(7, 8));
 }
 
 struct Pair {
@@ -270,7 +270,7 @@ TEST(Expansions, NestInSpecifications) {
   // Definitions 3, 12, 13: orders and degrees.
   for (const Known& known :
        {Known{"line:genkautz:6,2", 12, 2, 3}, Known{"degree:3,uniring:4", 12, 3, 4},
-        Known{"product:ring:4+line:[product:uniring:3+uniring:2]", 48, 4, 6}, Known{"power:2,graph:diamond", 64, 4, 6},
+        Known{"product:ring:4+line:[product:uniring:3+uniring:2]", 48, 4, 6}, Known{"power:2,graph:moore8", 64, 4, 6},
         Known{"line:[line:optimal_circulant:16]", 256, 4, 5}, Known{"bidirectional:uniring:5", 5, 2, 2}}) {
     const Facts facts = graph_facts(made(known.specification));
     EXPECT_EQ(facts.nodes, known.nodes) << known.specification;
