@@ -81,7 +81,7 @@ unpaced_suffix = " unpaced"  # the same plan without injection rate control, whi
 
 
 def our_contestants(collective, algorithms, default_routes, unpaced_too=False):
-    settings = {"alltoall": "LIBCOLL_ALLTOALL", "allgather": "LIBCOLL_ALLGATHER", "allreduce": "LIBCOLL_ALLREDUCE"}
+    settings = {name: f"LIBCOLL_{name.upper()}" for name in ("alltoall", "allgather", "allreduce", "reduce_scatter")}
     calls = {"reduce_scatter": "reduce_scatter_block"}
     result = []
     for algorithm in algorithms:

@@ -207,8 +207,9 @@ std::vector<NodeId> ring_order(const Topology& topology) {
     if (seen[at(node)]) continue;
     seen[at(node)] = true;
     if (node < topology.host_count()) order.push_back(node);
-    const auto links = topology.out_links(node);
-    for (auto link = links.rbegin(); link != links.rend(); ++link) stack.push_back(topology.link(*link).to);
+    const std::size_t below = stack.size();
+    for (const LinkId link : topology.out_links(node)) stack.push_back(topology.link(link).to);
+    std::reverse(stack.begin() + static_cast<std::ptrdiff_t>(below), stack.end());  // the first link is followed first
   }
   return order;
 }

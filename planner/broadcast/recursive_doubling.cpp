@@ -2,6 +2,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -16,8 +17,9 @@ Status check_power_of_two(std::int32_t hosts) {
 }
 
 std::vector<NodeId> partners_at(std::int32_t hosts, std::int32_t distance) {
-  std::vector<NodeId> partners;
-  for (NodeId host = 0; host < hosts; ++host) partners.push_back(host ^ distance);
+  std::vector<NodeId> partners(static_cast<std::size_t>(hosts));
+  std::iota(partners.begin(), partners.end(), 0);
+  for (NodeId& partner : partners) partner ^= distance;
   return partners;
 }
 
