@@ -72,6 +72,7 @@ static int rank_in(MPI_Comm comm) {
 static int size_of(MPI_Comm comm) {
   int size = 0;
   MPI_Comm_size(comm, &size);
+  CHECK(size >= 1 && size <= most_ranks, "%d ranks", size);
   return size;
 }
 
@@ -163,7 +164,7 @@ static void check_all_allgatherv(MPI_Comm comm, int base, int served) {
   make_forms(forms);
   const int rank = rank_in(comm);
   const int size = size_of(comm);
-  int pairs[most_ranks];
+  int pairs[most_ranks] = {0};
   for (int kind = 0; kind < 3; ++kind) {
     /* Mixed lengths; one rank alone has something; all the same. */
     for (int r = 0; r < size; ++r) {
@@ -204,8 +205,8 @@ static void check_alltoallv(MPI_Comm comm, enum Pattern pattern, int base, struc
                             int in_place, int served) {
   const int rank = rank_in(comm);
   const int size = size_of(comm);
-  int sent_pairs[most_ranks];
-  int received_pairs[most_ranks];
+  int sent_pairs[most_ranks] = {0};
+  int received_pairs[most_ranks] = {0};
   for (int r = 0; r < size; ++r) {
     sent_pairs[r] = pairs_between(pattern, rank, r, size, base, in_place);
     received_pairs[r] = pairs_between(pattern, r, rank, size, base, in_place);
