@@ -22,9 +22,7 @@ on_nodes(one_node 0 0 0 0)
 
 if(NOT LIBCOLL_SANITIZE MATCHES thread)
   multiprocess(nodes ring:4 8 collectives small LABEL multiprocess-small OPTIONS ${by_slot})
-  # What falls through is reduced by MPI, whose op/avx saturates short integers where they should wrap.
-  multiprocess(nodes_reductions uniring:3 6 reductions allreduce_only LABEL multiprocess-small
-    OPTIONS ${uneven} -e OMPI_MCA_op=^avx)
+  multiprocess(nodes_reductions uniring:3 6 reductions allreduce_only LABEL multiprocess-small OPTIONS ${uneven})
 endif()
 if(LIBCOLL_SANITIZE)
   return()

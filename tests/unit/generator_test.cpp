@@ -106,7 +106,8 @@ bool distance_regular(const Topology& topology) {
       std::vector<int> counts(3, 0);  // one nearer, as far, one farther
       for (const LinkId id : topology.out_links(b)) {
         const auto c = static_cast<std::size_t>(topology.link(id).to);
-        ++counts[static_cast<std::size_t>(from_a[c] - static_cast<std::int32_t>(k) + 1)];
+        const std::int32_t farther = from_a[c] - static_cast<std::int32_t>(k);
+        ++counts[static_cast<std::size_t>(farther) + 1];
       }
       if (!expected[k]) expected[k] = counts;
       if (*expected[k] != counts) return false;

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <random>
 #include <set>
 #include <tuple>
@@ -18,6 +19,7 @@ using Ranks = std::vector<std::int32_t>;
 /// One rank per entry, on that node, bound to no domain.
 std::vector<RankPlace> on_nodes(const std::vector<NodeId>& nodes) {
   std::vector<RankPlace> places;
+  places.reserve(nodes.size());
   for (const NodeId node : nodes) places.push_back({node, static_cast<std::int32_t>(places.size()), -1});
   return places;
 }
@@ -80,8 +82,8 @@ TEST(Arrangement, EveryRankHasOnePlace) {
   std::mt19937 random(8);
   for (int trial = 0; trial < 100; ++trial) {
     const auto nodes = static_cast<NodeId>(1 + random() % 5);
-    std::vector<NodeId> node_of_rank;
-    for (NodeId node = 0; node < nodes; ++node) node_of_rank.push_back(node);
+    std::vector<NodeId> node_of_rank(static_cast<std::size_t>(nodes));
+    std::iota(node_of_rank.begin(), node_of_rank.end(), 0);
     for (std::size_t more = random() % 12; more > 0; --more) {
       node_of_rank.push_back(static_cast<NodeId>(random() % static_cast<unsigned>(nodes)));
     }

@@ -147,6 +147,7 @@ void check_allreduce(const Job& job, std::int64_t elements) {
       std::vector<std::uint32_t> of_domains;
       for (const auto& domain : node.domains) {
         std::vector<std::uint32_t> values;
+        values.reserve(domain.size());
         for (const std::int32_t local : domain) {
           values.push_back(value(node.ranks[static_cast<std::size_t>(local)], 0, i));
         }

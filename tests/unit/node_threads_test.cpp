@@ -130,6 +130,7 @@ void take_turns(const SharedPhases& shared, std::int32_t threads, std::uint32_t 
   std::vector<std::vector<std::uint32_t>> halves(2, std::vector<std::uint32_t>(static_cast<std::size_t>(threads)));
   std::atomic<int> wrong{0};
   std::vector<std::thread> workers;
+  workers.reserve(static_cast<std::size_t>(threads));
   for (std::int32_t self = 0; self < threads; ++self) {
     workers.emplace_back([&, self] {
       Phases phases = shared.of(self);
