@@ -151,15 +151,12 @@ class Search {
   }
 
   /// Colours by (colour, colours of neighbours) until nothing splits. With `expected`, false as soon as a round differs
-  /// from it; otherwise the rounds are recorded in `trace`.
+  /// from it; with `trace`, the rounds are recorded there.
   bool refine(Colouring& colouring, const Trace* expected, Trace* trace) {
     for (std::size_t round = 0;; ++round) {
       const std::uint64_t seen = split_cells(colouring);
-      if (expected == nullptr) {
-        trace->push_back(seen);
-      } else if (round >= expected->size() || (*expected)[round] != seen) {
-        return false;
-      }
+      if (trace != nullptr) trace->push_back(seen);
+      if (expected != nullptr && (round >= expected->size() || (*expected)[round] != seen)) return false;
       std::int32_t cells = 0;
       for (std::size_t i = 0; i < keyed_.size(); ++i) cells += i == 0 || differs(i) ? 1 : 0;
       std::int32_t start = 0;
