@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "libcoll/command/command.h"
@@ -18,6 +19,7 @@
 #include "planner/flow/demand_reader.h"
 #include "planner/route/forwarding_table.h"
 #include "planner/schedule/xml.h"
+#include "planner/topology/part.h"
 #include "planner/topology/reader.h"
 
 namespace libcoll::command {
@@ -29,6 +31,7 @@ struct Options {
   std::string algorithm = std::string(automatic_plan);
   std::string output;
   std::string demand;
+  std::string nodes;
   std::string forwarding_table;
   std::string dialect = "native";
   std::string cache_dir;
@@ -64,9 +67,15 @@ Result<Request> understand(const Options& options) {
   }
   const Result<Collective> collective = parse_collective(options.collective);
   if (!collective) return collective.error();
-  const Result<Topology> topology = load_topology(options.topology);
+  Result<Topology> topology = load_topology(options.topology);
   if (!topology) return topology.error();
-  return Request{*topology, *collective, dialect};
+  if (!options.nodes.empty()) {
+    const Result<std::vector<NodeId>> nodes = parse_node_ranges(options.nodes, topology->host_count());
+    if (!nodes) return Error{"--nodes: " + nodes.error().message};
+    topology = part_of(*topology, *nodes);
+    if (!topology) return Error{"--nodes: " + topology.error().message};
+  }
+  return Request{std::move(topology).value(), *collective, dialect};
 }
 
 /// What the plan is to carry; the options' own where no file names another. Only some planners know demands.
@@ -144,7 +153,8 @@ int plan(const Options& options) {
   if (const Status read = read_demand(options, *request, algorithm, wanted); !read) {
     return fail(read.error().message, json_on_stdout);
   }
-  const Result<Plan> made = make_plan(request->topology, request->collective, algorithm, wanted);
+  const auto make = options.nodes.empty() ? &make_plan : &make_part_plan;
+  const Result<Plan> made = make(request->topology, request->collective, algorithm, wanted);
   if (!made) return fail(made.error().message, json_on_stdout);
   if (made->faults.empty()) {
     Status written;
@@ -169,6 +179,9 @@ void add_plan(CLI::App& app, int& exit_code) {
   sub->add_option("collective,--collective", options->collective, "allgather, reduce_scatter, allreduce or alltoall")
       ->required();
   sub->add_option("--algorithm", options->algorithm, "Planner by name (below); auto: the first of the collective");
+  CLI::Option* nodes = sub->add_option("--nodes", options->nodes,
+                                       "Only these hosts take part, as 0-2,6; others route where NICs forward")
+                           ->type_name("LIST");
   sub->add_option("--output", options->output, "Write the schedule to this file; - is standard output");
   sub->add_option("--forwarding-table", options->forwarding_table,
                   "Write the routes to this file: source, destination, route, layer and egress ports")
@@ -216,10 +229,12 @@ void add_plan(CLI::App& app, int& exit_code) {
   for (const char* other : {"--algorithm", "--output", "--cache", "--no-schedule"}) {
     comparing->excludes(sub->get_option(other));
   }
+  for (CLI::Option* other : {comparing, sub->get_option("--demand")}) nodes->excludes(other);
   sub->add_flag("--quiet", options->quiet, "Say nothing where nothing is wrong");
   sub->add_flag("--json", options->json, "Machine-readable figures");
   sub->footer("Algorithms\n" + algorithms_text() + "\nTopologies\n" + topologies_text() +
               "\nExamples\n  libcoll plan torus:3x3x3 alltoall\n"
+              "  libcoll plan torus:3x3x3 allreduce --nodes 0-8\n"
               "  libcoll plan hypercube:3 allreduce --output allreduce.xml\n"
               "  libcoll plan ring:8 allgather --dialect msccl --output -\n"
               "  libcoll plan --compare torus:8x8 --collective allreduce --size 64KiB,32MiB\n");

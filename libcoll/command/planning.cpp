@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -14,6 +15,7 @@
 
 #include "libcoll/command/progress.h"
 #include "libcoll/runtime/plan_cache.h"
+#include "planner/part_plan.h"
 #include "planner/route/route_binding.h"
 #include "planner/route/route_classes.h"
 #include "planner/schedule/cost.h"
@@ -162,6 +164,24 @@ std::string routes_text(const Schedule& schedule) {
          route_set_digest(schedule.topology, schedule.routes);
 }
 
+using MakeSchedule = std::function<Result<Schedule>(const PlanOptions& options)>;
+
+/// Timed, not yet checked.
+Result<Plan> run_planner(const std::string& what, const PlanOptions& options, const MakeSchedule& make) {
+  const Progress progress("planning " + what);
+  Plan plan;
+  PlanOptions asked = options;
+  asked.figures = &plan.figures;
+  const auto start = std::chrono::steady_clock::now();
+  Result<Schedule> schedule = make(asked);
+  if (!schedule) return schedule.error();
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  plan.seconds = spent.count();
+  plan.schedule = std::move(schedule).value();
+  plan.checked = options.schedule;
+  return plan;
+}
+
 std::string seconds_text(double seconds) {
   char text[32];
   std::snprintf(text, sizeof text, seconds < 1 ? "%.2g s" : "%.1f s", seconds);
@@ -186,19 +206,22 @@ Result<Plan> make_plan(const Topology& topology, Collective collective, const st
   const Result<Planner> planner =
       find_planner(planners(), collective, algorithm == automatic_plan ? std::string() : algorithm);
   if (!planner) return planner.error();
-  const Progress progress("planning " + std::string(to_string(collective)) + " by " + std::string(planner->name) +
-                          " on " + topology.name());
-  Plan plan;
-  PlanOptions asked = options;
-  asked.figures = &plan.figures;
-  const auto start = std::chrono::steady_clock::now();
-  Result<Schedule> schedule = planner->plan(topology, asked);
-  if (!schedule) return schedule.error();
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-  plan.seconds = spent.count();
-  plan.schedule = std::move(schedule).value();
-  plan.checked = options.schedule;
-  if (plan.checked) plan.faults = planner->lockstep ? verify_lockstep(plan.schedule) : verify(plan.schedule);
+  const std::string what =
+      std::string(to_string(collective)) + " by " + std::string(planner->name) + " on " + topology.name();
+  Result<Plan> plan = run_planner(what, options, [&](const PlanOptions& o) { return planner->plan(topology, o); });
+  if (plan.ok() && plan->checked) {
+    plan->faults = planner->lockstep ? verify_lockstep(plan->schedule) : verify(plan->schedule);
+  }
+  return plan;
+}
+
+Result<Plan> make_part_plan(const Topology& part, Collective collective, const std::string& algorithm,
+                            const PlanOptions& options) {
+  const std::string_view name = algorithm == automatic_plan ? std::string_view() : std::string_view(algorithm);
+  Result<Plan> plan =
+      run_planner(std::string(to_string(collective)) + " on " + part.name(), options,
+                  [&](const PlanOptions& o) { return plan_part(planners(), part, collective, name, o); });
+  if (plan.ok() && plan->checked) plan->faults = verify(plan->schedule);
   return plan;
 }
 

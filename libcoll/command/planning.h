@@ -28,6 +28,10 @@ struct Plan {
 Result<Plan> make_plan(const Topology& topology, Collective collective, const std::string& algorithm,
                        const PlanOptions& options);
 
+/// The same for a part of a fabric (part_of): "auto" or empty is the best of several, see plan_part().
+Result<Plan> make_part_plan(const Topology& part, Collective collective, const std::string& algorithm,
+                            const PlanOptions& options);
+
 /// The figures with their fixed names (man page, section JSON).
 Json plan_json(const Plan& plan);
 

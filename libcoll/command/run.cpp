@@ -12,6 +12,7 @@
 #include "libcoll/command/planning.h"
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/plan_cache.h"
+#include "libcoll/runtime/plan_source.h"
 #include "planner/topology/generators.h"
 #include "planner/topology/reader.h"
 
@@ -66,11 +67,6 @@ Result<Config> configure(const Options& options) {
   return loaded.config;
 }
 
-const std::string& algorithm_of(const Config& config, Collective collective) {
-  if (collective == Collective::alltoall) return config.alltoall;
-  return collective == Collective::allgather ? config.allgather : config.allreduce;
-}
-
 /// Has the plan of one collective in the cache afterwards, or says why not. Programs run without it, too.
 void provide_plan(const std::string& directory, const Topology& topology, Collective collective,
                   const std::string& algorithm) {
@@ -87,8 +83,10 @@ void provide_plan(const std::string& directory, const Topology& topology, Collec
 
 void provide_plans(const Config& config, const Topology& topology) {
   const std::string directory = config.cache_dir.empty() ? default_cache_dir() : config.cache_dir;
-  for (const Collective collective : {Collective::allgather, Collective::allreduce, Collective::alltoall}) {
-    provide_plan(directory, topology, collective, algorithm_of(config, collective));
+  // These serve MPI_Bcast, MPI_Reduce and the vector variants as well.
+  for (const Collective collective :
+       {Collective::allgather, Collective::reduce_scatter, Collective::allreduce, Collective::alltoall}) {
+    provide_plan(directory, topology, collective, algorithm_setting(config, collective));
   }
 }
 

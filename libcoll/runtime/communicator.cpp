@@ -1,6 +1,7 @@
 #include "libcoll/runtime/communicator.h"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstring>
 #include <map>
@@ -12,12 +13,21 @@
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_source.h"
 #include "planner/schedule/xml.h"
+#include "planner/topology/facts.h"
+#include "planner/topology/part.h"
 
 namespace libcoll {
 namespace {
 
 constexpr std::size_t cached_scripts = 16;
 constexpr double nanoseconds_per_second = 1e9;
+constexpr std::int64_t microsecond = 1000;  // in nanoseconds
+
+/// Calls at which rank 0 says whether a plan is there yet: soon ones first, then now and then.
+bool is_time_to_look(std::uint32_t call) {
+  constexpr std::uint32_t interval = 64;
+  return call % interval == 0 || (call < interval && std::has_single_bit(call));
+}
 
 std::int64_t steady_nanoseconds() noexcept {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -31,6 +41,7 @@ struct Introduction {
   std::uint32_t address_bytes;
   std::int32_t world_rank;
   std::int32_t world_size;
+  NodeId node;  ///< as a communicator of the whole world found; negative: none has
   std::array<char, 260> host;
 };
 
@@ -56,31 +67,31 @@ std::map<std::string, NodeId> hosts_in_world_order(const std::vector<Introductio
   return node_of_host;
 }
 
-/// Node of every rank; empty when some node has none. By host name where the topology names hosts; otherwise rank k of
-/// the world is node k or, when the world has more ranks than there are nodes, the k-th host is.
+/// Node of every rank; empty when it is not known of all. By host name where the topology names hosts; otherwise rank k
+/// of the world is node k or, when the world has more ranks than there are nodes, the k-th host is.
 std::vector<NodeId> nodes_of_ranks(const Topology& topology, const std::vector<Introduction>& ranks) {
   const std::int32_t world_size = ranks.front().world_size;
   std::map<std::string, NodeId> node_of_host = named_hosts(topology);
-  if (node_of_host.empty() && world_size != topology.host_count()) {
+  const bool by_world_rank = node_of_host.empty() && world_size == topology.host_count();
+  const bool told = node_of_host.empty() && !by_world_rank &&
+                    std::all_of(ranks.begin(), ranks.end(), [](const Introduction& rank) { return rank.node >= 0; });
+  if (node_of_host.empty() && !by_world_rank && !told) {
     // Part of the world need not see the hosts in the same order.
     if (ranks.size() != static_cast<std::size_t>(world_size)) return {};
     node_of_host = hosts_in_world_order(ranks);
     if (node_of_host.size() != static_cast<std::size_t>(topology.host_count())) return {};
   }
   std::vector<NodeId> nodes;
-  std::vector<bool> taken(static_cast<std::size_t>(topology.host_count()), false);
   for (const Introduction& rank : ranks) {
-    NodeId node = rank.world_rank;
+    NodeId node = told ? rank.node : rank.world_rank;
     if (!node_of_host.empty()) {
       const auto found = node_of_host.find(rank.host.data());
       if (found == node_of_host.end()) return {};
       node = found->second;
     }
     if (node < 0 || node >= topology.host_count()) return {};
-    taken[static_cast<std::size_t>(node)] = true;
     nodes.push_back(node);
   }
-  if (std::find(taken.begin(), taken.end(), false) != taken.end()) return {};
   return nodes;
 }
 
@@ -170,19 +181,23 @@ bool all_agree(HostCommunicator& host, bool mine) {
   return std::all_of(votes.begin(), votes.end(), [](char each) { return each != 0; });
 }
 
-Communicator::Communicator(Runtime& runtime) : runtime_(runtime) {}
+Communicator::Communicator(Runtime& runtime) : runtime_(runtime), ids_(runtime.communicator_ids()) {}
 
-Communicator::~Communicator() = default;
+Communicator::~Communicator() {
+  // What a call that failed has left under way would be taken for another communicator's.
+  if (id_ != 0 && obstacle_ != Reason::transport) ids_->give_back(id_);
+}
 
 std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunicator& host) {
   std::unique_ptr<Communicator> communicator(new Communicator(runtime));
   communicator->obstacle_ = communicator->agree(host);
   if (host.rank() == 0) {
-    log(LogLevel::info, host.name() + " (" + std::to_string(host.size()) + " ranks): " +
-                            (communicator->obstacle_ == Reason::count_
-                                 ? "served over " + runtime.topology().name() + " by " + runtime.transport().name() +
-                                       (communicator->hierarchy_ ? ", " + communicator->hierarchy_->to_string() : "")
-                                 : "falls through, " + std::string(to_string(communicator->obstacle_))));
+    log(LogLevel::info,
+        host.name() + " (" + std::to_string(host.size()) + " ranks): " +
+            (communicator->obstacle_ == Reason::count_
+                 ? "served over " + communicator->planned_for_.name() + " by " + runtime.transport().name() +
+                       (communicator->hierarchy_ ? ", " + communicator->hierarchy_->to_string() : "")
+                 : "falls through, " + std::string(to_string(communicator->obstacle_))));
   }
   return communicator;
 }
@@ -193,6 +208,7 @@ Reason Communicator::agree(HostCommunicator& host) {
   mine.obstacle = static_cast<std::uint32_t>(runtime_.obstacle());
   mine.world_rank = host.world_rank();
   mine.world_size = host.world_size();
+  mine.node = runtime_.node();
   if (runtime_.obstacle() == Reason::count_) {
     mine.address_bytes = static_cast<std::uint32_t>(runtime_.transport().address().size());
   }
@@ -209,12 +225,12 @@ Reason Communicator::agree(HostCommunicator& host) {
     longest = std::max<std::size_t>(longest, rank.address_bytes);
   }
   std::vector<NodeId> nodes = nodes_of_ranks(runtime_.topology(), all);
-  NodeId node_count = runtime_.topology().host_count();
-  if (nodes.empty() && runtime_.config().one_node && on_one_host(all)) {
-    nodes.assign(all.size(), 0);
-    node_count = 1;
-  }
-  if (nodes.empty()) return Reason::sub_communicator;
+  if (nodes.empty() && on_one_host(all)) nodes.assign(all.size(), 0);
+  if (nodes.empty()) return Reason::unknown_nodes;
+  if (host.size() == host.world_size()) runtime_.set_node(nodes[static_cast<std::size_t>(host.rank())]);
+  NodeId node_count = 0;
+  const Reason chosen = choose_part(nodes, node_count);
+  if (chosen != Reason::count_) return chosen;
   std::vector<RankPlace> places;
   for (std::size_t rank = 0; rank < all.size(); ++rank) places.push_back({nodes[rank], all[rank].world_rank, -1});
   rank_ = host.rank();
@@ -225,6 +241,32 @@ Reason Communicator::agree(HostCommunicator& host) {
   if (!host.reach_all(runtime_)) return Reason::transport;
   const Reason exchanged = exchange_addresses(host, longest, places);
   return exchanged == Reason::count_ ? settle(host, places, node_count) : exchanged;
+}
+
+Reason Communicator::choose_part(std::vector<NodeId>& nodes, NodeId& node_count) {
+  const Topology& fabric = runtime_.topology();
+  std::vector<NodeId> covered = nodes;
+  std::sort(covered.begin(), covered.end());
+  covered.erase(std::unique(covered.begin(), covered.end()), covered.end());
+  node_count = static_cast<NodeId>(covered.size());
+  if (node_count == 1) {
+    planned_for_ = fabric;
+    nodes.assign(nodes.size(), 0);
+    return runtime_.config().one_node ? Reason::count_ : Reason::one_node;
+  }
+  if (node_count == fabric.host_count()) {
+    planned_for_ = fabric;
+    return Reason::count_;
+  }
+  const MovedHosts moved = move_hosts(runtime_.translation_group(), covered);
+  Result<Topology> part = part_of(fabric, moved.image);
+  if (!part || !check_connected(*part)) return Reason::disconnected;
+  planned_for_ = std::move(part).value();
+  part_ = node_ranges(moved.image);
+  std::map<NodeId, NodeId> place;
+  for (std::size_t i = 0; i < moved.nodes.size(); ++i) place.emplace(moved.nodes[i], static_cast<NodeId>(i));
+  for (NodeId& node : nodes) node = place.at(node);
+  return Reason::count_;
 }
 
 /// Who talks to whom: the nodes' only ranks, or their leaders.
@@ -251,50 +293,62 @@ Reason Communicator::exchange_addresses(HostCommunicator& host, std::size_t long
   };
   const std::size_t slot = sizeof(Header) + longest;
   const std::string& address = runtime_.transport().address();
-  const Header header{propose_id(), static_cast<std::uint32_t>(address.size()),
+  const Header header{ids_->next_free(1), static_cast<std::uint32_t>(address.size()),
                       places[static_cast<std::size_t>(host.rank())].domain};
   std::vector<char> mine(slot);
   std::memcpy(mine.data(), &header, sizeof header);
   address.copy(mine.data() + sizeof header, address.size());
   std::vector<char> all(slot * static_cast<std::size_t>(host.size()));
   if (!host.allgather(mine.data(), slot, all.data())) return Reason::transport;
-  std::vector<std::uint32_t> proposals;
+  std::uint32_t candidate = 0;
   for (std::size_t rank = 0; rank < static_cast<std::size_t>(host.size()); ++rank) {
     const char* entry = all.data() + rank * slot;
     Header other{};
     std::memcpy(&other, entry, sizeof other);
-    proposals.push_back(other.communicator);
+    candidate = std::max(candidate, other.communicator);
     addresses_.emplace_back(entry + sizeof other, other.address_bytes);
     places[rank].domain = other.domain;
   }
-  return choose_id(host, proposals, places) ? Reason::count_ : Reason::transport;
+  return agree_on_id(host, candidate);
 }
 
-std::uint32_t Communicator::propose_id() {
-  const std::lock_guard guard(runtime_.lock());
-  return runtime_.propose_communicator();
-}
-
-bool Communicator::choose_id(HostCommunicator& host, const std::vector<std::uint32_t>& proposals,
-                             const std::vector<RankPlace>& places) {
-  // Threads may agree on several communicators at once, in another order on every rank. When each of these has all
-  // processes of the world, its first rank is the same process in all, and its proposals are all different. Other
-  // communicators may share some processes only: there, the largest proposal is new to everyone.
-  const bool whole_world = host.size() == host.world_size();
-  const auto first = std::min_element(
-      places.begin(), places.end(), [](const RankPlace& a, const RankPlace& b) { return a.world_rank < b.world_rank; });
-  id_ = whole_world ? proposals[static_cast<std::size_t>(first - places.begin())]
-                    : *std::max_element(proposals.begin(), proposals.end());
-  const std::lock_guard guard(runtime_.lock());
-  runtime_.use_communicator(id_);
-  return id_ <= TagSpace::max_communicator;
+/// The candidate is taken where it is free, and given back unless it was free everywhere. Threads may agree on several
+/// communicators at once, in another order on every rank, and take each other's candidates away; then the next ones are
+/// a random step apart.
+Reason Communicator::agree_on_id(HostCommunicator& host, std::uint32_t candidate) {
+  struct Vote {
+    std::uint32_t taken;  ///< the candidate
+    std::uint32_t next;   ///< free here; 0: none is
+    std::uint32_t step;
+  };
+  constexpr std::uint32_t most_attempts = 100;
+  std::vector<Vote> votes(static_cast<std::size_t>(host.size()));
+  for (std::uint32_t attempt = 0; attempt < most_attempts; ++attempt) {
+    const bool took = ids_->take(candidate);
+    const Vote mine{took ? 1U : 0U, took ? candidate : ids_->next_free(candidate),
+                    static_cast<std::uint32_t>(steady_nanoseconds() / microsecond) % (attempt + 1)};
+    const bool heard = host.allgather(&mine, sizeof mine, votes.data());
+    const bool all_took =
+        heard && std::all_of(votes.begin(), votes.end(), [](const Vote& vote) { return vote.taken != 0; });
+    if (all_took) {
+      id_ = candidate;
+      return Reason::count_;
+    }
+    if (took) ids_->give_back(candidate);
+    if (!heard) return Reason::transport;
+    const auto [least, most] =
+        std::minmax_element(votes.begin(), votes.end(), [](const Vote& a, const Vote& b) { return a.next < b.next; });
+    if (least->next == 0) return Reason::too_many;
+    candidate = (most->next + votes.front().step) % (TagSpace::max_communicator + 1);
+  }
+  return Reason::too_many;
 }
 
 Reason Communicator::ready(Collective collective, bool equal_shards, HostCommunicator& host) {
   if (obstacle_ != Reason::count_) return obstacle_;
   if (hierarchy_ && !equal_shards) return Reason::several_ranks;
   Plan& plan = plans_[static_cast<std::size_t>(collective)];
-  if (!plan.asked) {
+  if (!plan.asked || (plan.obstacle == Reason::planning && is_time_to_look(++plan.calls_without))) {
     plan.asked = true;
     plan.obstacle = distribute_plan(collective, host, plan);
   }
@@ -305,28 +359,45 @@ Reason Communicator::distribute_plan(Collective collective, HostCommunicator& ho
   if (algorithm_setting(runtime_.config(), collective) == "native") return Reason::chosen_native;
   if (hierarchy_ && !hierarchy_->serves(collective)) return Reason::several_ranks;
   if (hierarchy_ && !hierarchy_->has_slices()) return Reason::count_;
+  enum Answer : std::uint64_t { none, not_yet, there };
+  struct Offer {
+    std::uint64_t answer;
+    std::uint64_t bytes;
+  };
   std::string text;
+  Offer offer{none, 0};
   if (host.rank() == 0) {
-    Result<Schedule> schedule = obtain_plan(runtime_.config(), runtime_.topology(), collective);
-    if (schedule) {
-      steer(*schedule, runtime_.route_binding(), runtime_.transport().route_classes());
-      text = write_schedule(*schedule);
-      log(LogLevel::info, host.name() + ": " + std::string(to_string(collective)) + " by " + schedule->algorithm +
-                              ", " + std::to_string(schedule->steps) +
-                              " steps, T_B = " + schedule->proof.bandwidth_time.to_string() + " M/B");
-    } else {
-      log(LogLevel::warn, host.name() + ": no plan for " + std::string(to_string(collective)) + " (" +
-                              schedule.error().message + "); its calls fall through");
-    }
+    std::optional<std::string> made = plan_text(collective, host);
+    if (made) text = std::move(*made);
+    offer = {made ? (text.empty() ? none : there) : not_yet, text.size()};
   }
-  std::uint64_t bytes = text.size();
-  if (!host.broadcast(&bytes, sizeof bytes)) return Reason::no_plan;
-  if (bytes == 0) return Reason::no_plan;
-  text.resize(bytes);
-  const bool received = host.broadcast(text.data(), bytes);
+  if (!host.broadcast(&offer, sizeof offer)) return Reason::no_plan;
+  if (offer.answer != there) return offer.answer == not_yet ? Reason::planning : Reason::no_plan;
+  text.resize(offer.bytes);
+  const bool received = host.broadcast(text.data(), text.size());
   if (!all_agree(host, received && adopt_plan(text, plan))) return Reason::no_plan;
   wire_up(host, plan);
   return Reason::count_;
+}
+
+std::optional<std::string> Communicator::plan_text(Collective collective, HostCommunicator& host) {
+  std::optional<Result<Schedule>> answer =
+      runtime_.plans().obtain(runtime_.config(), {planned_for_, part_, collective});
+  if (!answer) return std::nullopt;
+  Result<Schedule>& schedule = *answer;
+  const std::string what = host.name() + ": ";
+  if (!schedule) {
+    // Of parts there are many, and some are odd.
+    log(part_.empty() ? LogLevel::warn : LogLevel::info, what + "no plan for " + std::string(to_string(collective)) +
+                                                             " (" + schedule.error().message +
+                                                             "); its calls fall through");
+    return std::string();
+  }
+  steer(*schedule, runtime_.route_binding(), runtime_.transport().route_classes());
+  log(LogLevel::info, what + std::string(to_string(collective)) + " by " + schedule->algorithm + " on " +
+                          schedule->topology.name() + ", " + std::to_string(schedule->steps) +
+                          " steps, T_B = " + schedule->proof.bandwidth_time.to_string() + " M/B");
+  return write_schedule(*schedule);
 }
 
 /// Connections are made on first use, with the help of both ends. Later a rank may be in MPI, or computing, while a

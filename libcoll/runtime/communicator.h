@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -72,7 +73,9 @@ class Communicator {
   static std::unique_ptr<Communicator> make(Runtime& runtime, HostCommunicator& host);
 
   /// count_ when calls of this collective are served; otherwise why they fall through. The first call for a
-  /// collective is itself collective (the plan is made and distributed).
+  /// collective is itself collective (the plan is made and distributed). While the plan is being made elsewhere, so are
+  /// the calls 1, 2, 4, …, 64 after it and then every 64th: rank 0 says whether it is there, and from the call in which
+  /// it is all are served. Precondition: all ranks ask for the same calls, in the same order.
   /// `equal_shards`: no rank's part of the data is longer than another's, which is all that several ranks per node can
   /// serve so far.
   Reason ready(Collective collective, bool equal_shards, HostCommunicator& host);
@@ -93,6 +96,7 @@ class Communicator {
   struct Plan {
     bool asked = false;
     Reason obstacle = Reason::no_plan;
+    std::uint32_t calls_without = 0;  ///< that came while it was being made
     Program program;
     std::vector<PeerId> peers;  ///< by route class and node
     bool forwards = false;      ///< all-to-all: blocks pass through ranks that are neither source nor destination
@@ -110,11 +114,14 @@ class Communicator {
   Reason agree(HostCommunicator& host);
   Reason exchange_addresses(HostCommunicator& host, std::size_t longest, std::vector<RankPlace>& places);
   Reason settle(HostCommunicator& host, const std::vector<RankPlace>& places, NodeId nodes);
-  [[nodiscard]] std::uint32_t propose_id();
-  /// Sets id_ to one that no other communicator of any of its processes has; false when there are none left.
-  bool choose_id(HostCommunicator& host, const std::vector<std::uint32_t>& proposals,
-                 const std::vector<RankPlace>& places);
+  /// Which nodes of the topology the ranks are on, and what is to be planned for. Replaces the nodes by those of the
+  /// plans, and sets their number.
+  Reason choose_part(std::vector<NodeId>& nodes, NodeId& node_count);
+  /// Sets id_ to one that no other communicator of any of its processes has. `candidate` is equal on all ranks.
+  Reason agree_on_id(HostCommunicator& host, std::uint32_t candidate);
   Reason distribute_plan(Collective collective, HostCommunicator& host, Plan& plan);
+  /// On rank 0: the plan as all ranks get it; nothing when it is not there yet, an empty text when there will be none.
+  std::optional<std::string> plan_text(Collective collective, HostCommunicator& host);
   bool adopt_plan(const std::string& text, Plan& plan);
   Status connect_peers(Plan& plan);
   void wire_up(HostCommunicator& host, const Plan& plan);
@@ -128,7 +135,10 @@ class Communicator {
 
   Runtime& runtime_;
   Reason obstacle_ = Reason::count_;
-  std::uint32_t id_ = 0;
+  std::shared_ptr<IdPool> ids_;
+  std::uint32_t id_ = 0;  ///< 0: none yet
+  Topology planned_for_;  ///< the whole topology, or the part of it that the ranks are on
+  std::string part_;      ///< of a part: its hosts as PlanRequest has them; empty: the whole
   std::uint32_t calls_ = 0;
   NodeId node_ = 0;                           ///< of this rank
   std::int32_t rank_ = 0;                     ///< in the communicator

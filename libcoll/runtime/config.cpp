@@ -269,6 +269,8 @@ std::vector<Setting> make_settings() {
       text<&Config::cache_dir>("cache_dir", "Directory of plans; empty: $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll."),
       text<&Config::command>("command",
                              "Path of the libcoll command that makes missing plans; empty: beside the library."),
+      boolean<&Config::background_planning>(
+          "background_planning", "Leave calls to MPI while a missing plan is made, instead of waiting for it."),
 #define LIBCOLL_CALL(name, collective) call<CallKind::name, &Config::name>(),
 #define LIBCOLL_NATIVE_CALL(name)
 #include "libcoll/runtime/calls.def"

@@ -24,9 +24,10 @@ struct Config {
   std::string ofi_provider;        ///< libfabric's name; empty: its first that reaches other nodes
   std::string tuning_table;        ///< path of a tuning table; empty: every call that can be served is
   LogLevel log_level = LogLevel::warn;
-  std::string stats;      ///< "", "summary" or "json:FILE"
-  std::string cache_dir;  ///< empty: $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll
-  std::string command;    ///< path of the `libcoll` command; empty: beside the library
+  std::string stats;                ///< "", "summary" or "json:FILE"
+  std::string cache_dir;            ///< empty: $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll
+  std::string command;              ///< path of the `libcoll` command; empty: beside the library
+  bool background_planning = true;  ///< calls fall through while a plan is made, instead of waiting for it
 // One for each call that can be served: "auto" or "native"; where it bears the collective's name, a planner's as well.
 #define LIBCOLL_CALL(name, collective) std::string name = "auto";
 #define LIBCOLL_NATIVE_CALL(name)

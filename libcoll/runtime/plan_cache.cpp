@@ -1,6 +1,8 @@
 #include "libcoll/runtime/plan_cache.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -80,6 +82,17 @@ Status make_directories(const std::string& path) {
   }
 }
 
+/// Makes it when it is missing.
+Result<FileDescriptor> open_cache(const std::string& directory) {
+  if (directory.empty()) return Error{"there is no plan cache: neither LIBCOLL_CACHE_DIR nor HOME is set"};
+  const auto refused = [&](const std::string& why) { return Error{"plan cache " + directory + " " + why}; };
+  if (Status made = make_directories(directory); !made) return refused(made.error().message);
+  Result<std::optional<FileDescriptor>> opened = open_trusted_directory(directory);
+  if (!opened) return refused(opened.error().message);
+  if (!opened->has_value()) return refused("vanished");
+  return std::move(**opened);
+}
+
 std::string environment_value(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
@@ -127,18 +140,35 @@ Result<std::optional<Schedule>> load_plan(const std::string& directory, const To
 }
 
 Status store_plan(const std::string& directory, const Schedule& schedule, std::string_view algorithm) {
-  if (directory.empty()) return Error{"there is no plan cache: neither LIBCOLL_CACHE_DIR nor HOME is set"};
-  const auto refused = [&](const std::string& why) { return Error{"plan cache " + directory + " " + why}; };
-  if (Status made = make_directories(directory); !made) return refused(made.error().message);
-  const Result<std::optional<FileDescriptor>> opened = open_trusted_directory(directory);
-  if (!opened) return refused(opened.error().message);
-  if (!opened->has_value()) return refused("vanished");
+  const Result<FileDescriptor> opened = open_cache(directory);
+  if (!opened) return opened.error();
   const std::string name =
       plan_file_name(schedule.topology, schedule.collective, algorithm.empty() ? schedule.algorithm : algorithm);
-  if (Status stored = replace_file((*opened)->get(), name, write_schedule(schedule)); !stored) {
+  if (Status stored = replace_file(opened->get(), name, write_schedule(schedule)); !stored) {
     return Error{"plan " + directory + "/" + name + " " + stored.error().message};
   }
   return {};
+}
+
+PlanLock lock_plan(const std::string& directory, const Topology& topology, Collective collective,
+                   std::string_view algorithm) {
+  const Result<FileDescriptor> cache = open_cache(directory);
+  if (!cache) return {};
+  // One file for all plans, of which each has a byte of its own (which need not exist): nothing is left to clean up.
+  FileDescriptor file(openat(cache->get(), "lock", O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0600));
+  struct stat facts {};
+  if (!file || fstat(file.get(), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_uid != geteuid()) return {};
+  constexpr std::size_t digits = 15;  // of the hash: below what an offset can be
+  const std::string name = plan_file_name(topology, collective, algorithm);
+  struct flock range {};
+  range.l_type = F_WRLCK;
+  range.l_whence = SEEK_SET;
+  range.l_start = std::stol(name.substr(name.rfind('-') + 1, digits), nullptr, 16);
+  range.l_len = 1;
+  // Of the open file, not of this process: other threads' locks are others, and a child's copy keeps it.
+  if (fcntl(file.get(), F_OFD_SETLK, &range) == 0) return {PlanTurn::ours, std::move(file)};
+  const bool taken = errno == EAGAIN || errno == EACCES;
+  return {taken ? PlanTurn::others : PlanTurn::unavoidable, {}};
 }
 
 }  // namespace libcoll

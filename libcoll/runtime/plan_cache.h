@@ -1,10 +1,12 @@
 // Plans on disk, shared by the `libcoll` command and the runtime.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "libcoll/runtime/safe_file.h"
 #include "planner/result.h"
 #include "planner/schedule/schedule.h"
 
@@ -29,5 +31,22 @@ Result<std::optional<Schedule>> load_plan(const std::string& directory, const To
 /// Writes atomically (temporary file, then rename), making the directory (mode 0700) when it is missing. The
 /// plan is filed under `algorithm`, by default the schedule's own.
 Status store_plan(const std::string& directory, const Schedule& schedule, std::string_view algorithm = {});
+
+/// Who is to make a plan that is not in the cache.
+enum class PlanTurn : std::uint8_t {
+  ours,         ///< nobody else makes it as long as the lock is held
+  others,       ///< another process does
+  unavoidable,  ///< the cache cannot be used: nobody can tell
+};
+
+/// A lock on one plan of a cache, let go when every copy of the descriptor is closed (children may hold one).
+struct PlanLock {
+  PlanTurn turn = PlanTurn::unavoidable;
+  FileDescriptor descriptor;
+};
+
+/// Never waits. Makes the directory when it is missing. Whoever gets the lock should look into the cache once more.
+PlanLock lock_plan(const std::string& directory, const Topology& topology, Collective collective,
+                   std::string_view algorithm);
 
 }  // namespace libcoll

@@ -1,21 +1,13 @@
 #include "libcoll/runtime/plan_source.h"
 
-#include <fcntl.h>
-#include <poll.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <array>
-#include <cerrno>
-#include <chrono>
-#include <csignal>
-#include <cstring>
 #include <string_view>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_cache.h"
+#include "planner/part_plan.h"
 #include "planner/planner.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
@@ -24,100 +16,51 @@ namespace libcoll {
 namespace {
 
 constexpr std::chrono::seconds planning_limit{120};
+constexpr std::chrono::milliseconds between_looks{5};
+constexpr std::int32_t nodes_at_once = 64;
 
-/// The planner runs outside MPI: what makes a child believe it is a rank, and our own preload, stay behind.
-std::vector<char*> environment_of_child() {
-  constexpr std::array<std::string_view, 7> dropped{"LD_PRELOAD=", "OMPI_",  "PMIX_",   "PMI_",
-                                                    "ORTE_",       "SLURM_", "LIBCOLL_"};
-  std::vector<char*> kept;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    bool drop = false;
-    for (const std::string_view prefix : dropped) drop = drop || text.starts_with(prefix);
-    if (!drop) kept.push_back(*entry);
-  }
-  kept.push_back(nullptr);
-  return kept;
+Error too_slow() { return Error{"planning took longer than " + std::to_string(planning_limit.count()) + " s"}; }
+
+/// What its planners call it: nothing where any will do.
+std::string_view planner_name(const std::string& algorithm) {
+  return algorithm == automatic_plan ? std::string_view() : std::string_view(algorithm);
 }
 
-/// A child process with its standard output in a pipe.
-struct Child {
-  pid_t process = -1;
-  int output = -1;
-};
-
-Result<Child> spawn(std::vector<std::string> arguments) {
-  std::array<int, 2> pipe_ends{};
-  if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) return Error{std::string("pipe: ") + std::strerror(errno)};
-  std::vector<char*> argv;
-  argv.reserve(arguments.size() + 1);
-  for (std::string& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  std::vector<char*> environment = environment_of_child();
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  posix_spawn_file_actions_adddup2(&actions, pipe_ends[1], STDOUT_FILENO);
-  Child child{-1, pipe_ends[0]};
-  const int error = posix_spawn(&child.process, argv[0], &actions, nullptr, argv.data(), environment.data());
-  posix_spawn_file_actions_destroy(&actions);
-  close(pipe_ends[1]);
-  if (error == 0) return child;
-  close(pipe_ends[0]);
-  return Error{"cannot run " + arguments[0] + ": " + std::strerror(error)};
-}
-
-/// Everything the child writes, or an error when it takes longer than the limit.
-Result<std::string> read_all(int descriptor) {
-  const auto deadline = std::chrono::steady_clock::now() + planning_limit;
-  std::string text;
-  std::array<char, 65536> buffer{};
-  for (;;) {
-    const auto left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
-    pollfd waiting{descriptor, POLLIN, 0};
-    const int ready = left.count() > 0 ? poll(&waiting, 1, static_cast<int>(left.count())) : 0;
-    if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return Error{"planning took longer than " + std::to_string(planning_limit.count()) + " s"};
-    const ssize_t bytes = read(descriptor, buffer.data(), buffer.size());
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes < 0) return Error{std::string("reading a plan: ") + std::strerror(errno)};
-    if (bytes == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(bytes));
-  }
-}
-
-int wait_for(pid_t process) {
-  int status = 0;
-  while (waitpid(process, &status, 0) < 0) {
-    if (errno != EINTR) return -1;  // Somebody else reaped it; what it wrote decides.
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-Result<Schedule> plan_by_command(const Config& config, Collective collective) {
-  if (config.command.empty()) return Error{"the libcoll command was not found; set LIBCOLL_COMMAND"};
+std::vector<std::string> planning_command(const Config& config, const PlanRequest& request,
+                                          const std::string& cache_directory) {
   std::vector<std::string> arguments{
-      config.command, "plan", config.topology, std::string(to_string(collective)), "--quiet", "--output", "-"};
-  const std::string& algorithm = algorithm_setting(config, collective);
-  if (algorithm != "auto") arguments.insert(arguments.end(), {"--algorithm", algorithm});
-  const Result<Child> child = spawn(std::move(arguments));
-  if (!child) return child.error();
-  Result<std::string> text = read_all(child->output);
-  close(child->output);
-  if (!text) kill(child->process, SIGKILL);
-  const int exit_code = wait_for(child->process);
-  if (!text) return text.error();
-  if (exit_code > 0) return Error{config.command + " plan ended with exit code " + std::to_string(exit_code)};
-  return read_schedule(*text, "output of " + config.command);
+      config.command, "plan", config.topology, std::string(to_string(request.collective)), "--quiet", "--output", "-"};
+  const std::string& algorithm = algorithm_setting(config, request.collective);
+  if (algorithm != automatic_plan) arguments.insert(arguments.end(), {"--algorithm", algorithm});
+  if (!request.nodes.empty()) arguments.insert(arguments.end(), {"--nodes", request.nodes});
+  if (!cache_directory.empty()) arguments.insert(arguments.end(), {"--cache", "--cache-dir", cache_directory});
+  return arguments;
 }
 
-Result<Schedule> make_plan(const Config& config, const Topology& topology, Collective collective) {
-  if (collective == Collective::alltoall) return plan_by_command(config, collective);
-  const std::string& algorithm = algorithm_setting(config, collective);
-  const Result<Planner> planner =
-      find_planner(broadcast_planners(), collective, algorithm == "auto" ? std::string_view() : algorithm);
+Result<Schedule> plan_here(const Config& config, const PlanRequest& request) {
+  const std::string_view name = planner_name(algorithm_setting(config, request.collective));
+  if (!request.nodes.empty()) {
+    return plan_part(broadcast_planners(), request.topology, request.collective, name, {});
+  }
+  const Result<Planner> planner = find_planner(broadcast_planners(), request.collective, name);
   if (!planner) return planner.error();
-  return planner->plan(topology, {});
+  return planner->plan(request.topology, {});
+}
+
+/// Nothing that was made is believed.
+Result<Schedule> checked(Result<Schedule> plan, const PlanRequest& request) {
+  if (!plan) return plan;
+  if (!(plan->topology == request.topology)) return Error{"the plan made is for another topology"};
+  if (plan->collective != request.collective) return Error{"the plan made is for another collective"};
+  const std::vector<std::string> faults = verify(*plan, 1);
+  if (!faults.empty()) return Error{"the plan made is faulty: " + faults.front()};
+  return plan;
+}
+
+void keep(const Result<Schedule>& plan, const std::string& directory, const std::string& algorithm) {
+  if (!plan || directory.empty()) return;
+  const Status stored = store_plan(directory, *plan, algorithm);
+  if (!stored) log(LogLevel::info, "plan not kept: " + stored.error().message);
 }
 
 }  // namespace
@@ -128,27 +71,80 @@ const std::string& algorithm_setting(const Config& config, Collective collective
   return call ? call_setting(config, *call) : automatic;
 }
 
-Result<Schedule> obtain_plan(const Config& config, const Topology& topology, Collective collective) {
+bool planned_at_once(const PlanRequest& request) {
+  return request.collective != Collective::alltoall && request.topology.node_count() <= nodes_at_once;
+}
+
+std::optional<Result<Schedule>> PlanSource::obtain(const Config& config, const PlanRequest& request) {
   const std::string directory = config.cache_dir.empty() ? default_cache_dir() : config.cache_dir;
-  const std::string& algorithm = algorithm_setting(config, collective);
+  const auto deadline = std::chrono::steady_clock::now() + planning_limit;
+  for (;;) {
+    {
+      const std::lock_guard guard(mutex_);
+      std::optional<Result<Schedule>> plan = look(config, request, directory);
+      if (plan || config.background_planning) return plan;
+    }
+    if (std::chrono::steady_clock::now() > deadline) return too_slow();
+    std::this_thread::sleep_for(between_looks);
+  }
+}
+
+std::optional<Result<Schedule>> PlanSource::look(const Config& config, const PlanRequest& request,
+                                                 const std::string& directory) {
+  const std::string& algorithm = algorithm_setting(config, request.collective);
+  const std::string key = plan_file_name(request.topology, request.collective, algorithm);
+  if (const auto found = jobs_.find(key); found != jobs_.end()) {
+    Job& job = found->second;
+    if (!job.child.ended()) {
+      if (std::chrono::steady_clock::now() - job.started < planning_limit) return std::nullopt;
+      jobs_.erase(found);
+      return too_slow();
+    }
+    const Result<std::string> text = job.child.output();
+    const bool stored = job.stores;
+    jobs_.erase(found);
+    if (!text) return Result<Schedule>(text.error());
+    Result<Schedule> plan = checked(read_schedule(*text, "output of " + config.command), request);
+    if (!stored) keep(plan, directory, algorithm);
+    return plan;
+  }
   if (!directory.empty()) {
-    Result<std::optional<Schedule>> cached = load_plan(directory, topology, collective, algorithm);
+    Result<std::optional<Schedule>> cached = load_plan(directory, request.topology, request.collective, algorithm);
     if (!cached) {
-      log(LogLevel::warn, cached.error().message + "; planning again");
+      if (warned_of_.insert(key).second) log(LogLevel::warn, cached.error().message + "; planning again");
     } else if (cached->has_value()) {
-      return std::move(**cached);
+      return Result<Schedule>(std::move(**cached));
     }
   }
-  Result<Schedule> plan = make_plan(config, topology, collective);
-  if (!plan) return plan;
-  if (!(plan->topology == topology)) return Error{"the plan made is for another topology"};
-  const std::vector<std::string> faults = verify(*plan, 1);
-  if (!faults.empty()) return Error{"the plan made is faulty: " + faults.front()};
-  if (!directory.empty()) {
-    const Status stored = store_plan(directory, *plan, algorithm);
-    if (!stored) log(LogLevel::info, "plan not kept: " + stored.error().message);
+  const bool here = request.collective != Collective::alltoall;
+  if (planned_at_once(request) || (here && config.command.empty())) {
+    Result<Schedule> plan = checked(plan_here(config, request), request);
+    keep(plan, directory, algorithm);
+    return plan;
   }
-  return plan;
+  return start(config, request, directory, key);
+}
+
+std::optional<Result<Schedule>> PlanSource::start(const Config& config, const PlanRequest& request,
+                                                  const std::string& directory, const std::string& key) {
+  if (config.command.empty()) {
+    return Result<Schedule>(Error{"the libcoll command was not found; set LIBCOLL_COMMAND"});
+  }
+  const std::string& algorithm = algorithm_setting(config, request.collective);
+  const PlanLock lock = lock_plan(directory, request.topology, request.collective, algorithm);
+  if (lock.turn == PlanTurn::others) return std::nullopt;
+  const bool stores = lock.turn == PlanTurn::ours;
+  if (stores) {
+    // Somebody may have finished between the look into the cache and the lock.
+    Result<std::optional<Schedule>> cached = load_plan(directory, request.topology, request.collective, algorithm);
+    if (cached.ok() && cached->has_value()) return Result<Schedule>(std::move(**cached));
+  }
+  // The child holds the lock for as long as it lives, whatever becomes of this process.
+  Result<PlanningChild> child = PlanningChild::start(
+      planning_command(config, request, stores ? directory : std::string()), lock.descriptor.get());
+  if (!child) return Result<Schedule>(child.error());
+  jobs_.emplace(key, Job{std::move(child).value(), std::chrono::steady_clock::now(), stores});
+  return std::nullopt;
 }
 
 }  // namespace libcoll

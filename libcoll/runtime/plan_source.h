@@ -1,17 +1,56 @@
 // Where a plan comes from: the cache, a combinatorial planner in this process, or the `libcoll` command.
 #pragma once
 
+#include <chrono>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "libcoll/runtime/config.h"
+#include "libcoll/runtime/planning_child.h"
 #include "planner/result.h"
 #include "planner/schedule/schedule.h"
 
 namespace libcoll {
 
-/// A verified plan. All-to-all needs a linear program, which this process does not carry: when it is not in the
-/// cache, the `libcoll` command is run once. What was planned is stored in the cache when that is possible.
-Result<Schedule> obtain_plan(const Config& config, const Topology& topology, Collective collective);
+/// A plan that a communicator wants.
+struct PlanRequest {
+  Topology topology;  ///< the configured one, or a part of it (part_of)
+  std::string nodes;  ///< of a part: its hosts as the configured topology numbers them (node_ranges); empty: all
+  Collective collective = Collective::allgather;
+};
+
+/// Whether a plan that is not in the cache is made in this process at once: one of the allgather family on a small
+/// fabric, which takes milliseconds. All-to-all needs a linear program, which this process does not carry.
+bool planned_at_once(const PlanRequest& request);
+
+/// The plans that communicators of this process ask for. Any thread may call.
+class PlanSource {
+ public:
+  /// The verified plan, from the cache or made now; nothing while the `libcoll` command is still at it, in a child of
+  /// this process or of another one that shares the cache: then ask again. Whoever has no use for waiting (LIBCOLL_
+  /// BACKGROUND_PLANNING off) never gets nothing. Plans are kept in the cache when that is possible.
+  std::optional<Result<Schedule>> obtain(const Config& config, const PlanRequest& request);
+
+ private:
+  /// A command under way.
+  struct Job {
+    PlanningChild child;
+    std::chrono::steady_clock::time_point started;
+    bool stores = false;  ///< it puts the plan into the cache itself
+  };
+
+  std::optional<Result<Schedule>> look(const Config& config, const PlanRequest& request, const std::string& directory);
+  std::optional<Result<Schedule>> start(const Config& config, const PlanRequest& request, const std::string& directory,
+                                        const std::string& key);
+
+  std::mutex mutex_;
+  std::map<std::string, Job> jobs_;  ///< by the plan's file name
+  std::set<std::string> warned_of_;  ///< plans in the cache that are of no use
+};
 
 /// Setting for one planned collective: "auto", "native" or a planner's name.
 const std::string& algorithm_setting(const Config& config, Collective collective);

@@ -33,6 +33,9 @@ constexpr unsigned waits_per_try = 32;
 /// memory almost always nothing, over tcp also for answers of peers that may have gone on already.
 constexpr auto flush_time = std::chrono::microseconds(200);
 
+/// Beyond this the group takes longer to check than the plans that it spares take to make.
+constexpr std::int32_t most_hosts_of_translations = 1024;
+
 using Clock = std::chrono::steady_clock;
 
 /// FNV-1a.
@@ -164,6 +167,13 @@ std::uint64_t Runtime::digest() const {
   }
   for (const Node& node : topology_.nodes()) text.append(node.host).append("\n");
   return hash(text);
+}
+
+const std::vector<Automorphism>& Runtime::translation_group() {
+  std::call_once(translations_once_, [this] {
+    if (topology_.host_count() <= most_hosts_of_translations) translations_ = translations(topology_);
+  });
+  return translations_;
 }
 
 bool Runtime::step(Execution& execution, bool& done) {

@@ -9,14 +9,18 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "libcoll/execute/execution.h"
 #include "libcoll/runtime/config.h"
+#include "libcoll/runtime/id_pool.h"
+#include "libcoll/runtime/plan_source.h"
 #include "libcoll/runtime/statistics.h"
 #include "libcoll/runtime/tuning_table.h"
 #include "libcoll/transport/mpi_transport.h"
 #include "libcoll/transport/transport.h"
 #include "planner/route/route_binding.h"
+#include "planner/topology/facts.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {
@@ -60,9 +64,15 @@ class Runtime {
   /// The transport is the host's own MPI.
   [[nodiscard]] bool over_host_messages() const { return over_host_messages_; }
 
-  /// Communicator ids: larger than any this process has taken part in or proposed so far. Under lock().
-  [[nodiscard]] std::uint32_t propose_communicator() { return next_communicator_++; }
-  void use_communicator(std::uint32_t id) { next_communicator_ = std::max(next_communicator_, id + 1); }
+  /// Of the communicators this process serves; shared with them, for some go after this.
+  [[nodiscard]] const std::shared_ptr<IdPool>& communicator_ids() const { return communicator_ids_; }
+  [[nodiscard]] PlanSource& plans() { return plans_; }
+  /// translations() of the topology, of which translations of a set of nodes are told; none for large fabrics.
+  [[nodiscard]] const std::vector<Automorphism>& translation_group();
+  /// This process's node, once a communicator of the whole world has found it; negative before. Where neither names nor
+  /// the size of the world tell, only the whole world can.
+  [[nodiscard]] NodeId node() const { return node_; }
+  void set_node(NodeId node) { node_ = node; }
 
   /// Somebody will call progress() while this process is in MPI.
   void set_background_progress() { background_progress_ = true; }
@@ -103,7 +113,11 @@ class Runtime {
   Reason obstacle_ = Reason::count_;
   std::uint64_t settings_digest_ = 0;
   std::mutex lock_;
-  std::uint32_t next_communicator_ = 1;
+  std::shared_ptr<IdPool> communicator_ids_ = std::make_shared<IdPool>(TagSpace::max_communicator);
+  PlanSource plans_;
+  std::once_flag translations_once_;
+  std::vector<Automorphism> translations_;
+  std::atomic<NodeId> node_{-1};
   bool background_progress_ = false;
   std::atomic<unsigned> fruitless_polls_{0};  ///< waits in a row that polling did not end
 };

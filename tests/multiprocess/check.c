@@ -42,6 +42,27 @@ void expect_call(const char* collective, int served, const char* what) {
   }
 }
 
+int nodes_spanned(MPI_Comm comm) {
+  enum { name_bytes = 64 };
+  char mine[name_bytes] = "";
+  int world_rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+  const char* host = getenv("LIBCOLL_HOST");
+  snprintf(mine, sizeof mine, "%s%.0d", host != NULL ? host : "rank", host != NULL ? 0 : world_rank + 1);
+  int size = 0;
+  MPI_Comm_size(comm, &size);
+  char* all = allocate((uint64_t)size * name_bytes);
+  PMPI_Allgather(mine, name_bytes, MPI_CHAR, all, name_bytes, MPI_CHAR, comm); /* is not counted */
+  int nodes = 0;
+  for (int r = 0; r < size; ++r) {
+    int seen = 0;
+    for (int s = 0; s < r; ++s) seen |= strcmp(all + r * name_bytes, all + s * name_bytes) == 0;
+    nodes += !seen;
+  }
+  free(all);
+  return nodes;
+}
+
 void* allocate(uint64_t bytes) {
   void* memory = malloc(bytes > 0 ? bytes : 1);
   CHECK(memory != NULL, "no memory");

@@ -3,6 +3,7 @@
 #ifndef LIBCOLL_TESTS_CHECK_H
 #define LIBCOLL_TESTS_CHECK_H
 
+#include <mpi.h>
 #include <stdint.h>
 
 #define CHECK(condition, ...)                                                    \
@@ -21,6 +22,10 @@ long served_calls(const char* collective);
 /* To be said after each call of a collective: whether it should have been served. Ends the job when the count differs
  * from what all calls so far should have made of it. Not for several threads. */
 void expect_call(const char* collective, int served, const char* what);
+
+/* How many nodes the ranks of a communicator are on: by LIBCOLL_HOST, without it every rank is on its own. Collective.
+ */
+int nodes_spanned(MPI_Comm comm);
 
 /* A well mixed 64-bit value for every key (the finaliser of splitmix64). */
 static inline uint64_t mixed(uint64_t key) {

@@ -29,6 +29,8 @@ if(LIBCOLL_SANITIZE)
 endif()
 
 multiprocess(nodes_by_slot ring:4 8 collectives OPTIONS ${by_slot})
+multiprocess(nodes_subcommunicators ring:4 8 subcommunicators nodes OPTIONS ${by_slot})
+multiprocess(nodes_subcommunicators_uneven complete:3 7 subcommunicators nodes OPTIONS ${in_disorder})
 multiprocess(nodes_round_robin torus:2x2 8 collectives OPTIONS ${round_robin})
 multiprocess(nodes_uneven complete:3 6 collectives OPTIONS ${uneven})
 multiprocess(nodes_in_disorder complete:3 7 collectives OPTIONS ${in_disorder})

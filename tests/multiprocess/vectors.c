@@ -342,10 +342,10 @@ static void check_all(MPI_Comm comm, int base, int served) {
   check_all_bcast(comm, base, served);
 }
 
-static void check_on_split(int color, int key, int served) {
+static void check_on_split(int color, int key) {
   MPI_Comm part;
   MPI_Comm_split(MPI_COMM_WORLD, color, key, &part);
-  check_all(part, 5, served);
+  check_all(part, 5, nodes_spanned(part) > 1);
   MPI_Comm_free(&part);
 }
 
@@ -376,8 +376,9 @@ int main(int argc, char** argv) {
   check_bottom(MPI_COMM_WORLD);
   check_alltoallw(MPI_COMM_WORLD);
   check_bcasts_in_a_row(MPI_COMM_WORLD);
-  check_on_split(rank % 2, rank, 0);
-  check_on_split(0, -rank, 1); /* every node, in reversed order */
+  /* A planner that is named may not be able to plan every part. */
+  if (getenv("LIBCOLL_ALLTOALL") == NULL) check_on_split(rank % 2, rank);
+  check_on_split(0, -rank); /* every node, in reversed order */
   check_all(MPI_COMM_SELF, 3, 0);
   check_inter_communicator(rank, size);
   MPI_Finalize();

@@ -1,0 +1,43 @@
+// A `libcoll plan` that runs beside this process.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "libcoll/runtime/safe_file.h"
+#include "planner/result.h"
+
+namespace libcoll {
+
+/// A child process whose standard output is kept in memory, however long nobody looks. Nothing of this needs signals or
+/// threads. The child is killed when this goes before it has ended.
+class PlanningChild {
+ public:
+  /// Starts `arguments` (the first is the program's path) outside MPI: without the preload and what would make it
+  /// believe that it is a rank, and without LIBCOLL_ settings. `kept_open` (negative: none) is a descriptor that the
+  /// child has to hold until it ends.
+  static Result<PlanningChild> start(std::vector<std::string> arguments, int kept_open);
+
+  PlanningChild(PlanningChild&& other) noexcept;
+  PlanningChild& operator=(PlanningChild&& other) = delete;
+  PlanningChild(const PlanningChild&) = delete;
+  PlanningChild& operator=(const PlanningChild&) = delete;
+  ~PlanningChild();
+
+  [[nodiscard]] bool ended() const;
+  /// What it wrote, or an error when it did not exit with 0. Once, after ended().
+  Result<std::string> output();
+
+ private:
+  PlanningChild() = default;
+  int reap();
+
+  std::string name_;
+  pid_t process_ = -1;
+  FileDescriptor output_;
+  FileDescriptor alive_;  ///< a pipe that is closed at the other end when the child is gone
+};
+
+}  // namespace libcoll

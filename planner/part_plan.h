@@ -1,0 +1,30 @@
+// Plans for communicators that cover a part of the fabric only.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "planner/planner.h"
+#include "planner/result.h"
+#include "planner/schedule/schedule.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+/// A plan for the hosts of part_of(), by a planner of `table`; an empty name takes the best of several: breadth-first
+/// broadcast or the flow on links among the hosts alone, where they are connected; ForestColl, MultiTree or single
+/// paths through the routers. Best is the least T_B, and among equals what goes through no router, as other parts of
+/// the fabric are busy with collectives of their own as a rule. A planner that is named may plan either way, whichever
+/// is better.
+///
+/// Nobody steers messages of a part: a route binding is for the routes of the whole fabric. So whatever the planner's
+/// routes are, the schedule's are the shortest paths of default routing (SSSP, class 0), and loads, T_B and F are those
+/// that result. Bounds are those of any routing. Error when no planner succeeds: what each of them says.
+Result<Schedule> plan_part(std::span<const Planner> table, const Topology& part, Collective collective,
+                           std::string_view algorithm, const PlanOptions& options);
+
+/// The same transfers on default routes (above), with the proof that belongs to them; the bounds stay. Precondition:
+/// the schedule has transfers, and its hosts reach each other.
+Result<Schedule> on_default_routes(Schedule schedule);
+
+}  // namespace libcoll

@@ -1,0 +1,181 @@
+// Plans from the cache, from this process and from the command, and who makes them when several ask.
+#include "libcoll/runtime/plan_source.h"
+
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libcoll/runtime/id_pool.h"
+#include "libcoll/runtime/plan_cache.h"
+#include "planner/part_plan.h"
+#include "planner/planner.h"
+#include "planner/schedule/verify.h"
+#include "planner/topology/generators.h"
+#include "planner/topology/part.h"
+
+namespace libcoll {
+namespace {
+
+class PlanSourceTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern = testing::TempDir() + "libcoll-plans-XXXXXX";
+    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
+    directory_ = pattern;
+    config_.topology = "torus:3x3";
+    config_.cache_dir = directory_ + "/cache";
+    config_.command = LIBCOLL_COMMAND;
+  }
+  void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  [[nodiscard]] PlanRequest request(const std::vector<NodeId>& nodes, Collective collective) const {
+    const Topology fabric = generate(config_.topology).value();
+    if (nodes.empty()) return {fabric, "", collective};
+    return {part_of(fabric, nodes).value(), node_ranges(nodes), collective};
+  }
+
+  /// Asks until there is an answer.
+  Result<Schedule> insist(const PlanRequest& wanted) {
+    for (;;) {
+      if (std::optional<Result<Schedule>> plan = source_.obtain(config_, wanted)) return std::move(*plan);
+      sched_yield();
+    }
+  }
+
+  static void expect_good(const Result<Schedule>& plan, const PlanRequest& wanted) {
+    ASSERT_TRUE(plan.ok()) << plan.error().message;
+    EXPECT_EQ(plan->topology, wanted.topology);
+    EXPECT_EQ(plan->collective, wanted.collective);
+    EXPECT_EQ(verify(*plan), std::vector<std::string>{});
+  }
+
+  [[nodiscard]] bool is_cached(const PlanRequest& wanted) const {
+    const auto cached = load_plan(config_.cache_dir, wanted.topology, wanted.collective, automatic_plan);
+    return cached.ok() && cached->has_value();
+  }
+
+  std::string directory_;
+  Config config_;
+  PlanSource source_;
+};
+
+TEST_F(PlanSourceTest, SmallPlansOfTheAllgatherFamilyAreThereAtOnce) {
+  config_.command = "/nonexistent/libcoll";
+  for (const PlanRequest& wanted : {request({}, Collective::allreduce), request({0, 1, 2}, Collective::allgather),
+                                    request({0, 4, 8}, Collective::reduce_scatter)}) {
+    ASSERT_TRUE(planned_at_once(wanted));
+    const std::optional<Result<Schedule>> plan = source_.obtain(config_, wanted);
+    ASSERT_TRUE(plan.has_value());
+    expect_good(*plan, wanted);
+    EXPECT_TRUE(is_cached(wanted));
+  }
+}
+
+TEST_F(PlanSourceTest, OthersAreMadeInTheBackground) {
+  for (const PlanRequest& wanted : {request({}, Collective::alltoall), request({0, 1, 2}, Collective::alltoall)}) {
+    EXPECT_FALSE(planned_at_once(wanted));
+    EXPECT_FALSE(source_.obtain(config_, wanted).has_value());
+    expect_good(insist(wanted), wanted);
+    EXPECT_TRUE(is_cached(wanted));
+    EXPECT_TRUE(source_.obtain(config_, wanted).has_value());
+  }
+}
+
+TEST_F(PlanSourceTest, WhoeverDoesNotWantToLeaveCallsToMpiWaits) {
+  config_.background_planning = false;
+  const PlanRequest wanted = request({0, 1, 3, 4}, Collective::alltoall);
+  const std::optional<Result<Schedule>> plan = source_.obtain(config_, wanted);
+  ASSERT_TRUE(plan.has_value());
+  expect_good(*plan, wanted);
+}
+
+TEST_F(PlanSourceTest, APlanIsNotMadeTwiceAtATime) {
+  const PlanRequest wanted = request({0, 1, 2}, Collective::alltoall);
+  config_.command = "/nonexistent/libcoll";  // whoever tries to make it fails
+  {
+    const PlanLock other = lock_plan(config_.cache_dir, wanted.topology, wanted.collective, automatic_plan);
+    ASSERT_EQ(other.turn, PlanTurn::ours);
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(source_.obtain(config_, wanted).has_value());
+    std::vector<Planner> table(flow_planners().begin(), flow_planners().end());
+    const Result<Schedule> made = plan_part(table, wanted.topology, wanted.collective, {}, {});
+    ASSERT_TRUE(made.ok());
+    ASSERT_TRUE(store_plan(config_.cache_dir, *made, automatic_plan).ok());
+  }
+  const std::optional<Result<Schedule>> plan = source_.obtain(config_, wanted);
+  ASSERT_TRUE(plan.has_value());
+  expect_good(*plan, wanted);
+}
+
+TEST_F(PlanSourceTest, ALockIsForOnePlanAndEndsWithItsHolder) {
+  const PlanRequest one = request({0, 1, 2}, Collective::alltoall);
+  const PlanRequest other = request({0, 1, 3}, Collective::alltoall);
+  const auto lock = [&](const PlanRequest& wanted) {
+    return lock_plan(config_.cache_dir, wanted.topology, wanted.collective, automatic_plan);
+  };
+  {
+    const PlanLock first = lock(one);
+    EXPECT_EQ(first.turn, PlanTurn::ours);
+    EXPECT_EQ(lock(one).turn, PlanTurn::others);
+    EXPECT_EQ(lock(other).turn, PlanTurn::ours);
+  }
+  EXPECT_EQ(lock(one).turn, PlanTurn::ours);
+  EXPECT_EQ(lock_plan("", one.topology, one.collective, automatic_plan).turn, PlanTurn::unavoidable);
+}
+
+TEST_F(PlanSourceTest, WithoutACachePlansAreMadeAllTheSame) {
+  config_.cache_dir = "/proc/no-such-directory";
+  const PlanRequest wanted = request({0, 1, 2}, Collective::alltoall);
+  expect_good(insist(wanted), wanted);
+}
+
+TEST_F(PlanSourceTest, ACommandThatFailsIsAnError) {
+  const PlanRequest wanted = request({}, Collective::alltoall);
+  for (const char* command : {"/nonexistent/libcoll", "/bin/false", "/bin/true", ""}) {
+    config_.command = command;
+    EXPECT_FALSE(insist(wanted).ok()) << command;
+  }
+}
+
+TEST_F(PlanSourceTest, WhatIsStillBeingMadeEndsWithThoseWhoWantIt) {
+  config_.command = directory_ + "/slow";
+  std::ofstream(config_.command) << "#!/bin/sh\nexec sleep 600\n";
+  std::filesystem::permissions(config_.command, std::filesystem::perms::owner_all);
+  const PlanRequest wanted = request({}, Collective::alltoall);
+  auto source = std::make_unique<PlanSource>();
+  EXPECT_FALSE(source->obtain(config_, wanted).has_value());
+  EXPECT_FALSE(source->obtain(config_, wanted).has_value());
+  source.reset();
+  // The child held the lock.
+  EXPECT_EQ(lock_plan(config_.cache_dir, wanted.topology, wanted.collective, automatic_plan).turn, PlanTurn::ours);
+}
+
+TEST(IdPool, IdsHaveOneOwnerAndComeBack) {
+  IdPool pool(5);
+  EXPECT_FALSE(pool.take(0));
+  EXPECT_FALSE(pool.take(6));
+  std::set<std::uint32_t> taken;
+  for (int i = 0; i < 5; ++i) {
+    const std::uint32_t id = pool.next_free(1);
+    EXPECT_TRUE(pool.take(id));
+    EXPECT_FALSE(pool.take(id));
+    taken.insert(id);
+  }
+  EXPECT_EQ(taken, (std::set<std::uint32_t>{1, 2, 3, 4, 5}));
+  EXPECT_EQ(pool.next_free(1), 0U);
+  pool.give_back(3);
+  EXPECT_EQ(pool.next_free(4), 3U);
+  EXPECT_TRUE(pool.take(3));
+}
+
+}  // namespace
+}  // namespace libcoll
