@@ -171,7 +171,7 @@ TEST(PartPlan, LinksOfSeveralSpeeds) {
   cable(1, 2, 4'000'000);
   cable(2, 3, 500'000);
   cable(3, 0, 500'000);
-  const Topology fabric = Topology::make("speeds", {{"0"}, {"1"}, {"2"}, {"3"}}, links).value();
+  const Topology fabric = Topology::make("speeds", {{"0", ""}, {"1", ""}, {"2", ""}, {"3", ""}}, links).value();
   const Topology some = part_of(fabric, Nodes{0, 1, 2}).value();
   for (const Collective collective : all_collectives) {
     expect_good(plan(some, collective), some, std::string(to_string(collective)));
