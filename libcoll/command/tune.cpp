@@ -148,9 +148,14 @@ class Measurement {
     std::vector<std::string> environment;
     for (char** entry = environ; *entry != nullptr; ++entry) {
       // The table in force must not decide what is measured.
-      if (!std::string_view(*entry).starts_with("LIBCOLL_TUNING_TABLE=")) environment.emplace_back(*entry);
+      const std::string_view text(*entry);
+      if (!text.starts_with("LIBCOLL_TUNING_TABLE=") && !text.starts_with("LIBCOLL_BACKGROUND_PLANNING=")) {
+        environment.emplace_back(text);
+      }
     }
     if (planned) environment.emplace_back("LIBCOLL_TUNING_TABLE=");
+    // Nor may calls be left to MPI because a plan is still being made.
+    environment.emplace_back("LIBCOLL_BACKGROUND_PLANNING=no");
     const Result<std::string> text = capture({std::move(arguments), std::move(environment)});
     if (!text) return text.error();
     return parse_sweep(*text, ranks_);

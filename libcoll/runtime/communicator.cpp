@@ -346,7 +346,7 @@ Reason Communicator::agree_on_id(HostCommunicator& host, std::uint32_t candidate
 
 Reason Communicator::ready(Collective collective, bool equal_shards, HostCommunicator& host) {
   if (obstacle_ != Reason::count_) return obstacle_;
-  if (hierarchy_ && !equal_shards) return Reason::several_ranks;
+  if (hierarchy_ && !hierarchy_->serves(collective, equal_shards)) return Reason::several_ranks;
   Plan& plan = plans_[static_cast<std::size_t>(collective)];
   if (!plan.asked || (plan.obstacle == Reason::planning && is_time_to_look(++plan.calls_without))) {
     plan.asked = true;
@@ -357,7 +357,6 @@ Reason Communicator::ready(Collective collective, bool equal_shards, HostCommuni
 
 Reason Communicator::distribute_plan(Collective collective, HostCommunicator& host, Plan& plan) {
   if (algorithm_setting(runtime_.config(), collective) == "native") return Reason::chosen_native;
-  if (hierarchy_ && !hierarchy_->serves(collective)) return Reason::several_ranks;
   if (hierarchy_ && !hierarchy_->has_slices()) return Reason::count_;
   enum Answer : std::uint64_t { none, not_yet, there };
   struct Offer {

@@ -77,7 +77,7 @@ class Communicator {
   /// the calls 1, 2, 4, …, 64 after it and then every 64th: rank 0 says whether it is there, and from the call in which
   /// it is all are served. Precondition: all ranks ask for the same calls, in the same order.
   /// `equal_shards`: no rank's part of the data is longer than another's, which is all that several ranks per node can
-  /// serve so far.
+  /// serve in an all-to-all.
   Reason ready(Collective collective, bool equal_shards, HostCommunicator& host);
 
   /// Ranks of the communicator.

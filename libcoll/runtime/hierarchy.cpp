@@ -100,9 +100,12 @@ bool Hierarchy::share_memory(HostCommunicator& host) {
   return all_agree(host, good);
 }
 
-bool Hierarchy::serves(Collective collective) const {
+bool Hierarchy::serves(Collective collective, bool equal_shards) const {
   // The largest element of a predefined reduction is a complex number of two times 16 bytes.
   constexpr std::int64_t largest_element_bytes = 32;
+  if (collective == Collective::reduce_scatter || !equal_shards) {
+    return collective != Collective::alltoall && ShardStaging::fits(arrangement_, half_bytes_, largest_element_bytes);
+  }
   return Staging::serves(collective) && staging_.capacity(collective, largest_element_bytes) > 0;
 }
 
@@ -115,7 +118,8 @@ std::byte* Hierarchy::half(std::uint32_t number) const {
   return segment_.data() + header_bytes(staging_.locals()) + (number % 2) * half_bytes_;
 }
 
-bool Hierarchy::reduce(const Round& round, const Reducer& reducer, std::uint32_t base, const Patience& patience) {
+bool Hierarchy::reduce(const Round& round, std::int32_t leaders, const Reducer& reducer, std::uint32_t base,
+                       const Patience& patience) {
   if (staging_.has_domains()) {
     staging_.reduce_domain(round, reducer);
     phases_->post(base + domain_reduced);
@@ -124,8 +128,7 @@ bool Hierarchy::reduce(const Round& round, const Reducer& reducer, std::uint32_t
   staging_.reduce_node(round, reducer);
   phases_->post(base + node_reduced);
   // A leader that moves just what it has reduced itself need not wait.
-  const bool own_part = has_slices() && staging_.leaders(round) == staging_.locals();
-  return own_part || phases_->wait(staging_.locals(), base + node_reduced, patience);
+  return leaders == staging_.locals() || phases_->wait(staging_.locals(), base + node_reduced, patience);
 }
 
 /// Nobody overwrites what another still reads: that all have copied in, which everybody waits for, means that all have
@@ -136,7 +139,10 @@ bool Hierarchy::run_round(const Round& round, const Call& call, ProgressHook hoo
   staging_.copy_in(round, call.input);
   phases_->post(base + copied_in);
   if (!phases_->wait(staging_.locals(), base + copied_in, patience)) return false;
-  if (round.collective == Collective::allreduce && !reduce(round, call.reducer, base, patience)) return false;
+  if (round.collective == Collective::allreduce) {
+    const std::int32_t reducing_leaders = has_slices() ? staging_.leaders(round) : 0;
+    if (!reduce(round, reducing_leaders, call.reducer, base, patience)) return false;
+  }
   if (has_slices()) {
     const std::int32_t leaders = staging_.leaders(round);
     if (staging_.local() < leaders) {
@@ -163,6 +169,66 @@ bool Hierarchy::run_round(const Round& round, const Call& call, ProgressHook hoo
   return true;
 }
 
+/// The same for shards of any length. A leader's part is here no stretch that it has reduced itself.
+bool Hierarchy::run_shard_round(const ShardStaging& shards, const Call& call, ProgressHook hook,
+                                const Patience& patience, const RunSlice& run_slice) {
+  const std::uint32_t base = rounds_ * phases_per_round;
+  shards.copy_in(call.input);
+  phases_->post(base + copied_in);
+  if (!phases_->wait(staging_.locals(), base + copied_in, patience)) return false;
+  if (call.collective == Collective::reduce_scatter && !reduce(shards.row(), 0, call.reducer, base, patience)) {
+    return false;
+  }
+  if (has_slices()) {
+    const std::int32_t leaders = shards.leaders();
+    if (staging_.local() < leaders) {
+      ShardPart part = shards.part_of(staging_.local());
+      Call slice_call;
+      slice_call.collective = call.collective;
+      slice_call.input = part.input;
+      slice_call.output = part.output;
+      slice_call.element_bytes = call.element_bytes;
+      slice_call.reducer = call.reducer;
+      hook.signs_of_life = &phases_->signs_of_life();
+      if (!part.empty && !run_slice(slice_call, part.shape, hook)) return false;
+      phases_->post(base + moved);
+    }
+    if (!phases_->wait(leaders, base + moved, patience)) return false;
+  }
+  shards.copy_out(call.output);
+  return true;
+}
+
+bool Hierarchy::run_shards(const Call& call, ProgressHook hook, const Patience& patience, const RunSlice& run_slice) {
+  Shards described{call.collective, call.element_bytes, call.counts, {}};
+  if (call.counts.empty()) {
+    for (std::size_t rank = 0; rank < arrangement_.node_of_rank.size(); ++rank) {
+      described.counts.push_back(call.elements);
+      described.offsets.push_back(static_cast<std::int64_t>(rank) * call.elements * call.element_bytes);
+    }
+  } else {
+    described.offsets = call.collective == Collective::allgather ? call.output_offsets : call.input_offsets;
+  }
+  ShardStaging shards(arrangement_, rank_, half_bytes_, described);
+  for (std::int64_t round = 0; round < shards.rounds(); ++round) {
+    ++rounds_;
+    shards.begin_round(round, half(rounds_));
+    if (!run_shard_round(shards, call, hook, patience, run_slice)) return false;
+  }
+  return true;
+}
+
+bool Hierarchy::run_rounds(const Call& call, ProgressHook hook, const Patience& patience, const RunSlice& run_slice) {
+  const std::int64_t capacity = staging_.capacity(call.collective, call.element_bytes);
+  for (std::int64_t begin = 0; begin < call.elements; begin += capacity) {
+    ++rounds_;
+    const Round round{call.collective,    begin,        std::min(capacity, call.elements - begin), call.elements,
+                      call.element_bytes, half(rounds_)};
+    if (!run_round(round, call, hook, patience, run_slice)) return false;
+  }
+  return true;
+}
+
 bool Hierarchy::run(const Call& call, ProgressHook hook, const RunSlice& run_slice) {
   const std::function<void()> other_things = [&] {
     runtime_.progress();
@@ -172,20 +238,14 @@ bool Hierarchy::run(const Call& call, ProgressHook hook, const RunSlice& run_sli
   const Patience patience{std::chrono::microseconds(config.poll_microseconds),
                           std::chrono::seconds(config.timeout_seconds),
                           leads() ? longest_sleep_of_leaders : longest_sleep_of_others, &other_things};
-  const std::int64_t capacity = staging_.capacity(call.collective, call.element_bytes);
-  for (std::int64_t begin = 0; begin < call.elements; begin += capacity) {
-    ++rounds_;
-    const Round round{call.collective,    begin,        std::min(capacity, call.elements - begin), call.elements,
-                      call.element_bytes, half(rounds_)};
-    if (run_round(round, call, hook, patience, run_slice)) continue;
-    log(LogLevel::error, "a collective fails: a rank of this node gave up, or gave no sign of life for " +
-                             std::to_string(config.timeout_seconds) + " s");
-    phases_->fail();
-    // The transport may still have messages under way to and from it.
-    segment_.abandon();
-    return false;
-  }
-  return true;
+  const bool shards = !call.counts.empty() || call.collective == Collective::reduce_scatter;
+  if (shards ? run_shards(call, hook, patience, run_slice) : run_rounds(call, hook, patience, run_slice)) return true;
+  log(LogLevel::error, "a collective fails: a rank of this node gave up, or gave no sign of life for " +
+                           std::to_string(config.timeout_seconds) + " s");
+  phases_->fail();
+  // The transport may still have messages under way to and from it.
+  segment_.abandon();
+  return false;
 }
 
 }  // namespace libcoll

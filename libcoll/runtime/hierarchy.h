@@ -8,6 +8,7 @@
 #include "libcoll/node/arrangement.h"
 #include "libcoll/node/phases.h"
 #include "libcoll/node/segment.h"
+#include "libcoll/node/shard_staging.h"
 #include "libcoll/node/staging.h"
 #include "libcoll/runtime/communicator.h"
 
@@ -22,8 +23,9 @@ class Hierarchy {
   /// Collective over the communicator. Null on every rank when the ranks of some node cannot share memory.
   static std::unique_ptr<Hierarchy> make(Runtime& runtime, HostCommunicator& host, Arrangement arrangement);
 
-  /// The same on every rank.
-  [[nodiscard]] bool serves(Collective collective) const;
+  /// The same on every rank. `equal_shards`: no rank's part of the data is longer than another's, which is all that an
+  /// all-to-all can serve.
+  [[nodiscard]] bool serves(Collective collective, bool equal_shards) const;
   /// Whether there is anything to move between nodes.
   [[nodiscard]] bool has_slices() const { return arrangement_.nodes.size() > 1; }
   /// Whether this rank is in a slice.
@@ -35,9 +37,10 @@ class Hierarchy {
   /// "4 nodes of 2 ranks, 2 leaders", for log lines.
   [[nodiscard]] std::string to_string() const;
 
-  /// Runs one call; precondition serves(). A reduction is done in an order that depends on the arrangement alone:
-  /// domain by domain, then node, then as the slices' plan says. False when something failed: the result is then
-  /// undefined, nothing more can be run, and the other ranks of the node are told.
+  /// Runs one call; precondition serves(). Calls with counts are allgathers and reduce-scatters. A reduction is done in
+  /// an order that depends on the arrangement alone: domain by domain, then node, then as the slices' plan says. False
+  /// when something failed: the result is then undefined, nothing more can be run, and the other ranks of the node are
+  /// told.
   bool run(const Call& call, ProgressHook hook, const RunSlice& run_slice);
 
  private:
@@ -46,9 +49,14 @@ class Hierarchy {
   /// Collective; false on every rank when it failed on one.
   bool share_memory(HostCommunicator& host);
   [[nodiscard]] std::byte* half(std::uint32_t number) const;
-  bool reduce(const Round& round, const Reducer& reducer, std::uint32_t base, const Patience& patience);
+  bool reduce(const Round& round, std::int32_t leaders, const Reducer& reducer, std::uint32_t base,
+              const Patience& patience);
   bool run_round(const Round& round, const Call& call, ProgressHook hook, const Patience& patience,
                  const RunSlice& run_slice);
+  bool run_rounds(const Call& call, ProgressHook hook, const Patience& patience, const RunSlice& run_slice);
+  bool run_shards(const Call& call, ProgressHook hook, const Patience& patience, const RunSlice& run_slice);
+  bool run_shard_round(const ShardStaging& shards, const Call& call, ProgressHook hook, const Patience& patience,
+                       const RunSlice& run_slice);
 
   Runtime& runtime_;
   const Arrangement arrangement_;

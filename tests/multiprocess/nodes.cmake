@@ -11,8 +11,7 @@ function(on_nodes variable)
   set(${variable} ${options} PARENT_SCOPE)
 endfunction()
 
-# Of unequal shards nothing is served there yet, nor reduce-scatter.
-set(nodes_served allreduce=yes allgather=yes alltoall=yes bcast=no reduce=no)
+set(nodes_served allreduce=yes allgather=yes alltoall=yes bcast=yes reduce=yes)
 
 on_nodes(by_slot 0 0 1 1 2 2 3 3)
 on_nodes(round_robin 0 1 2 3 0 1 2 3)
@@ -22,13 +21,18 @@ on_nodes(one_node 0 0 0 0)
 
 if(NOT LIBCOLL_SANITIZE MATCHES thread)
   multiprocess(nodes ring:4 8 collectives small LABEL multiprocess-small OPTIONS ${by_slot})
-  multiprocess(nodes_reductions uniring:3 6 reductions allreduce_only LABEL multiprocess-small OPTIONS ${uneven})
+  multiprocess(nodes_reductions uniring:3 6 reductions LABEL multiprocess-small OPTIONS ${uneven})
 endif()
 if(LIBCOLL_SANITIZE)
   return()
 endif()
 
 multiprocess(nodes_by_slot ring:4 8 collectives OPTIONS ${by_slot})
+multiprocess(nodes_vectors ring:4 8 vectors OPTIONS ${by_slot})
+multiprocess(nodes_vectors_in_disorder complete:3 7 vectors OPTIONS ${in_disorder})
+multiprocess(nodes_vectors_little_memory torus:2x2 8 vectors OPTIONS ${round_robin} -e LIBCOLL_NODE_BYTES=64K)
+multiprocess(nodes_reductions_round_robin torus:2x2 8 reductions OPTIONS ${round_robin})
+multiprocess(nodes_reductions_little_memory complete:3 7 reductions OPTIONS ${in_disorder} -e LIBCOLL_NODE_BYTES=64K)
 multiprocess(nodes_subcommunicators ring:4 8 subcommunicators nodes OPTIONS ${by_slot})
 multiprocess(nodes_subcommunicators_uneven complete:3 7 subcommunicators nodes OPTIONS ${in_disorder})
 multiprocess(nodes_round_robin torus:2x2 8 collectives OPTIONS ${round_robin})
@@ -44,7 +48,7 @@ multiprocess(nodes_tcp ring:4 8 expectation ${nodes_served} OPTIONS ${by_slot} $
 multiprocess(one_node ring:4 8 expectation ${none_served})
 multiprocess(one_node_served ring:5 4 expectation ${nodes_served} OPTIONS ${one_node} -e LIBCOLL_ONE_NODE=yes)
 multiprocess(nodes_leaders_differ ring:4 8 expectation ${none_served} OPTIONS ${by_slot} -r 3:LIBCOLL_LEADERS=1)
-multiprocess(nodes_native_alltoall ring:4 8 expectation allreduce=yes allgather=yes alltoall=no bcast=no reduce=no
+multiprocess(nodes_native_alltoall ring:4 8 expectation allreduce=yes allgather=yes alltoall=no bcast=yes reduce=yes
   OPTIONS ${by_slot} -e LIBCOLL_ALLTOALL=native)
 
 # Nothing may be left in shared memory by then, and the survivors are to have ended by themselves.

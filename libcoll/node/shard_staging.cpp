@@ -1,0 +1,130 @@
+#include "libcoll/node/shard_staging.h"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+
+namespace libcoll {
+namespace {
+
+constexpr std::int64_t alignment_bytes = 64;
+/// A leader with less than this to send for its node costs more than it saves.
+constexpr std::int64_t smallest_part_bytes = 4096;
+
+std::int64_t row_bytes_of(const Arrangement& arrangement, std::int64_t bytes) {
+  return bytes / arrangement.most_ranks / alignment_bytes * alignment_bytes;
+}
+
+/// Elements of a round at most, beside one for every rank that rounding may add.
+std::int64_t capacity(const Arrangement& arrangement, std::int64_t bytes, std::int64_t element_bytes) {
+  return bytes / element_bytes - static_cast<std::int64_t>(arrangement.node_of_rank.size());
+}
+
+std::int64_t cut(std::int64_t elements, std::int64_t round, std::int64_t rounds) {
+  __extension__ using Wide = __int128;
+  return static_cast<std::int64_t>(Wide{elements} * round / rounds);
+}
+
+void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
+
+}  // namespace
+
+ShardStaging::ShardStaging(const Arrangement& arrangement, std::int32_t rank, std::int64_t bytes, const Shards& shards)
+    : arrangement_(arrangement),
+      shards_(shards),
+      rank_(static_cast<std::size_t>(rank)),
+      node_(static_cast<std::size_t>(arrangement.node_of_rank[rank_])),
+      bytes_(bytes) {
+  const std::int64_t all = std::accumulate(shards.counts.begin(), shards.counts.end(), std::int64_t{0});
+  const std::int64_t most = capacity(arrangement, row_bytes(), shards.element_bytes);
+  rounds_ = std::max<std::int64_t>(1, (all + most - 1) / most);
+}
+
+bool ShardStaging::fits(const Arrangement& arrangement, std::int64_t bytes, std::int64_t element_bytes) {
+  return capacity(arrangement, row_bytes_of(arrangement, bytes), element_bytes) > 0;
+}
+
+std::int64_t ShardStaging::row_bytes() const { return reduces() ? row_bytes_of(arrangement_, bytes_) : bytes_; }
+
+std::int64_t ShardStaging::begin_of(std::size_t rank) const { return cut(shards_.counts[rank], round_, rounds_); }
+
+std::int64_t ShardStaging::elements_of(std::size_t rank) const {
+  return cut(shards_.counts[rank], round_ + 1, rounds_) - begin_of(rank);
+}
+
+void ShardStaging::begin_round(std::int64_t round, std::byte* memory) {
+  round_ = round;
+  memory_ = memory;
+  place_.resize(shards_.counts.size());
+  node_end_.clear();
+  std::int64_t end = 0;
+  for (const NodeRanks& node : arrangement_.nodes) {
+    for (const std::int32_t rank : node.ranks) {
+      place_[static_cast<std::size_t>(rank)] = end;
+      end += elements_of(static_cast<std::size_t>(rank));
+    }
+    node_end_.push_back(end);
+  }
+}
+
+void ShardStaging::copy_in(const std::byte* input) const {
+  const std::int64_t element = shards_.element_bytes;
+  if (!reduces()) {
+    copy_bytes(memory_ + place_[rank_] * element, input + begin_of(rank_) * element, elements_of(rank_) * element);
+    return;
+  }
+  std::byte* row = memory_ + arrangement_.local_of_rank[rank_] * row_bytes();
+  for (std::size_t rank = 0; rank < place_.size(); ++rank) {
+    copy_bytes(row + place_[rank] * element, input + shards_.offsets[rank] + begin_of(rank) * element,
+               elements_of(rank) * element);
+  }
+}
+
+Round ShardStaging::row() const {
+  return {Collective::allreduce, 0, node_end_.back(), node_end_.back(), shards_.element_bytes, memory_};
+}
+
+std::int32_t ShardStaging::leaders() const {
+  std::int64_t longest = 0;
+  std::int64_t begin = 0;
+  for (const std::int64_t end : node_end_) {
+    longest = std::max(longest, end - begin);
+    begin = end;
+  }
+  return static_cast<std::int32_t>(
+      std::clamp<std::int64_t>(longest * shards_.element_bytes / smallest_part_bytes, 1, arrangement_.leaders));
+}
+
+ShardPart ShardStaging::part_of(std::int32_t leader) const {
+  ShardPart part;
+  part.shape.element_bytes = shards_.element_bytes;
+  std::vector<std::int64_t>& offsets = reduces() ? part.shape.input_offsets : part.shape.output_offsets;
+  std::int64_t begin = 0;
+  for (const std::int64_t end : node_end_) {
+    const Stretch stretch = stretch_of(end - begin, leaders(), leader);
+    part.shape.counts.push_back(stretch.end - stretch.begin);
+    offsets.push_back((begin + stretch.begin) * shards_.element_bytes);
+    part.empty = part.empty && stretch.end == stretch.begin;
+    begin = end;
+  }
+  // In place: the node's own shard lies where its sum is to be, or where it is gathered.
+  part.input = reduces() ? memory_ : memory_ + offsets[node_];
+  part.output = reduces() ? memory_ + offsets[node_] : memory_;
+  return part;
+}
+
+void ShardStaging::copy_out(std::byte* output) const {
+  const std::int64_t element = shards_.element_bytes;
+  if (reduces()) {
+    copy_bytes(output + begin_of(rank_) * element, memory_ + place_[rank_] * element, elements_of(rank_) * element);
+    return;
+  }
+  for (std::size_t rank = 0; rank < place_.size(); ++rank) {
+    copy_bytes(output + shards_.offsets[rank] + begin_of(rank) * element, memory_ + place_[rank] * element,
+               elements_of(rank) * element);
+  }
+}
+
+}  // namespace libcoll

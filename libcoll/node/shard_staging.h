@@ -1,0 +1,72 @@
+// Allgather and reduce-scatter of nodes with several ranks whose shards are of any length, staged in memory that the
+// ranks of a node share. Broadcast and reduce are those where one rank alone has a shard.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "libcoll/execute/script.h"
+#include "libcoll/node/arrangement.h"
+#include "libcoll/node/staging.h"
+#include "planner/schedule/schedule.h"
+
+namespace libcoll {
+
+/// A call, equal on all ranks but for the offsets.
+struct Shards {
+  Collective collective = Collective::allgather;  ///< or reduce_scatter
+  std::int64_t element_bytes = 1;
+  std::vector<std::int64_t> counts;   ///< elements, by the owner's rank
+  std::vector<std::int64_t> offsets;  ///< bytes, of each shard in the output (allgather) or the input (reduce_scatter)
+};
+
+/// What one leader moves, as one rank per node would.
+struct ShardPart {
+  const std::byte* input = nullptr;
+  std::byte* output = nullptr;
+  Shape shape;        ///< counts by node
+  bool empty = true;  ///< nothing to move; equal for this leader on all nodes
+};
+
+/// One rank's view. Memory has a place for the round's part of every shard, those of a node beside each other. A
+/// reduction has such a row of places for every local rank, and the sum comes to lie in the first row.
+class ShardStaging {
+ public:
+  /// `bytes` of shared memory are there for a round. The arguments must outlive this.
+  ShardStaging(const Arrangement& arrangement, std::int32_t rank, std::int64_t bytes, const Shards& shards);
+
+  /// Whether any round can be run at all.
+  [[nodiscard]] static bool fits(const Arrangement& arrangement, std::int64_t bytes, std::int64_t element_bytes);
+  [[nodiscard]] std::int64_t rounds() const { return rounds_; }
+  /// Of every shard of n elements it takes those from n·k/K to n·(k+1)/K, for round k of K.
+  void begin_round(std::int64_t round, std::byte* memory);
+
+  void copy_in(const std::byte* input) const;
+  /// reduce_scatter: as an allreduce of a row would reduce on the node, see Staging.
+  [[nodiscard]] Round row() const;
+  /// How many leaders share the round.
+  [[nodiscard]] std::int32_t leaders() const;
+  [[nodiscard]] ShardPart part_of(std::int32_t leader) const;
+  void copy_out(std::byte* output) const;
+
+ private:
+  [[nodiscard]] bool reduces() const { return shards_.collective == Collective::reduce_scatter; }
+  [[nodiscard]] std::int64_t begin_of(std::size_t rank) const;
+  [[nodiscard]] std::int64_t elements_of(std::size_t rank) const;
+  [[nodiscard]] std::int64_t row_bytes() const;
+
+  const Arrangement& arrangement_;
+  const Shards& shards_;
+  std::size_t rank_;
+  std::size_t node_;
+  std::int64_t bytes_;
+  std::int64_t rounds_ = 1;
+  // Of the round at hand.
+  std::int64_t round_ = 0;
+  std::byte* memory_ = nullptr;
+  std::vector<std::int64_t> place_;     ///< by rank: elements before its shard
+  std::vector<std::int64_t> node_end_;  ///< by node: elements up to the end of its shards
+};
+
+}  // namespace libcoll

@@ -1,0 +1,226 @@
+// Shards of any length staged in a node's shared memory, all ranks in one process; what leaders move is moved here as
+// the shape of their part says.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "libcoll/node/shard_staging.h"
+
+namespace libcoll {
+namespace {
+
+using Counts = std::vector<std::int64_t>;
+using Vector = std::vector<std::uint32_t>;
+
+constexpr std::int64_t element = 4;
+constexpr std::uint32_t untouched = 0x5a5a5a5a;
+
+std::uint32_t value(std::size_t rank, std::size_t shard, std::int64_t i) {
+  return static_cast<std::uint32_t>(rank * 1000003 + shard * 10007) + static_cast<std::uint32_t>(i) * 31 + 1;
+}
+
+void add(const void*, void* destination, const void* left, const void* right, std::int64_t elements) noexcept {
+  for (std::int64_t i = 0; i < elements; ++i) {
+    std::uint32_t a = 0;
+    std::uint32_t b = 0;
+    std::memcpy(&a, static_cast<const std::byte*>(left) + element * i, element);
+    std::memcpy(&b, static_cast<const std::byte*>(right) + element * i, element);
+    a += b;
+    std::memcpy(static_cast<std::byte*>(destination) + element * i, &a, element);
+  }
+}
+constexpr Reducer adder{&add, nullptr};
+
+/// All ranks of a communicator and the memories of its nodes.
+struct Job {
+  Job(const std::vector<NodeId>& node_of_rank, std::int64_t leaders, std::int64_t memory_bytes) : bytes(memory_bytes) {
+    std::vector<RankPlace> places;
+    NodeId nodes = 0;
+    for (const NodeId node : node_of_rank) {
+      const auto rank = static_cast<std::int32_t>(places.size());
+      places.push_back({node, rank, rank % 2});
+      nodes = std::max(nodes, node + 1);
+    }
+    arrangement = arrange(places, nodes, leaders);
+    memories.assign(static_cast<std::size_t>(nodes), std::vector<std::byte>(static_cast<std::size_t>(bytes)));
+  }
+
+  [[nodiscard]] std::size_t ranks() const { return arrangement.node_of_rank.size(); }
+  [[nodiscard]] std::size_t node_of(std::size_t rank) const {
+    return static_cast<std::size_t>(arrangement.node_of_rank[rank]);
+  }
+
+  std::int64_t bytes;
+  Arrangement arrangement;
+  std::vector<std::vector<std::byte>> memories;
+};
+
+/// Every slice's part of a round, between the nodes' memories.
+void move_between_nodes(const Job& job, Collective collective, const std::vector<ShardPart>& parts) {
+  const std::size_t nodes = job.memories.size();
+  for (std::size_t to = 0; to < nodes; ++to) {
+    EXPECT_EQ(parts[to].shape.counts, parts[0].shape.counts);
+    EXPECT_EQ(parts[to].empty, parts[0].empty);
+  }
+  for (std::size_t owner = 0; owner < nodes; ++owner) {
+    const std::int64_t elements = parts[0].shape.counts[owner];
+    const auto length = static_cast<std::size_t>(elements * element);
+    if (collective == Collective::allgather) {
+      for (const ShardPart& part : parts) {
+        std::memmove(part.output + part.shape.output_offsets[owner], parts[owner].input, length);
+      }
+      continue;
+    }
+    std::vector<std::byte> sum(length);
+    for (const ShardPart& part : parts) {
+      add(nullptr, sum.data(), sum.data(), part.input + part.shape.input_offsets[owner], elements);
+    }
+    if (length > 0) std::memcpy(parts[owner].output, sum.data(), length);
+  }
+}
+
+/// Runs a call on all ranks; returns their outputs.
+std::vector<Vector> run(Job& job, const Shards& shards, const std::vector<Vector>& inputs,
+                        std::size_t output_elements) {
+  std::vector<Vector> outputs(job.ranks(), Vector(output_elements, untouched));
+  std::vector<ShardStaging> stagings;
+  std::vector<Staging> reducers;
+  for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
+    stagings.emplace_back(job.arrangement, static_cast<std::int32_t>(rank), job.bytes, shards);
+    reducers.emplace_back(job.arrangement, static_cast<std::int32_t>(rank), job.bytes);
+  }
+  for (std::int64_t round = 0; round < stagings.front().rounds(); ++round) {
+    for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
+      stagings[rank].begin_round(round, job.memories[job.node_of(rank)].data());
+      stagings[rank].copy_in(reinterpret_cast<const std::byte*>(inputs[rank].data()));
+    }
+    if (shards.collective == Collective::reduce_scatter) {
+      for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
+        if (reducers[rank].has_domains()) reducers[rank].reduce_domain(stagings[rank].row(), adder);
+      }
+      for (std::size_t rank = 0; rank < job.ranks(); ++rank) reducers[rank].reduce_node(stagings[rank].row(), adder);
+    }
+    const std::int32_t leaders = stagings.front().leaders();
+    for (std::int32_t leader = 0; leader < leaders; ++leader) {
+      std::vector<ShardPart> parts;
+      for (const std::int32_t rank : job.arrangement.slice(leader)) {
+        EXPECT_EQ(stagings[static_cast<std::size_t>(rank)].leaders(), leaders);
+        parts.push_back(stagings[static_cast<std::size_t>(rank)].part_of(leader));
+      }
+      move_between_nodes(job, shards.collective, parts);
+    }
+    for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
+      stagings[rank].copy_out(reinterpret_cast<std::byte*>(outputs[rank].data()));
+    }
+  }
+  return outputs;
+}
+
+/// Shards one after the other with a gap of one element between them.
+Counts offsets_of(const Counts& counts) {
+  Counts offsets;
+  std::int64_t begin = 0;
+  for (const std::int64_t count : counts) {
+    offsets.push_back(begin * element);
+    begin += count + 1;
+  }
+  return offsets;
+}
+
+std::size_t length_of(const Counts& counts) {
+  return static_cast<std::size_t>(std::accumulate(counts.begin(), counts.end(), std::int64_t{0})) + counts.size();
+}
+
+void check_allgather(Job& job, const Counts& counts) {
+  const Shards shards{Collective::allgather, element, counts, offsets_of(counts)};
+  std::vector<Vector> inputs(job.ranks());
+  Vector expected(length_of(counts), untouched);
+  for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
+    for (std::int64_t i = 0; i < counts[rank]; ++i) {
+      inputs[rank].push_back(value(rank, 0, i));
+      expected[static_cast<std::size_t>(shards.offsets[rank] / element + i)] = value(rank, 0, i);
+    }
+  }
+  const std::vector<Vector> outputs = run(job, shards, inputs, expected.size());
+  for (std::size_t rank = 0; rank < job.ranks(); ++rank) EXPECT_EQ(outputs[rank], expected) << "rank " << rank;
+}
+
+void check_reduce_scatter(Job& job, const Counts& counts) {
+  const Shards shards{Collective::reduce_scatter, element, counts, offsets_of(counts)};
+  std::vector<Vector> inputs(job.ranks(), Vector(length_of(counts), untouched));
+  for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
+    for (std::size_t shard = 0; shard < job.ranks(); ++shard) {
+      for (std::int64_t i = 0; i < counts[shard]; ++i) {
+        inputs[rank][static_cast<std::size_t>(shards.offsets[shard] / element + i)] = value(rank, shard, i);
+      }
+    }
+  }
+  const std::vector<Vector> outputs = run(job, shards, inputs, length_of(counts));
+  for (std::size_t shard = 0; shard < job.ranks(); ++shard) {
+    Vector expected(length_of(counts), untouched);
+    for (std::int64_t i = 0; i < counts[shard]; ++i) {
+      std::uint32_t sum = 0;
+      for (std::size_t rank = 0; rank < job.ranks(); ++rank) sum += value(rank, shard, i);
+      expected[static_cast<std::size_t>(i)] = sum;
+    }
+    EXPECT_EQ(outputs[shard], expected) << "rank " << shard;
+  }
+}
+
+TEST(ShardStaging, AnyCountsOnAnyNodes) {
+  std::mt19937 random(3);
+  const std::vector<std::vector<NodeId>> places = {
+      {0, 0, 1, 1}, {0, 1, 0, 1, 2}, {2, 1, 0, 1, 2, 1, 1}, {0, 0, 0}, {1, 0, 0, 0, 2, 3}};
+  for (const std::vector<NodeId>& node_of_rank : places) {
+    for (const std::int64_t bytes : {std::int64_t{1024}, std::int64_t{1} << 18}) {
+      Job job(node_of_rank, static_cast<std::int64_t>(random() % 3), bytes);
+      ASSERT_TRUE(ShardStaging::fits(job.arrangement, bytes, element));
+      for (int turn = 0; turn < 6; ++turn) {
+        Counts counts;
+        for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
+          counts.push_back(random() % 3 == 0 ? 0 : static_cast<std::int64_t>(random() % 3000));
+        }
+        check_allgather(job, counts);
+        check_reduce_scatter(job, counts);
+      }
+    }
+  }
+}
+
+TEST(ShardStaging, OneRankAloneHasAShard) {
+  for (std::size_t root = 0; root < 5; ++root) {
+    Job job({0, 1, 0, 1, 2}, 0, 1 << 16);
+    Counts counts(5, 0);
+    counts[root] = 20000;
+    check_allgather(job, counts);
+    check_reduce_scatter(job, counts);
+  }
+}
+
+TEST(ShardStaging, LongShardsAreMovedByAllLeaders) {
+  const Job job({0, 0, 0, 1, 1, 1}, 0, 1 << 20);
+  const auto leaders = [&](std::int64_t count) {
+    const Shards shards{Collective::allgather, element, Counts(6, count), offsets_of(Counts(6, count))};
+    ShardStaging staging(job.arrangement, 0, job.bytes, shards);
+    std::vector<std::byte> memory(static_cast<std::size_t>(job.bytes));
+    staging.begin_round(0, memory.data());
+    return staging.leaders();
+  };
+  EXPECT_EQ(leaders(1), 1);
+  EXPECT_EQ(leaders(10000), 3);
+}
+
+TEST(ShardStaging, TooLittleMemoryIsSaidBeforehand) {
+  const Job job({0, 0, 1, 1}, 0, 1024);
+  EXPECT_TRUE(ShardStaging::fits(job.arrangement, 1024, 32));
+  EXPECT_FALSE(ShardStaging::fits(job.arrangement, 128, 32));
+  EXPECT_FALSE(ShardStaging::fits(job.arrangement, 0, 4));
+}
+
+}  // namespace
+}  // namespace libcoll
