@@ -2,6 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <utility>
+
+struct ompi_communicator_t;  // what Open MPI's MPI_Comm points to
 
 namespace libcoll::pmpi {
 
@@ -11,15 +14,33 @@ namespace libcoll::pmpi {
 class Entrance {
  public:
   Entrance() { ++depth; }
-  ~Entrance() { --depth; }
+  ~Entrance() {
+    if (--depth == 0 && at_end_ != nullptr) std::exchange(at_end_, nullptr)();
+  }
   Entrance(const Entrance&) = delete;
   Entrance& operator=(const Entrance&) = delete;
 
   [[nodiscard]] static bool is_program() { return depth == 1; }
 
+  /// Keeps the communicator among the arguments of the program's call.
+  template <class... Arguments>
+  static void remember(const Arguments&... arguments) {
+    (keep(arguments), ...);
+  }
+  /// Of the program's call that this thread is in; null when it has none.
+  [[nodiscard]] static ompi_communicator_t* communicator() { return communicator_; }
+  /// Has this called when the program's call has come back from where it was handed on to.
+  static void call_at_end(void (*function)() noexcept) { at_end_ = function; }
+
  private:
+  static void keep(ompi_communicator_t* communicator) { communicator_ = communicator; }
+  template <class Argument>
+  static void keep(const Argument&) {}
+
   // The library is loaded with the program, so there is room in its thread-local storage.
   static inline thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
+  static inline thread_local ompi_communicator_t* communicator_ __attribute__((tls_model("initial-exec"))) = nullptr;
+  static inline thread_local void (*at_end_)() noexcept __attribute__((tls_model("initial-exec"))) = nullptr;
 };
 
 /// Serves the call, or hands it on.
@@ -28,6 +49,7 @@ int enter(std::optional<int> (*serve)(Parameters...) noexcept, int (*fall_throug
           Arguments... arguments) {
   const Entrance entrance;
   if (Entrance::is_program()) {
+    Entrance::remember(arguments...);
     if (const std::optional<int> code = serve(arguments...)) return *code;
   }
   return fall_through(arguments...);

@@ -52,7 +52,11 @@ Parameter from_fortran(void* argument) {
 template <class... Parameters, class... Arguments>
 std::optional<int> serve_fortran(std::optional<int> (*serve)(Parameters...) noexcept, Arguments*... arguments) {
   if (!Entrance::is_program() || runtime() == nullptr) return std::nullopt;
-  return serve(from_fortran<Parameters>(arguments)...);
+  const auto remember_and_serve = [serve](Parameters... in_c) {
+    Entrance::remember(in_c...);
+    return serve(in_c...);
+  };
+  return remember_and_serve(from_fortran<Parameters>(arguments)...);
 }
 
 /// mpi_f08 may leave ierror out.

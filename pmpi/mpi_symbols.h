@@ -44,6 +44,7 @@
 #pragma weak PMPI_Issend
 #pragma weak PMPI_Op_f2c
 #pragma weak PMPI_Pack
+#pragma weak PMPI_Recv
 #pragma weak PMPI_Reduce_local
 #pragma weak PMPI_Request_free
 #pragma weak PMPI_Test

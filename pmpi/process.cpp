@@ -13,6 +13,7 @@
 
 #include "libcoll/runtime/log.h"
 #include "libcoll/transport/ucx_transport.h"
+#include "pmpi/finalize_report.h"
 #include "pmpi/mpi_messages.h"
 
 extern "C" {
@@ -46,18 +47,11 @@ int delete_state(MPI_Comm, int, void* attribute, void*) {
   return MPI_SUCCESS;
 }
 
-void write_statistics(const Statistics& statistics, const Config& config) {
-  const MpiHost world(MPI_COMM_WORLD);
-  if (world.rank() != 0) return;
-  const Status written = report_statistics(statistics, config.stats, world.size());
-  if (!written) log(LogLevel::warn, written.error().message);
-}
-
 /// MPI_COMM_SELF's attributes go first in MPI_Finalize, while MPI still works, whatever language called it.
 int finish_with_self(MPI_Comm, int, void*, void*) {
   Runtime* process = process_runtime.load();
   if (process == nullptr) return MPI_SUCCESS;
-  write_statistics(process->statistics(), process->config());
+  write_reports(process->statistics(), process->trace(), process->config());
   if (private_messages != nullptr) {
     // The transport ends with MPI. What is still to come, in callbacks of the program's, falls through everywhere.
     finalizing = true;
@@ -123,6 +117,10 @@ bool mpi_is_running() {
 
 std::unique_ptr<CommunicatorState> make_state(Runtime& process, MPI_Comm comm) {
   auto state = std::make_unique<CommunicatorState>();
+  if (process.keeps_records()) {
+    const std::vector<int> members = PrivateMessages::world_ranks_of(comm);
+    state->record = &process.statistics().open(MpiHost(comm).name(), members);
+  }
   int inter = 0;
   PMPI_Comm_test_inter(comm, &inter);
   MpiHost host(comm);
@@ -132,6 +130,7 @@ std::unique_ptr<CommunicatorState> make_state(Runtime& process, MPI_Comm comm) {
     state->obstacle = Reason::single_rank;
   } else {
     state->communicator = Communicator::make(process, host);
+    if (state->record != nullptr) state->communicator->keep_record(*state->record);
     return state;
   }
   if (host.rank() == 0) {
@@ -177,6 +176,16 @@ CommunicatorState* state_of(Runtime& process, MPI_Comm comm) {
   CommunicatorState* state = find_or_make_state(process, comm);
   recent = {comm, state, gone};
   return state;
+}
+
+CommunicatorRecord& record_of(Runtime& process, MPI_Comm comm) {
+  void* attribute = nullptr;
+  int found = 0;
+  if (comm != MPI_COMM_NULL && PMPI_Comm_get_attr(comm, keyval, &attribute, &found) == MPI_SUCCESS && found != 0) {
+    CommunicatorRecord* record = static_cast<CommunicatorState*>(attribute)->record;
+    if (record != nullptr) return *record;
+  }
+  return process.statistics().elsewhere();
 }
 
 int MpiHost::rank() const {
@@ -275,7 +284,7 @@ void progress_mpi() noexcept {
 void before_finalize() {
   // Statistics were asked for and no collective was ever called: say so.
   if (process_runtime.load() == nullptr && std::getenv("LIBCOLL_STATS") != nullptr && mpi_is_running()) {
-    write_statistics(Statistics(), load_config(environ).config);
+    write_reports(Statistics(), nullptr, load_config(environ).config);
   }
 }
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "libcoll/runtime/communicator.h"
+#include "libcoll/runtime/figures.h"
 #include "libcoll/runtime/runtime.h"
 #include "pmpi/mpi_symbols.h"
 
@@ -13,6 +14,7 @@ namespace libcoll::pmpi {
 struct CommunicatorState {
   Reason obstacle = Reason::count_;            ///< known without asking the others
   std::unique_ptr<Communicator> communicator;  ///< null when there is an obstacle
+  CommunicatorRecord* record = nullptr;        ///< null: nobody wants to know
 };
 
 /// The runtime, made at the first call between MPI_Init and MPI_Finalize under an MPI that we know; null otherwise.
@@ -20,6 +22,9 @@ Runtime* runtime();
 
 /// The communicator's state, made (collectively) at its first call. Null when attributes cannot be set.
 CommunicatorState* state_of(Runtime& process, MPI_Comm comm);
+
+/// The record of a communicator, also of one that was never looked at. Precondition: process.keeps_records().
+CommunicatorRecord& record_of(Runtime& process, MPI_Comm comm);
 
 /// MPI as the runtime sees it on this communicator.
 class MpiHost final : public HostCommunicator {

@@ -1,20 +1,62 @@
 #include "pmpi/serving.h"
 
+#include <numeric>
 #include <string>
 
+#include "libcoll/runtime/clock.h"
 #include "libcoll/runtime/log.h"
+#include "libcoll/runtime/trace.h"
+#include "pmpi/entrance.h"
 
 namespace libcoll::pmpi {
+namespace {
 
-std::optional<int> fall_through(Runtime& process, CallKind kind, Reason reason) {
+/// The program's call that this thread is in, where records are kept.
+struct Underway {
+  Runtime* process;
+  CommunicatorRecord* record;
+  CallKind kind;
+  Reason reason;
+  std::int64_t bytes;
+  std::int64_t began;
+};
+thread_local Underway underway __attribute__((tls_model("initial-exec"))){};
+
+/// A call that fell through has come back.
+void handed_back() noexcept try {
+  const std::int64_t now = steady_nanoseconds();
+  const Underway& call = underway;
+  call.record->count_fallen_through(call.kind, call.reason, call.bytes, now - call.began);
+  if (Trace* trace = call.process->trace(); trace != nullptr) {
+    TraceEvent event;
+    event.kind = TraceKind::fallen_through;
+    event.call = call.kind;
+    event.reason = call.reason;
+    event.communicator = call.record->number();
+    event.begin = call.began;
+    event.end = now;
+    event.bytes = call.bytes;
+    trace->add(event);
+  }
+} catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; the call is not in the record, the program goes on
+}
+
+/// Has the time taken until the call comes back.
+void hand_on(Runtime& process, CallKind kind, Reason reason, std::int64_t bytes) noexcept try {
+  CommunicatorRecord& record = record_of(process, Entrance::communicator());
+  underway = {&process, &record, kind, reason, bytes, steady_nanoseconds()};
+  Entrance::call_at_end(&handed_back);
+} catch (...) {  // NOLINT(bugprone-empty-catch): as above
+}
+
+std::optional<int> fall_through(Runtime& process, CallKind kind, Reason reason, std::int64_t bytes) {
   process.statistics().count_fallen_through(kind, reason);
+  if (process.keeps_records()) hand_on(process, kind, reason, bytes);
   if (log_enabled(LogLevel::trace)) {
     log(LogLevel::trace, std::string(to_string(kind)) + ": falls through, " + std::string(to_string(reason)));
   }
   return std::nullopt;
 }
-
-namespace {
 
 bool tuned_to_native(const Runtime& process, CallKind kind, std::int32_t ranks, std::optional<std::int64_t> bytes) {
   if (!bytes) return false;
@@ -30,6 +72,10 @@ bool has_equal_shards(CallKind kind) {
 
 }  // namespace
 
+std::optional<int> fall_through(Runtime& process, CallKind kind, Reason reason) {
+  return fall_through(process, kind, reason, unknown_bytes);
+}
+
 Communicator* find_communicator(Runtime& process, CallKind kind, MPI_Comm comm, std::optional<std::int64_t> bytes) {
   CommunicatorState* state = state_of(process, comm);
   Reason reason = state == nullptr ? Reason::transport : state->obstacle;
@@ -44,8 +90,11 @@ Communicator* find_communicator(Runtime& process, CallKind kind, MPI_Comm comm, 
     MpiHost host(comm);
     reason = state->communicator->ready(*collective, has_equal_shards(kind), host);
   }
-  if (reason == Reason::count_) return state->communicator.get();
-  fall_through(process, kind, reason);
+  if (reason == Reason::count_) {
+    if (process.keeps_records()) underway.began = steady_nanoseconds();
+    return state->communicator.get();
+  }
+  fall_through(process, kind, reason, bytes.value_or(unknown_bytes));
   return nullptr;
 }
 
@@ -54,12 +103,39 @@ int raise(MPI_Comm comm, int code) {
   return code;
 }
 
+std::int64_t bytes_of(const Call& call, int rank) {
+  if (call.counts.empty()) return call.elements * call.element_bytes;
+  auto first = call.counts.begin();
+  auto last = call.counts.end();
+  if (call.collective == Collective::alltoall) {
+    const auto ranks = static_cast<std::ptrdiff_t>(call.input_offsets.size());
+    first += rank * ranks;
+    last = first + ranks;
+  }
+  return std::accumulate(first, last, std::int64_t{0}) * call.element_bytes;
+}
+
+void count_served(Runtime& process, CallKind kind, const Call& call, MPI_Comm comm, std::int64_t began) {
+  process.statistics().count_served(kind);
+  if (!process.keeps_records()) return;
+  const CommunicatorState* state = state_of(process, comm);
+  if (state == nullptr || state->record == nullptr) return;
+  TraceEvent event;
+  event.call = kind;
+  event.communicator = state->record->number();
+  event.begin = began;
+  event.end = steady_nanoseconds();
+  event.bytes = bytes_of(call, MpiHost(comm).rank());
+  state->record->count_served(kind, event.bytes, event.end - event.begin);
+  if (process.trace() != nullptr) process.trace()->add(event);
+}
+
 int run(Runtime& process, Communicator& communicator, CallKind kind, const Call& call, MPI_Comm comm) {
   if (!communicator.run(call, {&progress_mpi})) {
     log(LogLevel::error, std::string(to_string(kind)) + ": a message could not be delivered");
     return raise(comm, MPI_ERR_OTHER);
   }
-  process.statistics().count_served(kind);
+  count_served(process, kind, call, comm, underway.began);
   if (log_enabled(LogLevel::trace)) {
     const std::string size = call.counts.empty() ? std::to_string(call.elements * call.element_bytes) + " bytes"
                                                  : std::string("blocks of several sizes");

@@ -22,6 +22,13 @@ Communicator* find_communicator(Runtime& process, CallKind kind, MPI_Comm comm,
 /// Has MPI's error handler called; returns the code.
 int raise(MPI_Comm comm, int code);
 
+/// Bytes of a call that is served, as the statistics have it: of the vector (allreduce, bcast, reduce, reduce_scatter,
+/// allgatherv), of a block, or of all that `rank` sends (alltoallv).
+std::int64_t bytes_of(const Call& call, int rank);
+
+/// Counts a call as served that began at that time (steady_nanoseconds()).
+void count_served(Runtime& process, CallKind kind, const Call& call, MPI_Comm comm, std::int64_t began);
+
 /// Runs the call and counts it as served. MPI's return code.
 int run(Runtime& process, Communicator& communicator, CallKind kind, const Call& call, MPI_Comm comm);
 

@@ -1,14 +1,19 @@
 // libcoll info: version, settings, algorithms and topologies, all from the tables that the code itself uses.
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "libcoll/command/command.h"
+#include "libcoll/command/memory.h"
 #include "libcoll/command/planning.h"
 #include "libcoll/runtime/config.h"
 #include "libcoll/version.h"
 #include "planner/topology/generators.h"
+#include "planner/topology/reader.h"
 
 namespace libcoll::command {
 namespace {
@@ -18,6 +23,9 @@ struct Options {
   bool config = false;
   bool algorithms = false;
   bool topologies = false;
+  std::string memory;  ///< topology
+  std::int32_t layers = 1;
+  std::int64_t call_bytes = 1 << 20;
   bool json = false;
 };
 
@@ -94,9 +102,69 @@ void print_info_json(const Options& options, const Config& in_force) {
   print_json(json);
 }
 
+void print_memory_json(const Topology& topology, const MemoryReport& report) {
+  Json parts = Json::array();
+  for (const MemoryPart& part : report.parts) {
+    parts.push_back({{"name", part.name},
+                     {"anonymous_bytes", part.added.anonymous},
+                     {"shared_bytes", part.added.shared},
+                     {"file_bytes", part.added.files}});
+  }
+  print_json({{"memory",
+               {{"topology", topology.name()},
+                {"nodes", report.nodes},
+                {"transport", report.transport},
+                {"route_classes", report.route_classes},
+                {"connections", report.connections},
+                {"parts", parts},
+                {"total_bytes", report.total()},
+                {"limit_bytes", memory_limit_bytes}}}});
+}
+
+std::string mebibytes(std::int64_t bytes) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.2f", static_cast<double>(bytes) / (1 << 20));
+  return text;
+}
+
+void print_memory(const Topology& topology, const MemoryReport& report) {
+  std::printf("%s: a process of %d, %s, %d route classes, %d connections. Resident memory that libcoll adds, MiB:\n",
+              topology.name().c_str(), report.nodes, report.transport.c_str(), report.route_classes,
+              report.connections);
+  std::vector<std::vector<std::string>> rows = {{"part", "own", "shared", "files", "all"}};
+  ResidentMemory sum;
+  const auto add_row = [&](const std::string& name, const ResidentMemory& memory) {
+    rows.push_back({name, mebibytes(memory.anonymous), mebibytes(memory.shared), mebibytes(memory.files),
+                    mebibytes(memory.total())});
+  };
+  for (const MemoryPart& part : report.parts) {
+    add_row(part.name, part.added);
+    sum.anonymous += part.added.anonymous;
+    sum.shared += part.added.shared;
+    sum.files += part.added.files;
+  }
+  add_row("total", sum);
+  std::printf("%sAimed at for 64 nodes and 4 route classes: at most %s MiB.\n", columns(rows).c_str(),
+              mebibytes(memory_limit_bytes).c_str());
+}
+
+int show_memory(const Options& options, const Config& config) {
+  const Result<Topology> topology = load_topology(options.memory);
+  if (!topology) return fail(topology.error().message, options.json);
+  const Result<MemoryReport> report = measure_memory(*topology, config, options.layers, options.call_bytes);
+  if (!report) return fail(report.error().message, options.json);
+  if (options.json) {
+    print_memory_json(*topology, *report);
+  } else {
+    print_memory(*topology, *report);
+  }
+  return ExitCode::good;
+}
+
 int info(const Options& options) {
   const LoadedConfig loaded = load_config(environ);
   for (const std::string& warning : loaded.warnings) warn(warning);
+  if (!options.memory.empty()) return show_memory(options, loaded.config);
   if (options.json) {
     print_info_json(options, loaded.config);
     return ExitCode::good;
@@ -118,6 +186,12 @@ void add_info(CLI::App& app, int& exit_code) {
   sub->add_flag("--config", options->config, "A commented configuration file with every setting at its default");
   sub->add_flag("--algorithms", options->algorithms, "The planners");
   sub->add_flag("--topologies", options->topologies, "The forms of topology specifications");
+  sub->add_option("--memory", options->memory,
+                  "Measure what libcoll takes in a process of a job on this topology, part by part")
+      ->type_name("TOPOLOGY");
+  sub->add_option("--layers", options->layers, "Route classes, for --memory")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   sub->add_flag("--json", options->json, "Machine-readable output");
   sub->callback([options, &exit_code] { exit_code = info(*options); });
 }

@@ -61,6 +61,7 @@ void Execution::completed(std::uint32_t index, bool ok) noexcept {
     failed_ = true;
     return;
   }
+  if (observer_ != nullptr) observer_->completed(index);
   if (index < script_.first_receive()) {
     --lanes_[script_.lane(script_.sends[index])].in_flight;
   } else {
@@ -112,6 +113,7 @@ void Execution::finish(std::uint32_t task) {
 
 void Execution::post_receive(std::uint32_t task) {
   const Message& message = script_.receives[task - script_.first_receive()];
+  if (observer_ != nullptr) observer_->posted(task);
   const Posted posted =
       transport_.receive(message.route_class, tags_.tag(message.peer, message.index), at(message.data),
                          static_cast<std::size_t>(message.data.bytes), &workspace_.completions[task]);
@@ -123,6 +125,7 @@ void Execution::post_send(std::uint32_t task, Lane& lane) {
   run(message.copies);
   ++lane.in_flight;
   lane.sent_bytes += message.data.bytes;
+  if (observer_ != nullptr) observer_->posted(task);
   const Posted posted =
       transport_.send(peers_[script_.lane(message)], tags_.tag(node_, message.index), at(message.data),
                       static_cast<std::size_t>(message.data.bytes), &workspace_.completions[task]);

@@ -3,7 +3,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "libcoll/execute/script.h"
@@ -55,6 +57,14 @@ class TagSpace {
   std::uint64_t prefix_;
 };
 
+/// Told of an execution's messages, under the transport's lock. `task` is the script's: a send or a receive.
+class MessageObserver {
+ public:
+  virtual ~MessageObserver() = default;
+  virtual void posted(std::uint32_t task) noexcept = 0;
+  virtual void completed(std::uint32_t task) noexcept = 0;
+};
+
 /// One call under way. start(), then advance() after each Transport::progress() until finished() or failed().
 /// All members are to be called under the transport's lock.
 class Execution final : public Waiter {
@@ -63,6 +73,8 @@ class Execution final : public Waiter {
   Execution(const Script& script, NodeId node, const Buffers& buffers, const Reducer& reducer, Transport& transport,
             std::span<const PeerId> peers, TagSpace tags, const Tuning& tuning, Workspace& workspace, Pace pace = {});
 
+  /// Before start().
+  void observe(std::unique_ptr<MessageObserver> observer) { observer_ = std::move(observer); }
   void start();
   void advance();
   [[nodiscard]] bool finished() const { return remaining_ == 0; }
@@ -104,7 +116,8 @@ class Execution final : public Waiter {
   const Tuning& tuning_;
   Workspace& workspace_;
   Pace pace_;
-  std::int64_t started_at_ = 0;  ///< these two in nanoseconds of the pace's clock, while paced
+  std::unique_ptr<MessageObserver> observer_;  ///< as a rule null
+  std::int64_t started_at_ = 0;                ///< these two in nanoseconds of the pace's clock, while paced
   std::int64_t now_ = 0;
   std::vector<Lane> lanes_;  ///< as `peers`
   std::vector<std::uint32_t> ready_reductions_;

@@ -323,6 +323,8 @@ class Builder {
     const Operation& operation = program_.operations[bundle.parts.front().operation];
     message.peer = operation.peer;
     message.route_class = operation.route_class;
+    message.step = operation.step;
+    message.route = operation.route;
     message.index = indices[message.peer]++;
     message.copies.first = static_cast<std::uint32_t>(script_.copies.size());
     if (bundle.parts.size() > 1) message.data = {Space::scratch, allocate(bundle.bytes), 0};

@@ -68,6 +68,8 @@ struct Message {
   std::int32_t route_class = 0;
   Span data;
   IndexRange copies;
+  std::int32_t step = 0;        ///< of the plan
+  std::int32_t route = direct;  ///< index into the plan's routes
 };
 
 /// destination = left op right, element by element.

@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cstring>
 #include <map>
 #include <numeric>
 #include <utility>
 
 #include "libcoll/node/placement.h"
+#include "libcoll/runtime/clock.h"
+#include "libcoll/runtime/figures.h"
 #include "libcoll/runtime/hierarchy.h"
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_source.h"
@@ -27,11 +28,6 @@ constexpr std::int64_t microsecond = 1000;  // in nanoseconds
 bool is_time_to_look(std::uint32_t call) {
   constexpr std::uint32_t interval = 64;
   return call % interval == 0 || (call < interval && std::has_single_bit(call));
-}
-
-std::int64_t steady_nanoseconds() noexcept {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch())
-      .count();
 }
 
 /// What every rank tells the others before anything is decided.
@@ -432,6 +428,7 @@ bool Communicator::adopt_plan(const std::string& text, Plan& plan) {
     plan.nanoseconds_per_shard_byte = schedule->proof.max_link_load.to_double() * nanoseconds_per_second /
                                       static_cast<double>(schedule->topology.unit_bandwidth_bytes_per_second());
   }
+  record_plan(*schedule, plan);
   const Status connected = connect_peers(plan);
   if (!connected) log(LogLevel::warn, connected.error().message);
   return connected.ok();
@@ -489,17 +486,40 @@ bool Communicator::run_round(const Call& call, const Shape& shape, ProgressHook 
   const Script& script = script_for(call.collective, shape);
   const Tuning tuning = runtime_.tuning();
   const Plan& plan = plans_[static_cast<std::size_t>(call.collective)];
+  const TagSpace tags(id_, calls_++);
   auto execution =
       std::make_unique<Execution>(script, node_, Buffers{call.input, call.output}, call.reducer, runtime_.transport(),
-                                  plan.peers, TagSpace(id_, calls_++), tuning, workspace_, pace_of(plan, shape));
+                                  plan.peers, tags, tuning, workspace_, pace_of(plan, shape));
+  if (record_ != nullptr && runtime_.trace() != nullptr) {
+    execution->observe(std::make_unique<MessageTrace>(*runtime_.trace(), script, node_, tags, record_->number()));
+  }
   {
     const std::lock_guard guard(runtime_.lock());
     execution->start();
   }
-  if (runtime_.drive(*execution, plan.peers, hook)) return true;
+  if (runtime_.drive(*execution, plan.peers, hook)) {
+    record_round(plan, script);
+    return true;
+  }
   // Messages still under way may yet report to it: it stays behind, as does this communicator's memory.
   static_cast<void>(execution.release());
   return false;
+}
+
+void Communicator::keep_record(CommunicatorRecord& record) {
+  record_ = &record;
+  record.set_nodes(static_cast<std::int32_t>(place_of_shard_.size()));
+}
+
+void Communicator::record_plan(const Schedule& schedule, Plan& plan) {
+  if (record_ == nullptr) return;
+  plan.links = PlanLinks(schedule, node_);
+  record_->set_plan(schedule.collective, schedule.algorithm);
+}
+
+void Communicator::record_round(const Plan& plan, const Script& script) {
+  if (record_ == nullptr) return;
+  record_->count_round(plan.program.collective, plan.links.ends(), plan.links.bytes_of(script));
 }
 
 bool Communicator::agree_counts(Call& call, HostCommunicator& host) {

@@ -11,6 +11,7 @@
 
 #include "libcoll/execute/execution.h"
 #include "libcoll/node/arrangement.h"
+#include "libcoll/runtime/plan_links.h"
 #include "libcoll/runtime/runtime.h"
 #include "planner/schedule/program.h"
 
@@ -83,6 +84,9 @@ class Communicator {
   /// Ranks of the communicator.
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(addresses_.size()); }
 
+  /// Has what happens counted there from now on; the record must outlive the communicator.
+  void keep_record(CommunicatorRecord& record);
+
   /// Completes the counts of an all-to-all of unequal blocks where hosts forward blocks of others: collective then, and
   /// one allgather of MPI's. False when MPI reported an error.
   bool agree_counts(Call& call, HostCommunicator& host);
@@ -102,6 +106,7 @@ class Communicator {
     bool forwards = false;      ///< all-to-all: blocks pass through ranks that are neither source nor destination
     /// Predicted time of one byte of every shard, where messages are steered; 0 elsewhere.
     double nanoseconds_per_shard_byte = 0;
+    PlanLinks links;  ///< with a record
   };
   struct CachedScript {
     Collective collective;
@@ -133,7 +138,11 @@ class Communicator {
   bool run_unequal(const Call& call, ProgressHook hook);
   [[nodiscard]] std::int64_t rounds_of_unequal(const Call& call) const;
 
+  void record_plan(const Schedule& schedule, Plan& plan);
+  void record_round(const Plan& plan, const Script& script);
+
   Runtime& runtime_;
+  CommunicatorRecord* record_ = nullptr;  ///< null: nobody wants to know
   Reason obstacle_ = Reason::count_;
   std::shared_ptr<IdPool> ids_;
   std::uint32_t id_ = 0;  ///< 0: none yet

@@ -24,10 +24,12 @@ struct Config {
   std::string ofi_provider;        ///< libfabric's name; empty: its first that reaches other nodes
   std::string tuning_table;        ///< path of a tuning table; empty: every call that can be served is
   LogLevel log_level = LogLevel::warn;
-  std::string stats;                ///< "", "summary" or "json:FILE"
-  std::string cache_dir;            ///< empty: $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll
-  std::string command;              ///< path of the `libcoll` command; empty: beside the library
-  bool background_planning = true;  ///< calls fall through while a plan is made, instead of waiting for it
+  std::string stats;                      ///< "", "summary" or "json:FILE"
+  std::string trace;                      ///< file of trace events; empty: none
+  std::int64_t trace_events = 1'000'000;  ///< of one rank at most; further ones are dropped and counted
+  std::string cache_dir;                  ///< empty: $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll
+  std::string command;                    ///< path of the `libcoll` command; empty: beside the library
+  bool background_planning = true;        ///< calls fall through while a plan is made, instead of waiting for it
 // One for each call that can be served: "auto" or "native"; where it bears the collective's name, a planner's as well.
 #define LIBCOLL_CALL(name, collective) std::string name = "auto";
 #define LIBCOLL_NATIVE_CALL(name)

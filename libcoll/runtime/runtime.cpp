@@ -58,6 +58,8 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
   if (world_rank == 0) {
     for (const std::string& warning : loaded.warnings) log(LogLevel::warn, warning);
   }
+  if (!config_.trace.empty()) trace_ = std::make_unique<Trace>(config_.trace_events);
+  keeps_records_ = trace_ != nullptr || !config_.stats.empty();
   if (!config_.enable) obstacle_ = Reason::disabled;
   if (obstacle_ == Reason::count_) read_topology();
   if (obstacle_ == Reason::count_) read_route_binding();

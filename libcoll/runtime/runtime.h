@@ -16,6 +16,7 @@
 #include "libcoll/runtime/id_pool.h"
 #include "libcoll/runtime/plan_source.h"
 #include "libcoll/runtime/statistics.h"
+#include "libcoll/runtime/trace.h"
 #include "libcoll/runtime/tuning_table.h"
 #include "libcoll/transport/mpi_transport.h"
 #include "libcoll/transport/transport.h"
@@ -54,6 +55,10 @@ class Runtime {
   [[nodiscard]] const TuningTable& tuning_table() const { return tuning_table_; }
   [[nodiscard]] Tuning tuning() const { return {config_.segment_bytes, config_.bundle_bytes, config_.in_flight}; }
   [[nodiscard]] Statistics& statistics() { return statistics_; }
+  /// Null: nobody wants a trace.
+  [[nodiscard]] Trace* trace() { return trace_.get(); }
+  /// Somebody wants to know what happens on each communicator.
+  [[nodiscard]] bool keeps_records() const { return keeps_records_; }
   /// count_ when this process could serve; otherwise what is in the way.
   [[nodiscard]] Reason obstacle() const { return obstacle_; }
   /// Hash of everything that has to be equal on all ranks: settings that cut messages or choose plans, topology.
@@ -110,6 +115,8 @@ class Runtime {
   std::unique_ptr<Transport> transport_;
   bool over_host_messages_ = false;
   Statistics statistics_;
+  std::unique_ptr<Trace> trace_;
+  bool keeps_records_ = false;
   Reason obstacle_ = Reason::count_;
   std::uint64_t settings_digest_ = 0;
   std::mutex lock_;

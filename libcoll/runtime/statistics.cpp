@@ -1,7 +1,10 @@
 #include "libcoll/runtime/statistics.h"
 
+#include <algorithm>
 #include <fstream>
 
+#include "libcoll/runtime/figures.h"
+#include "libcoll/runtime/json_text.h"
 #include "libcoll/runtime/log.h"
 #include "libcoll/version.h"
 
@@ -41,28 +44,175 @@ constexpr std::array<CallKind, call_count> all_calls = [] {
   return calls;
 }();
 
+std::string reasons_json(const std::array<std::int64_t, reason_count>& reasons) {
+  JsonObject object;
+  for (std::size_t reason = 0; reason < reason_count; ++reason) {
+    if (reasons[reason] != 0) object.number(reason_texts[reason], reasons[reason]);
+  }
+  return object.take();
+}
+
+std::string sizes_json(const SizeHistogram& histogram) {
+  std::vector<std::string> sizes;
+  for (std::size_t index = 0; index < histogram.bins().size(); ++index) {
+    const SizeHistogram::Bin& bin = histogram.bins()[index];
+    if (bin.calls == 0) continue;
+    const bool known = SizeHistogram::first_byte(index) != unknown_bytes;
+    sizes.push_back(
+        JsonObject()
+            .raw("bytes_from", known ? std::to_string(SizeHistogram::first_byte(index)) : std::string("null"))
+            .raw("bytes_to", known ? std::to_string(SizeHistogram::last_byte(index)) : std::string("null"))
+            .number("calls", bin.calls)
+            .raw("seconds_total", seconds_text(bin.total))
+            .raw("seconds_min", seconds_text(bin.least))
+            .raw("seconds_max", seconds_text(bin.most))
+            .take());
+  }
+  return json_array(sizes);
+}
+
+using LinkBytes = std::map<std::pair<NodeId, NodeId>, std::int64_t>;
+
+std::string links_json(const LinkBytes& links) {
+  std::vector<std::string> entries;
+  for (const auto& [link, bytes] : links) {
+    entries.push_back(JsonObject().number("from", link.first).number("to", link.second).number("bytes", bytes).take());
+  }
+  return json_array(entries);
+}
+
+/// Of the plan that serves the calls; empty when none did.
+std::string_view algorithm_of(const CommunicatorFigures& figures, CallKind kind) {
+  const std::optional<Collective> collective = collective_of(kind);
+  return collective ? figures.plans[static_cast<std::size_t>(*collective)].algorithm : std::string_view();
+}
+
+std::string communicator_json(const CommunicatorFigures& figures) {
+  JsonObject calls;
+  for (const CallKind kind : all_calls) {
+    const CallFigures& call = figures.calls[static_cast<std::size_t>(kind)];
+    if (call.empty()) continue;
+    calls.raw(to_string(kind), JsonObject()
+                                   .text("algorithm", algorithm_of(figures, kind))
+                                   .number("served", call.served.calls())
+                                   .number("fallen_through", call.fallen_through.calls())
+                                   .raw("reasons", reasons_json(call.reasons))
+                                   .raw("served_sizes", sizes_json(call.served))
+                                   .raw("fallen_through_sizes", sizes_json(call.fallen_through))
+                                   .take());
+  }
+  std::vector<std::string> plans;
+  for (std::size_t index = 0; index < collective_count; ++index) {
+    const PlanUse& plan = figures.plans[index];
+    if (plan.rounds == 0) continue;
+    plans.push_back(JsonObject()
+                        .text("collective", to_string(static_cast<Collective>(index)))
+                        .text("algorithm", plan.algorithm)
+                        .number("rounds", plan.rounds)
+                        .raw("links", links_json(plan.link_bytes))
+                        .take());
+  }
+  return JsonObject()
+      .text("name", figures.name)
+      .number("size", figures.size)
+      .number("nodes", figures.nodes)
+      .raw("collectives", calls.take())
+      .raw("plans", json_array(plans))
+      .take();
+}
+
+LinkBytes bytes_of_links(const Report& job) {
+  LinkBytes links;
+  for (const CommunicatorFigures& figures : job.communicators) {
+    for (const PlanUse& plan : figures.plans) {
+      for (const auto& [link, bytes] : plan.link_bytes) links[link] += bytes;
+    }
+  }
+  return links;
+}
+
+/// "12 served (64 KiB..128 KiB: 12 in 0.001234567 s)"
+std::string calls_text(const SizeHistogram& histogram, std::string_view what) {
+  std::string text = std::to_string(histogram.calls()).append(" ").append(what).append(" (");
+  std::string_view separator;
+  for (std::size_t index = 0; index < histogram.bins().size(); ++index) {
+    const SizeHistogram::Bin& bin = histogram.bins()[index];
+    if (bin.calls == 0) continue;
+    text.append(separator).append(bin_text(index)).append(": ").append(std::to_string(bin.calls));
+    text.append(" in ").append(seconds_text(bin.total)).append(" s");
+    separator = ", ";
+  }
+  return text + ")";
+}
+
+/// Name and key of what is no communicator by itself.
+constexpr std::string_view elsewhere_key = "not looked at";
+
+CommunicatorFigures no_communicator(std::string_view key) {
+  CommunicatorFigures figures;
+  figures.name = figures.key = key;
+  return figures;
+}
+
 }  // namespace
 
 std::string_view to_string(Reason reason) { return reason_texts[static_cast<std::size_t>(reason)]; }
 
-std::string Statistics::to_json(int ranks) const {
-  std::string text =
-      "{\"version\": \"" LIBCOLL_VERSION "\", \"ranks\": " + std::to_string(ranks) + ", \"collectives\": {";
-  std::string_view separator;
+Statistics::Statistics() = default;
+
+Statistics::~Statistics() = default;
+
+CommunicatorRecord& Statistics::open(std::string name, const std::vector<int>& world_ranks) {
+  CommunicatorFigures figures;
+  figures.name = std::move(name);
+  figures.size = static_cast<std::int32_t>(world_ranks.size());
+  for (const int rank : world_ranks) figures.key += std::to_string(rank) + ",";
+  const std::lock_guard guard(lock_);
+  // All its ranks see the communicators of a group in the same order.
+  figures.key += "#" + std::to_string(communicators_of_group_[figures.key]++);
+  if (records_.size() < most_communicators) return add_record(std::move(figures));
+  if (others_ == nullptr) others_ = &add_record(no_communicator(others_key));
+  return *others_;
+}
+
+CommunicatorRecord& Statistics::elsewhere() {
+  const std::lock_guard guard(lock_);
+  if (elsewhere_ == nullptr) elsewhere_ = &add_record(no_communicator(elsewhere_key));
+  return *elsewhere_;
+}
+
+CommunicatorRecord& Statistics::add_record(CommunicatorFigures figures) {
+  return records_.emplace_back(static_cast<std::int32_t>(records_.size()), std::move(figures));
+}
+
+Report Statistics::report() const {
+  Report mine;
+  mine.ranks = 1;
+  const std::lock_guard guard(lock_);
+  for (const CommunicatorRecord& record : records_) mine.communicators.push_back(record.figures());
+  return mine;
+}
+
+std::string Statistics::to_json(int ranks, const Report& job) const {
+  JsonObject collectives;
   for (const CallKind kind : all_calls) {
-    text.append(separator).append("\"").append(to_string(kind)).append("\": {\"served\": ");
-    text += std::to_string(served(kind)) + ", \"fallen_through\": " + std::to_string(fallen_through(kind)) + "}";
-    separator = ", ";
+    collectives.raw(to_string(kind),
+                    JsonObject().number("served", served(kind)).number("fallen_through", fallen_through(kind)).take());
   }
-  text += "}, \"reasons\": {";
-  separator = "";
-  for (std::size_t reason = 0; reason < reasons_.size(); ++reason) {
-    if (reasons_[reason] == 0) continue;
-    text.append(separator).append("\"").append(reason_texts[reason]).append("\": ");
-    text += std::to_string(reasons_[reason]);
-    separator = ", ";
-  }
-  return text + "}}\n";
+  std::array<std::int64_t, reason_count> reasons{};
+  std::copy(reasons_.begin(), reasons_.end(), reasons.begin());
+  std::vector<std::string> communicators;
+  for (const CommunicatorFigures& figures : job.communicators) communicators.push_back(communicator_json(figures));
+  return JsonObject()
+             .text("version", LIBCOLL_VERSION)
+             .number("ranks", ranks)
+             .raw("collectives", collectives.take())
+             .raw("reasons", reasons_json(reasons))
+             .number("ranks_reported", job.ranks)
+             .raw("communicators", json_array(communicators))
+             .raw("links", links_json(bytes_of_links(job)))
+             .take() +
+         "\n";
 }
 
 std::string Statistics::to_summary() const {
@@ -82,11 +232,41 @@ std::string Statistics::to_summary() const {
   return text;
 }
 
-Status report_statistics(const Statistics& statistics, std::string_view setting, int ranks) {
+std::vector<std::string> job_table(const Report& job) {
+  std::vector<std::string> lines;
+  for (const CommunicatorFigures& figures : job.communicators) {
+    for (const CallKind kind : all_calls) {
+      const CallFigures& call = figures.calls[static_cast<std::size_t>(kind)];
+      if (call.empty()) continue;
+      std::string line = figures.name;
+      if (figures.size > 0) line += " (" + std::to_string(figures.size) + " ranks)";
+      line.append(", ").append(to_string(kind)).append(": ");
+      if (!call.served.empty()) {
+        line += calls_text(call.served, "served by " + std::string(algorithm_of(figures, kind)));
+      }
+      if (!call.fallen_through.empty()) {
+        line += (call.served.empty() ? "" : "; ") + calls_text(call.fallen_through, "fell through");
+      }
+      lines.push_back(std::move(line));
+    }
+  }
+  LinkBytes links = bytes_of_links(job);
+  if (links.empty()) return lines;
+  const auto less = [](const auto& a, const auto& b) { return a.second < b.second; };
+  const auto busiest = std::max_element(links.begin(), links.end(), less);
+  const auto idlest = std::min_element(links.begin(), links.end(), less);
+  lines.push_back("bytes on " + std::to_string(links.size()) + " links: most " + std::to_string(busiest->second) +
+                  " (" + std::to_string(busiest->first.first) + " to " + std::to_string(busiest->first.second) +
+                  "), least " + std::to_string(idlest->second));
+  return lines;
+}
+
+Status report_statistics(const Statistics& statistics, const Report& job, std::string_view setting, int ranks) {
   constexpr std::string_view json_prefix = "json:";
   if (setting.empty()) return {};
   if (setting == "summary") {
     log_report(statistics.to_summary());
+    for (const std::string& line : job_table(job)) log_report(line);
     return {};
   }
   if (!setting.starts_with(json_prefix)) {
@@ -94,7 +274,7 @@ Status report_statistics(const Statistics& statistics, std::string_view setting,
   }
   const std::string file(setting.substr(json_prefix.size()));
   std::ofstream stream(file, std::ios::trunc);
-  stream << statistics.to_json(ranks);
+  stream << statistics.to_json(ranks, job);
   stream.close();
   if (!stream) return Error{"cannot write statistics to " + file};
   return {};

@@ -4,13 +4,23 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "libcoll/runtime/calls.h"
 #include "planner/result.h"
 
 namespace libcoll {
+
+class CommunicatorRecord;
+struct CommunicatorFigures;
+struct Report;
 
 /// Why a call went to the program's own MPI. Every one is the same on all ranks of the communicator.
 enum class Reason : std::uint8_t {
@@ -46,6 +56,11 @@ std::string_view to_string(Reason reason);
 /// Counters of one process; any thread may count.
 class Statistics {
  public:
+  Statistics();
+  ~Statistics();
+  Statistics(const Statistics&) = delete;
+  Statistics& operator=(const Statistics&) = delete;
+
   void count_served(CallKind kind) { ++served_[static_cast<std::size_t>(kind)]; }
   void count_fallen_through(CallKind kind, Reason reason) {
     ++fallen_through_[static_cast<std::size_t>(kind)];
@@ -56,10 +71,18 @@ class Statistics {
     return fallen_through_[static_cast<std::size_t>(kind)];
   }
 
-  /// Every call of calls.def is listed.
+  /// The record of a communicator that this process sees for the first time; `world_ranks` are its members in order.
+  /// It stays valid. Beyond most_communicators, communicators share one.
+  CommunicatorRecord& open(std::string name, const std::vector<int>& world_ranks);
+  /// Where calls are counted on communicators that were never looked at.
+  CommunicatorRecord& elsewhere();
+  /// What this process counted of its communicators, those that are gone included.
+  [[nodiscard]] Report report() const;
+
+  /// Every call of calls.def is listed, with this process's counts; then the communicators of the whole job.
   /// {"version": …, "ranks": …, "collectives": {"allreduce": {"served": n, "fallen_through": m}, …},
-  ///  "reasons": {"TEXT": n, …}}
-  [[nodiscard]] std::string to_json(int ranks) const;
+  ///  "reasons": {"TEXT": n, …}, "ranks_reported": r, "communicators": […], "links": […]}: the man page has the fields.
+  [[nodiscard]] std::string to_json(int ranks, const Report& job) const;
   /// "allreduce 12 served, 3 fell through; …"
   [[nodiscard]] std::string to_summary() const;
 
@@ -67,9 +90,20 @@ class Statistics {
   std::array<std::atomic<std::int64_t>, call_count> served_{};
   std::array<std::atomic<std::int64_t>, call_count> fallen_through_{};
   std::array<std::atomic<std::int64_t>, static_cast<std::size_t>(Reason::count_)> reasons_{};
+  /// Under the lock.
+  CommunicatorRecord& add_record(CommunicatorFigures figures);
+
+  mutable std::mutex lock_;  ///< around what follows
+  std::list<CommunicatorRecord> records_;
+  CommunicatorRecord* others_ = nullptr;
+  CommunicatorRecord* elsewhere_ = nullptr;
+  std::map<std::string, int> communicators_of_group_;
 };
 
+/// A table of the job's communicators for people, a line each: their calls by size, and the busiest links.
+std::vector<std::string> job_table(const Report& job);
+
 /// Writes what LIBCOLL_STATS asks for ("summary" or "json:FILE"); nothing for an empty text.
-Status report_statistics(const Statistics& statistics, std::string_view setting, int ranks);
+Status report_statistics(const Statistics& statistics, const Report& job, std::string_view setting, int ranks);
 
 }  // namespace libcoll

@@ -91,7 +91,7 @@ TEST(Settings, EveryRecordIsCompleteAndAgreesWithConfig) {
     EXPECT_TRUE(setting.text.ends_with('.')) << setting.name;
     EXPECT_EQ(setting.default_value, setting.print(Config{})) << setting.name;
   }
-  EXPECT_EQ(names.size(), 30U);  // one for each member of Config
+  EXPECT_EQ(names.size(), 32U);  // one for each member of Config
 }
 
 TEST(Settings, PrintedValuesAreReadBack) {
@@ -103,6 +103,8 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"ofi_provider", "tcp;ofi_rxm"},
                                                                    {"log_level", "trace"},
                                                                    {"stats", "json:/tmp/s.json"},
+                                                                   {"trace", "/tmp/t-%r.json"},
+                                                                   {"trace_events", "5"},
                                                                    {"cache_dir", "/c"},
                                                                    {"command", "/bin/libcoll"},
                                                                    {"allreduce", "bfb"},

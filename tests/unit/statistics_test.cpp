@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 
+#include "libcoll/runtime/figures.h"
 #include "libcoll/version.h"
 
 namespace libcoll {
@@ -38,11 +39,30 @@ Json expected_json(int ranks) {
   }
   collectives["allreduce"] = calls(2, 1);
   collectives["alltoall"] = calls(0, 3);
-  return {{"version", LIBCOLL_VERSION},
-          {"ranks", ranks},
-          {"collectives", collectives},
-          {"reasons",
-           {{std::string(to_string(Reason::user_operation)), 2}, {std::string(to_string(Reason::no_bytes)), 2}}}};
+  return {
+      {"version", LIBCOLL_VERSION},
+      {"ranks", ranks},
+      {"collectives", collectives},
+      {"reasons", {{std::string(to_string(Reason::user_operation)), 2}, {std::string(to_string(Reason::no_bytes)), 2}}},
+      {"ranks_reported", 0},
+      {"communicators", Json::array()},
+      {"links", Json::array()}};
+}
+
+/// Two ranks of one communicator: a served alltoallv of another amount from each, an allreduce that fell through.
+Report some_job() {
+  Report job;
+  for (int rank = 0; rank < 2; ++rank) {
+    Statistics statistics;
+    CommunicatorRecord& record = statistics.open("pair", {0, 1});
+    record.set_nodes(2);
+    record.set_plan(Collective::alltoall, "mcf-path");
+    record.count_served(CallKind::alltoallv, 100 + 100 * rank, 1'000'000 + rank);
+    record.count_round(Collective::alltoall, {{0, 1}, {1, 0}}, {rank == 0 ? 100 : 0, rank == 0 ? 0 : 200});
+    record.count_fallen_through(CallKind::allreduce, Reason::no_bytes, 0, 500);
+    job.join(statistics.report());
+  }
+  return job;
 }
 
 /// A directory that goes with the test.
@@ -97,11 +117,11 @@ TEST_F(StatisticsTest, Counts) {
 }
 
 TEST_F(StatisticsTest, JsonHoldsCountsAndReasons) {
-  EXPECT_EQ(Json::parse(statistics_.to_json(8), nullptr, false), expected_json(8));
+  EXPECT_EQ(Json::parse(statistics_.to_json(8, {}), nullptr, false), expected_json(8));
 }
 
 TEST_F(StatisticsTest, JsonOfNothing) {
-  const Json json = Json::parse(Statistics().to_json(1), nullptr, false);
+  const Json json = Json::parse(Statistics().to_json(1, {}), nullptr, false);
   ASSERT_TRUE(json.is_object());
   EXPECT_EQ(json.at("reasons"), Json::object());
   EXPECT_EQ(json.at("collectives").size(), call_count);
@@ -118,7 +138,7 @@ TEST_F(StatisticsTest, EveryReasonHasAText) {
   }
   EXPECT_EQ(texts.size(), reasons);
   EXPECT_EQ(texts.count(""), 0U);
-  const Json json = Json::parse(statistics.to_json(1), nullptr, false);
+  const Json json = Json::parse(statistics.to_json(1, {}), nullptr, false);
   ASSERT_TRUE(json.is_object());
   for (const std::string& text : texts) EXPECT_EQ(json.at("reasons").value(text, 0), 1) << text;
 }
@@ -130,9 +150,78 @@ TEST_F(StatisticsTest, Summary) {
   EXPECT_EQ(Statistics().to_summary(), "no collective that libcoll knows was called");
 }
 
+TEST_F(StatisticsTest, JsonOfCommunicators) {
+  const Json json = Json::parse(statistics_.to_json(2, some_job()), nullptr, false);
+  ASSERT_TRUE(json.is_object());
+  EXPECT_EQ(json.at("ranks_reported"), 2);
+  EXPECT_EQ(json.at("links"),
+            (Json{{{"from", 0}, {"to", 1}, {"bytes", 100}}, {{"from", 1}, {"to", 0}, {"bytes", 200}}}));
+  ASSERT_EQ(json.at("communicators").size(), 1U);
+  const Json& pair = json.at("communicators").front();
+  EXPECT_EQ(pair.at("name"), "pair");
+  EXPECT_EQ(pair.at("size"), 2);
+  EXPECT_EQ(pair.at("nodes"), 2);
+  EXPECT_EQ(
+      pair.at("plans"),
+      (Json{{{"collective", "alltoall"}, {"algorithm", "mcf-path"}, {"rounds", 1}, {"links", json.at("links")}}}));
+  const Json& calls = pair.at("collectives");
+  EXPECT_EQ(calls.size(), 2U);
+  EXPECT_EQ(calls.at("alltoallv").at("algorithm"), "mcf-path");
+  EXPECT_EQ(calls.at("alltoallv").at("served"), 1);
+  EXPECT_EQ(calls.at("alltoallv").at("fallen_through"), 0);
+  const Json sizes = {{{"bytes_from", 64},
+                       {"bytes_to", 127},
+                       {"calls", 1},
+                       {"seconds_total", 0.001},
+                       {"seconds_min", 0.001},
+                       {"seconds_max", 0.001}},
+                      {{"bytes_from", 128},
+                       {"bytes_to", 255},
+                       {"calls", 1},
+                       {"seconds_total", 0.001000001},
+                       {"seconds_min", 0.001000001},
+                       {"seconds_max", 0.001000001}}};
+  EXPECT_EQ(calls.at("alltoallv").at("served_sizes"), sizes);
+  EXPECT_EQ(calls.at("allreduce").at("fallen_through_sizes").front().at("bytes_to"), 0);
+  EXPECT_EQ(calls.at("allreduce").at("reasons"), (Json{{std::string(to_string(Reason::no_bytes)), 1}}));
+}
+
+TEST_F(StatisticsTest, TableOfCommunicators) {
+  const std::vector<std::string> expected = {
+      "pair (2 ranks), allreduce: 1 fell through (0 B: 1 in 0.000000500 s)",
+      "pair (2 ranks), alltoallv: 1 served by mcf-path (64 B..128 B: 1 in 0.001000000 s, "
+      "128 B..256 B: 1 in 0.001000001 s)",
+      "bytes on 2 links: most 200 (1 to 0), least 100"};
+  EXPECT_EQ(job_table(some_job()), expected);
+  EXPECT_TRUE(job_table({}).empty());
+}
+
+/// Communicators of one group get keys of their own, those of another group others; after 64 all share one.
+TEST_F(StatisticsTest, OpensRecords) {
+  std::set<std::string> keys;
+  for (int index = 0; index < 70; ++index) {
+    CommunicatorRecord& record =
+        statistics_.open("c", index % 2 == 0 ? std::vector<int>{0, 1} : std::vector<int>{1, 0});
+    record.count_served(CallKind::bcast, 1, 1);
+  }
+  statistics_.elsewhere().count_fallen_through(CallKind::bcast, Reason::bad_arguments, unknown_bytes, 1);
+  EXPECT_EQ(&statistics_.elsewhere(), &statistics_.elsewhere());
+  const Report report = statistics_.report();
+  EXPECT_EQ(report.ranks, 1);
+  ASSERT_EQ(report.communicators.size(), most_communicators + 2);
+  std::int64_t calls = 0;
+  for (const CommunicatorFigures& figures : report.communicators) {
+    keys.insert(figures.key);
+    calls += figures.calls[static_cast<std::size_t>(CallKind::bcast)].served.calls();
+  }
+  EXPECT_EQ(keys.size(), most_communicators + 2);
+  EXPECT_EQ(calls, 70);
+  EXPECT_EQ(report.communicators[most_communicators].name, others_key);
+}
+
 TEST_F(StatisticsTest, ReportsSummaryOnStderr) {
   testing::internal::CaptureStderr();
-  const Status status = report_statistics(statistics_, "summary", 8);
+  const Status status = report_statistics(statistics_, {}, "summary", 8);
   const std::string written = testing::internal::GetCapturedStderr();
   EXPECT_TRUE(status.ok());
   EXPECT_NE(written.find(statistics_.to_summary() + "\n"), std::string::npos) << written;
@@ -141,18 +230,18 @@ TEST_F(StatisticsTest, ReportsSummaryOnStderr) {
 TEST_F(StatisticsTest, ReportsJsonIntoAFileAndReplacesIt) {
   const std::string file = path("statistics.json");
   std::ofstream(file) << std::string(10'000, 'x');
-  ASSERT_TRUE(report_statistics(statistics_, "json:" + file, 8).ok());
+  ASSERT_TRUE(report_statistics(statistics_, {}, "json:" + file, 8).ok());
   EXPECT_EQ(Json::parse(text_of(file), nullptr, false), expected_json(8));
 }
 
 TEST_F(StatisticsTest, ReportsNothingWhenNotAsked) {
   testing::internal::CaptureStderr();
-  EXPECT_TRUE(report_statistics(statistics_, "", 8).ok());
+  EXPECT_TRUE(report_statistics(statistics_, {}, "", 8).ok());
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
 TEST_F(StatisticsTest, RefusesWhatItDoesNotKnow) {
-  const Status status = report_statistics(statistics_, "xml:" + path("statistics.xml"), 8);
+  const Status status = report_statistics(statistics_, {}, "xml:" + path("statistics.xml"), 8);
   ASSERT_FALSE(status.ok());
   EXPECT_NE(status.error().message.find("LIBCOLL_STATS"), std::string::npos);
   EXPECT_NE(status.error().message.find("expected summary or json:FILE"), std::string::npos);
@@ -161,7 +250,7 @@ TEST_F(StatisticsTest, RefusesWhatItDoesNotKnow) {
 
 TEST_F(StatisticsTest, SaysWhichFileCannotBeWritten) {
   const std::string file = path("missing/statistics.json");
-  const Status status = report_statistics(statistics_, "json:" + file, 8);
+  const Status status = report_statistics(statistics_, {}, "json:" + file, 8);
   ASSERT_FALSE(status.ok());
   EXPECT_NE(status.error().message.find(file), std::string::npos);
 }
