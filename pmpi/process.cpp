@@ -14,6 +14,7 @@
 #include "libcoll/runtime/log.h"
 #include "libcoll/transport/ucx_transport.h"
 #include "pmpi/mpi_messages.h"
+#include "pmpi/next.h"
 
 extern "C" {
 // Open MPI's own progress engine takes further callbacks (libopen-pal, opal/runtime/opal_progress.h).
@@ -288,6 +289,7 @@ void after_finalize() {
 }
 
 long calls_served(const char* collective) {
+  if (late_library() != nullptr) return next<decltype(&calls_served)>("libcoll_calls_served")(collective);
   const std::optional<CallKind> parsed = parse_call(collective == nullptr ? "" : collective);
   if (!parsed) return -1;
   Runtime* process = process_runtime.load();
