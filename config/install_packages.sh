@@ -8,6 +8,7 @@ packages=(
   libopenmpi-dev openmpi-bin libucx-dev libfabric-dev libglpk-dev libhwloc-dev libpugixml-dev libtomlplusplus-dev
   libcli11-dev nlohmann-json3-dev libbenchmark-dev libgtest-dev
   libfftw3-dev libfftw3-mpi-dev hpcc jq iproute2 clang-format clang-tidy
+  lammps python3-mpi4py python3-numpy libpetsc-real-dev  # the applications of tests/applications
 )
 
 installed() { dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -x installed >/dev/null; }

@@ -15,6 +15,7 @@
 #include "libcoll/transport/ucx_transport.h"
 #include "pmpi/finalize_report.h"
 #include "pmpi/mpi_messages.h"
+#include "pmpi/next.h"
 
 extern "C" {
 // Open MPI's own progress engine takes further callbacks (libopen-pal, opal/runtime/opal_progress.h).
@@ -297,6 +298,7 @@ void after_finalize() {
 }
 
 long calls_served(const char* collective) {
+  if (late_library() != nullptr) return next<decltype(&calls_served)>("libcoll_calls_served")(collective);
   const std::optional<CallKind> parsed = parse_call(collective == nullptr ? "" : collective);
   if (!parsed) return -1;
   Runtime* process = process_runtime.load();
