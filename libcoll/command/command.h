@@ -45,6 +45,7 @@ void add_topo(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
 void add_verify(CLI::App& app, int& exit_code);
 void add_info(CLI::App& app, int& exit_code);
+void add_report(CLI::App& app, int& exit_code);
 /// `command` is what stood behind the first `--` of the command line.
 void add_run(CLI::App& app, const std::vector<std::string>& command, int& exit_code);
 /// The launcher stands behind the `--`.

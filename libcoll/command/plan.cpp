@@ -39,6 +39,7 @@ struct Options {
   bool compare = false;
   std::vector<std::uint64_t> sizes{1 << 20};  ///< M in bytes, for `compare`
   bool no_schedule = false;
+  bool no_symmetry = false;
   bool cache = false;
   bool json = false;
   bool quiet = false;
@@ -149,6 +150,7 @@ int plan(const Options& options) {
   if (!request) return fail(request.error().message, json_on_stdout);
   PlanOptions wanted = options.plan;
   wanted.schedule = !options.no_schedule;
+  wanted.symmetry = !options.no_symmetry;
   std::string algorithm = options.algorithm;
   if (const Status read = read_demand(options, *request, algorithm, wanted); !read) {
     return fail(read.error().message, json_on_stdout);
@@ -212,6 +214,10 @@ void add_plan(CLI::App& app, int& exit_code) {
                   "Trees per root (forestcoll); 0: as many as the optimum takes, auto: a small number")
       ->transform(CLI::Transformer(std::map<std::string, std::int32_t>{{"auto", -1}}))
       ->check(CLI::Range(-1, 1 << 20));
+  sub->add_option("--layer-method", options->plan.layer_method, "Of routes: lash, lash-longest, dfsssp or auto")
+      ->type_name("METHOD")
+      ->check(CLI::IsMember({"auto", "lash", "lash-longest", "dfsssp"}));
+  sub->add_flag("--no-symmetry", options->no_symmetry, "Look for no automorphisms (all-to-all)");
   sub->add_option("--demand", options->demand, "What each host sends to each other (all-to-all): a CSV matrix or TOML")
       ->type_name("FILE");
   sub->add_flag("--no-schedule", options->no_schedule, "Figures and certificate only, no transfers");

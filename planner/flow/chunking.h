@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "planner/flow/concurrent_flow.h"
+#include "planner/flow/deadline.h"
+#include "planner/flow/negotiation.h"
 #include "planner/planner.h"
 #include "planner/topology/topology.h"
 
@@ -23,17 +26,37 @@ struct ChunkedPair {
   std::vector<ChunkedPath> paths;
 };
 
-/// `pairs` as in ConcurrentFlow: those of the solved sources. `loss` = 1 − F(chunks)/F(fluid).
+/// `pairs` as in ConcurrentFlow: those of the solved sources. `cost` is their largest load in shards per unit capacity,
+/// `loss` = 1 − F(chunks)/F(fluid).
 struct Chunking {
   std::int32_t chunks_per_shard = 1;
+  double cost = 0;
   double loss = 0;
   std::vector<ChunkedPair> pairs;
 };
 
+/// How far chunks may stray from the weights of a plan.
+enum class ChunkPaths : std::uint8_t {
+  weighted,  ///< not at all: rounding alone
+  given,     ///< to other paths of the plan
+  shortest,  ///< to those and to shortest paths (16 per pair at most)
+};
+
 /// Cuts every shard in the smallest number of equal chunks, up to options.max_chunks (default 8), that loses at most
 /// options.chunk_loss; where there is none, in the number that loses least. Weights are rounded by largest remainder;
-/// then chunks on hot links are moved to other paths of their pair (those of the decomposition and shortest ones) by
-/// negotiated congestion, as far as that goes; beyond 100 000 pairs until the accepted loss is reached.
-Chunking round_to_chunks(const Topology& topology, const ConcurrentFlow& plan, const PlanOptions& options);
+/// then chunks on hot links are moved to other paths of their pair by negotiated congestion, as far as that goes;
+/// beyond 100 000 pairs until the accepted loss is reached. No pair takes more than options.max_routes paths (0: any
+/// number): where there are more to choose from, so many chunks at most. Shards are of the size options.demand says.
+Chunking round_to_chunks(const Topology& topology, const ConcurrentFlow& plan, const PlanOptions& options,
+                         ChunkPaths paths = ChunkPaths::shortest, const Deadline& deadline = Deadline(0));
+
+/// The chunk problem of paths on link classes.
+ChunkProblem chunk_problem(const LinkClasses& classes, std::span<const PairPaths> pairs, std::int32_t hosts,
+                           std::span<const double> demand);
+
+/// The solution of fewest chunks that costs at most (1 + loss/(1 − loss)) times the fluid plan, or else the cheapest
+/// with up to options.max_chunks chunks. Without `search` rounding alone.
+ChunkSolution choose_chunks(const ChunkProblem& problem, double fluid_cost, const PlanOptions& options, bool search,
+                            const Deadline& deadline);
 
 }  // namespace libcoll

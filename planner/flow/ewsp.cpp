@@ -76,7 +76,7 @@ Result<Schedule> plan_ewsp(const Topology& topology, const PlanOptions& options)
   FluidPlan plan;
   plan.flow = certified_flow(network->topology, std::move(classes), std::move(*pairs), {}, options.demand);
   plan.network = std::move(*network);
-  plan.search = false;
+  plan.chunk_paths = ChunkPaths::weighted;
   if (options.figures != nullptr) {
     options.figures->more.emplace_back("paths", std::string(listed ? "all shortest" : "fewer, of equal loads"));
   }

@@ -158,7 +158,7 @@ Result<Schedule> plan_single(const Topology& topology, const PlanOptions& option
   plan.flow = certified_flow(graph, std::move(classes), std::move(*pairs), prices, options.demand);
   plan.network = std::move(*network);
   plan.method = std::move(choices.method);
-  plan.search = false;
+  plan.chunk_paths = ChunkPaths::weighted;
   return lower_to_routes(topology, std::move(plan), options, algorithm, deadline);
 }
 

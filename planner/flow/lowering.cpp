@@ -19,9 +19,7 @@
 namespace libcoll {
 namespace {
 
-constexpr double proven = 1e-6;                 // a gap that is the solver's noise
-constexpr double tolerance = 1e-9;              // of sums of loads
-constexpr std::int32_t default_max_chunks = 8;  // as round_to_chunks
+constexpr double proven = 1e-6;  // a gap that is the solver's noise
 // What a linear program may have for a bound or a re-optimisation on the side: a second or two.
 constexpr std::int64_t most_columns = 20'000;
 
@@ -45,40 +43,70 @@ std::optional<FlowCertificate> optimal_certificate(const Topology& topology, con
   return certify(topology, master->prices, demand);
 }
 
-/// The pairs of every source, by chunks on paths of the fabric.
-struct RoutedPair {
-  NodeId source = 0;
-  NodeId destination = 0;
-  std::vector<std::pair<std::vector<LinkId>, std::int32_t>> paths;
-};
-
-std::vector<RoutedPair> routed_pairs(const FluidPlan& plan, const ChunkSolution& solution) {
-  std::vector<RoutedPair> result;
-  for (const Automorphism& image : plan.flow.classes.images) {
-    for (std::size_t i = 0; i < plan.flow.pairs.size(); ++i) {
-      const PairPaths& pair = plan.flow.pairs[i];
-      RoutedPair& routed = result.emplace_back();
-      routed.source = image[at(pair.source)];
-      routed.destination = image[at(pair.destination)];
-      for (std::size_t k = 0; k < pair.paths.size(); ++k) {
-        if (solution.counts[i][k] == 0) continue;
-        const std::vector<LinkId> links = image_of(plan.network.topology, image, pair.paths[k].links);
-        routed.paths.emplace_back(fabric_path(plan.network, links), solution.counts[i][k]);
-      }
-      std::sort(routed.paths.begin(), routed.paths.end());
-    }
-  }
-  return result;
+ShardId shard_of(const Schedule& schedule, const ChunkedPair& pair) {
+  return pair.source * schedule.topology.host_count() + pair.destination;
 }
 
-void append(Schedule& schedule, const RoutedPair& pair) {
-  const ShardId shard = pair.source * schedule.topology.host_count() + pair.destination;
+void append_routed(Schedule& schedule, const ChunkedPair& pair) {
   std::int32_t begin = 0;
-  for (const auto& [links, chunks] : pair.paths) {
+  for (const ChunkedPath& path : pair.paths) {
     const auto route = static_cast<std::int32_t>(schedule.routes.size());
-    schedule.routes.push_back({pair.source, pair.destination, links, 0, 0});
-    schedule.transfers.push_back({shard, begin, chunks, pair.source, pair.destination, 1, route, TransferKind::copy});
-    begin += chunks;
+    schedule.routes.push_back({pair.source, pair.destination, path.links, 0, 0});
+    schedule.transfers.push_back(
+        {shard_of(schedule, pair), begin, path.chunks, pair.source, pair.destination, 1, route, TransferKind::copy});
+    begin += path.chunks;
+  }
+}
+
+/// Steps count down to 0 at the destination for now: what has the longest way to go leaves first, so that no link waits
+/// for late hops at the end. Paths of a pair are in lexicographic order, so those that share a link at the same hop are
+/// mostly neighbours, and their chunks cross it in one transfer.
+void append_hops(Schedule& schedule, const ChunkedPair& pair) {
+  const std::size_t first = schedule.transfers.size();
+  std::int32_t begin = 0;
+  for (const ChunkedPath& path : pair.paths) {
+    const auto length = static_cast<std::int32_t>(path.links.size());
+    schedule.steps = std::max(schedule.steps, length);
+    for (std::int32_t hop = 0; hop < length; ++hop) {
+      const Link& link = schedule.topology.link(path.links[at(hop)]);
+      const std::int32_t step = hop + 1 - length;
+      const auto continues = [&](const Transfer& transfer) {
+        return transfer.step == step && transfer.from == link.from && transfer.to == link.to &&
+               transfer.chunk_begin + transfer.chunk_count == begin;
+      };
+      const auto neighbour = std::find_if(schedule.transfers.begin() + static_cast<std::ptrdiff_t>(first),
+                                          schedule.transfers.end(), continues);
+      if (neighbour != schedule.transfers.end()) {
+        neighbour->chunk_count += path.chunks;
+      } else {
+        schedule.transfers.push_back(
+            {shard_of(schedule, pair), begin, path.chunks, link.from, link.to, step, direct, TransferKind::copy});
+      }
+    }
+    begin += path.chunks;
+  }
+}
+
+/// Appends the pairs of every source: those solved for, under every image, on paths of the fabric.
+void append_pairs(Schedule& schedule, const FluidPlan& plan, const std::vector<ChunkedPair>& solved,
+                  void (*append)(Schedule&, const ChunkedPair&)) {
+  ChunkedPair copy;
+  for (const Automorphism& image : plan.flow.classes.images) {
+    for (const ChunkedPair& pair : solved) {
+      copy.source = image[at(pair.source)];
+      copy.destination = image[at(pair.destination)];
+      copy.paths.clear();
+      for (const ChunkedPath& path : pair.paths) {
+        const std::vector<LinkId> links = image_of(plan.network.topology, image, path.links);
+        copy.paths.push_back({fabric_path(plan.network, links), path.chunks});
+      }
+      std::sort(copy.paths.begin(), copy.paths.end(),
+                [](const ChunkedPath& a, const ChunkedPath& b) { return a.links < b.links; });
+      append(schedule, copy);
+    }
+  }
+  for (Transfer& transfer : schedule.transfers) {
+    if (transfer.route == direct) transfer.step += schedule.steps;
   }
 }
 
@@ -91,19 +119,79 @@ Schedule empty_schedule(const Topology& fabric, const char* algorithm) {
   return schedule;
 }
 
+/// The largest load as the proof has it when there are no transfers to add up: that of the fluid plan, or the bound
+/// when the two are one but for rounding.
+Rational fluid_load(double flow, Rational bound) {
+  constexpr double rounding = 1e-12;
+  return bound.to_double() * flow >= 1 - rounding ? bound : rounded_up(1 / flow);
+}
+
+using Figures = std::vector<std::pair<std::string, std::variant<std::string, double, std::int64_t>>>;
+
+/// Routes in layers and classes, or the steps of hops; the schedule's own figures into `more`.
+void write_out(Schedule& schedule, const FluidPlan& plan, const Chunking& chunking, LayerMethod layers, bool on_links,
+               Figures& more) {
+  schedule.chunks_per_shard = chunking.chunks_per_shard;
+  append_pairs(schedule, plan, chunking.pairs, on_links ? append_hops : append_routed);
+  if (!on_links) {
+    const Layers assigned = assign_layers_by(layers, schedule.topology, schedule.routes);
+    more.emplace_back("layer_method", std::string(to_string(assigned.method)));
+    assign_route_classes(schedule.topology, schedule.routes);
+  }
+  sort_transfers(schedule);
+  schedule.proof.max_link_load = std::max(max_link_load(schedule), injection_load(schedule));
+}
+
+Result<Schedule> lower(const Topology& fabric, FluidPlan plan, const PlanOptions& options, const char* algorithm,
+                       const Deadline& deadline, bool on_links) {
+  const Result<LayerMethod> layers = options.layer_method.empty() ? Result<LayerMethod>(LayerMethod::automatic)
+                                                                  : parse_layer_method(options.layer_method);
+  if (!layers) return layers.error();
+  const Topology& graph = plan.network.topology;
+  const ConcurrentFlow before = options.max_routes > 0 && options.schedule ? plan.flow : ConcurrentFlow{};
+  plan.loss_routes = limit_routes(graph, plan.flow, options.max_routes, options, deadline);
+  Schedule schedule = empty_schedule(fabric, algorithm);
+  const double unit = plan.network.unit.to_double();
+  const FlowCertificate& certificate = plan.flow.certificate;
+  double flow = plan.flow.flow * unit;
+  const double upper = upper_rate_on_fabric(plan.network, certificate.flow_upper_bound);
+  const Rational load_bound = certificate.load_lower_bound / plan.network.unit;
+  Figures more;
+  if (options.schedule) {
+    Chunking chunking = round_to_chunks(graph, plan.flow, options, plan.chunk_paths, deadline);
+    if (plan.loss_routes > 0 && plan.chunk_paths != ChunkPaths::weighted) {
+      // So many chunks as routes need no limit on the paths they choose from.
+      Chunking free = round_to_chunks(graph, before, options, plan.chunk_paths, deadline);
+      if (free.cost < chunking.cost) chunking = std::move(free);
+    }
+    write_out(schedule, plan, chunking, *layers, on_links, more);
+    // Negotiation can leave a fluid plan behind that was no optimum, or had fewer paths to choose from.
+    flow = std::max(flow, unit / chunking.cost);
+    if (plan.loss_routes > 0) plan.loss_routes = std::max(0.0, 1 - flow / (before.flow * unit));
+    if (!options.demand.empty()) {
+      more.emplace_back("demand_load", chunking.cost / unit);
+      more.emplace_back("loss_chunking", std::max(0.0, 1 - unit / (chunking.cost * flow)));
+    }
+  } else {
+    schedule.proof.max_link_load = fluid_load(flow, load_bound);
+  }
+  schedule.proof.flow = std::min(flow, upper);
+  schedule.proof.flow_upper_bound = upper;
+  const Rational time_of_load(degree(fabric), fabric.host_count());
+  schedule.proof.bandwidth_time = time_of_load * schedule.proof.max_link_load;
+  if (options.demand.empty()) {
+    schedule.proof.bandwidth_bound = std::min(schedule.proof.bandwidth_time, time_of_load * load_bound);
+  }
+  if (options.figures != nullptr) {
+    options.figures->method = std::move(plan.method);
+    options.figures->symmetry_order = plan.flow.symmetry_order;
+    options.figures->loss_routes = plan.loss_routes;
+    options.figures->more.insert(options.figures->more.end(), more.begin(), more.end());
+  }
+  return schedule;
+}
+
 }  // namespace
-
-double Deadline::remaining() const {
-  if (!limited()) return 0;
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
-  constexpr double least = 1e-3;
-  return std::max(least, seconds_ - spent.count());
-}
-
-bool Deadline::passed() const {
-  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
-  return limited() && spent.count() >= seconds_;
-}
 
 Result<InjectionNetwork> checked_network(const Topology& fabric, const PlanOptions& options, ForwardedBy forwarded_by,
                                          const char* algorithm) {
@@ -118,7 +206,7 @@ Result<InjectionNetwork> checked_network(const Topology& fabric, const PlanOptio
 }
 
 LinkClasses flow_classes(const InjectionNetwork& network, const PlanOptions& options) {
-  if (network.bottleneck || !options.demand.empty()) return link_classes(network.topology, {});
+  if (network.bottleneck || !options.demand.empty() || !options.symmetry) return link_classes(network.topology, {});
   return link_classes(network.topology, translations(network.topology));
 }
 
@@ -140,6 +228,7 @@ ConcurrentFlow certified_flow(const Topology& topology, LinkClasses classes, std
   const double load = largest_load(classes, pairs, topology.host_count(), demand);
   result.certificate = tightest_bound(topology, classes, prices, demand, load);
   result.flow = std::min(1 / load, result.certificate.flow_upper_bound);
+  result.symmetry_order = static_cast<std::int64_t>(classes.images.size());
   result.classes = std::move(classes);
   result.pairs = std::move(pairs);
   return result;
@@ -177,89 +266,19 @@ double limit_routes(const Topology& topology, ConcurrentFlow& flow, std::int32_t
   return std::max(0.0, 1 - flow.flow / before);
 }
 
-ChunkProblem chunk_problem(const LinkClasses& classes, std::span<const PairPaths> pairs, std::int32_t hosts,
-                           std::span<const double> demand) {
-  ChunkProblem problem;
-  for (const Rational capacity : classes.capacity) problem.capacity.push_back(capacity.to_double());
-  problem.group.assign(problem.capacity.size(), 0);
-  for (const PairPaths& pair : pairs) {
-    problem.size.push_back(share(demand, hosts, pair.source, pair.destination));
-    std::vector<Choice>& choices = problem.commodities.emplace_back();
-    for (const WeightedPath& path : pair.paths) {
-      std::map<std::int32_t, std::int32_t> loads;
-      for (const LinkId link : path.links) {
-        for (const ClassLoad& load : classes.loads[at(link)]) loads[load.link_class] += load.times;
-      }
-      Choice& choice = choices.emplace_back();
-      choice.weight = path.weight;
-      for (const auto& [link_class, times] : loads) choice.uses.push_back({link_class, times});
-    }
-  }
-  return problem;
-}
-
-ChunkSolution choose_chunks(const ChunkProblem& problem, double fluid_cost, const PlanOptions& options, bool search,
-                            const Deadline& deadline) {
-  const std::int32_t limit = options.max_chunks > 0 ? options.max_chunks : default_max_chunks;
-  ChunkSolution best;
-  for (std::int32_t chunks = 1; chunks <= limit; ++chunks) {
-    ChunkSolution solution = round_weights(problem, chunks);
-    if (search) solution = negotiate(problem, std::move(solution), fluid_cost * (1 + tolerance));
-    if (chunks == 1 || solution.cost < best.cost * (1 - tolerance)) best = std::move(solution);
-    if (1 - fluid_cost / best.cost <= options.chunk_loss || deadline.passed()) break;
-  }
-  return best;
-}
-
 Rational rounded_up(double value) {
   constexpr std::int64_t denominator = 1'000'000'000;
   return {static_cast<std::int64_t>(std::ceil(value * denominator)), denominator};
 }
 
-Schedule lower_to_routes(const Topology& fabric, FluidPlan plan, const PlanOptions& options, const char* algorithm,
-                         const Deadline& deadline) {
-  const std::int32_t hosts = fabric.host_count();
-  plan.loss_routes = limit_routes(plan.network.topology, plan.flow, options.max_routes, options, deadline);
-  Schedule schedule = empty_schedule(fabric, algorithm);
-  const double unit = plan.network.unit.to_double();
-  const FlowCertificate& certificate = plan.flow.certificate;
-  double flow = plan.flow.flow * unit;
-  const double upper = upper_rate_on_fabric(plan.network, certificate.flow_upper_bound);
-  std::vector<std::pair<std::string, std::variant<std::string, double, std::int64_t>>> more;
-  if (options.schedule) {
-    const ChunkProblem problem = chunk_problem(plan.flow.classes, plan.flow.pairs, hosts, options.demand);
-    const ChunkSolution solution = choose_chunks(problem, 1 / plan.flow.flow, options, plan.search, deadline);
-    schedule.chunks_per_shard = solution.chunks;
-    for (const RoutedPair& pair : routed_pairs(plan, solution)) append(schedule, pair);
-    more.emplace_back("layer_method",
-                      std::string(to_string(assign_layers_by(LayerMethod::automatic, fabric, schedule.routes).method)));
-    assign_route_classes(fabric, schedule.routes);
-    sort_transfers(schedule);
-    schedule.proof.max_link_load = std::max(max_link_load(schedule), injection_load(schedule));
-    // Negotiation can leave a fluid plan behind that was no optimum.
-    flow = std::max(flow, unit / solution.cost);
-    if (!options.demand.empty()) {
-      more.emplace_back("demand_load", solution.cost / unit);
-      more.emplace_back("loss_chunking", std::max(0.0, 1 - unit / (solution.cost * flow)));
-    }
-  } else {
-    schedule.proof.max_link_load = rounded_up(1 / flow);
-  }
-  schedule.proof.flow = std::min(flow, upper);
-  schedule.proof.flow_upper_bound = upper;
-  const Rational time_of_load(degree(fabric), hosts);
-  schedule.proof.bandwidth_time = time_of_load * schedule.proof.max_link_load;
-  if (options.demand.empty()) {
-    schedule.proof.bandwidth_bound =
-        std::min(schedule.proof.bandwidth_time, time_of_load * certificate.load_lower_bound / plan.network.unit);
-  }
-  if (options.figures != nullptr) {
-    options.figures->method = std::move(plan.method);
-    options.figures->symmetry_order = static_cast<std::int64_t>(plan.flow.classes.images.size());
-    options.figures->loss_routes = plan.loss_routes;
-    options.figures->more.insert(options.figures->more.end(), more.begin(), more.end());
-  }
-  return schedule;
+Result<Schedule> lower_to_routes(const Topology& fabric, FluidPlan plan, const PlanOptions& options,
+                                 const char* algorithm, const Deadline& deadline) {
+  return lower(fabric, std::move(plan), options, algorithm, deadline, false);
+}
+
+Result<Schedule> lower_to_links(const Topology& fabric, FluidPlan plan, const PlanOptions& options,
+                                const char* algorithm, const Deadline& deadline) {
+  return lower(fabric, std::move(plan), options, algorithm, deadline, true);
 }
 
 }  // namespace libcoll

@@ -1,15 +1,15 @@
 // What the all-to-all planners share: from a fluid plan over paths to a schedule with its proof and figures.
 #pragma once
 
-#include <chrono>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "planner/flow/chunking.h"
 #include "planner/flow/concurrent_flow.h"
+#include "planner/flow/deadline.h"
 #include "planner/flow/injection.h"
-#include "planner/flow/negotiation.h"
 #include "planner/planner.h"
 #include "planner/result.h"
 #include "planner/schedule/schedule.h"
@@ -17,28 +17,13 @@
 
 namespace libcoll {
 
-/// PlanOptions::time_limit_seconds, counted from the making of this.
-class Deadline {
- public:
-  explicit Deadline(double seconds) : seconds_(seconds), start_(std::chrono::steady_clock::now()) {}
-
-  [[nodiscard]] bool limited() const { return seconds_ > 0; }
-  /// Seconds left, a little above 0 at the least; 0 when there is no limit.
-  [[nodiscard]] double remaining() const;
-  [[nodiscard]] bool passed() const;
-
- private:
-  double seconds_;
-  std::chrono::steady_clock::time_point start_;
-};
-
 /// Paths with weights for every pair, as a planner found them.
 struct FluidPlan {
   InjectionNetwork network;
   ConcurrentFlow flow;  ///< on network.topology
   std::string method;   ///< of the solver, for PlanFigures
   double loss_routes = 0;
-  bool search = true;  ///< whole chunks may leave their weights for less load; false for plans defined by their weights
+  ChunkPaths chunk_paths = ChunkPaths::given;  ///< where whole chunks may go for less load
 };
 
 /// The fabric with its injection links, after checking what every method needs: hosts that reach each other, two at
@@ -63,24 +48,18 @@ ConcurrentFlow certified_flow(const Topology& topology, LinkClasses classes, std
 double limit_routes(const Topology& topology, ConcurrentFlow& flow, std::int32_t most, const PlanOptions& options,
                     const Deadline& deadline);
 
-/// A routed schedule, all at step 1: chunks by largest remainder and negotiation (the smallest number up to
-/// options.max_chunks, default 8, that loses at most options.chunk_loss), routes within options.max_routes, in the
-/// fewest layers, in classes by source. The proof holds F and bound of the fabric; max_link_load counts what hosts
-/// inject as a link where that is the bottleneck. With a demand, F and its bound are for that demand, while the loads
-/// of the proof are those of full blocks (what verify() can recompute), without a bound; the real one is "demand_load".
-/// Without options.schedule there are no routes and transfers, and the proof's loads are those of the fluid plan. Fills
-/// options.figures.
-Schedule lower_to_routes(const Topology& fabric, FluidPlan plan, const PlanOptions& options, const char* algorithm,
-                         const Deadline& deadline);
+/// A routed schedule, all at step 1: whole chunks by round_to_chunks, routes within options.max_routes, in layers by
+/// options.layer_method, in classes by source. The proof holds F and bound of the fabric; max_link_load counts what
+/// hosts inject as a link where that is the bottleneck. With a demand, F and its bound are for that demand, while the
+/// loads of the proof are those of full blocks (what verify() can recompute), without a bound; the real one is
+/// "demand_load". Without options.schedule there are no routes and transfers, and the proof's loads are those of the
+/// fluid plan. Fills options.figures. Error for a layer method that is none.
+Result<Schedule> lower_to_routes(const Topology& fabric, FluidPlan plan, const PlanOptions& options,
+                                 const char* algorithm, const Deadline& deadline);
 
-/// The chunk problem of paths on link classes.
-ChunkProblem chunk_problem(const LinkClasses& classes, std::span<const PairPaths> pairs, std::int32_t hosts,
-                           std::span<const double> demand);
-
-/// The solution of fewest chunks that costs at most (1 + loss/(1 − loss)) times the fluid plan, or else the cheapest
-/// with up to `most` chunks (0: 8).
-ChunkSolution choose_chunks(const ChunkProblem& problem, double fluid_cost, const PlanOptions& options, bool search,
-                            const Deadline& deadline);
+/// The same on links: the hops of a path are direct transfers, the last at the last step, steps = longest path.
+Result<Schedule> lower_to_links(const Topology& fabric, FluidPlan plan, const PlanOptions& options,
+                                const char* algorithm, const Deadline& deadline);
 
 /// `value` as a multiple of 10⁻⁹ that is not below it.
 Rational rounded_up(double value);

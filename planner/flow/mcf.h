@@ -8,14 +8,14 @@
 
 namespace libcoll {
 
-/// "mcf-path" (paper 003 §3.2.1): one routed transfer per pair and path, all at step 1; routes are in layers by LASH
-/// and in classes by source.
+/// "mcf-path" (paper 003 §3.2.1): one routed transfer per pair and path, all at step 1; routes in layers and classes.
 /// "mcf-link": the hops of a path are direct transfers, the last at the last step, steps = longest path; hosts forward,
 /// so switches are refused.
-/// Both: shard s·N+d, whole chunks by round_to_chunks, F and its certified bound in the proof, bandwidth_time =
-/// d/N·max_link_load and bandwidth_bound = d/N·(certified least load) in M/B. Other errors as max_concurrent_flow.
-/// options.gap, time_limit_seconds and threads go to max_concurrent_flow, which names its method and the symmetries it
-/// used in options.figures; without options.schedule the proof is that of the fluid plan. Demands must be equal.
+/// Both: the flow is that of max_concurrent_flow on the fabric with its hosts' injection links (Fig. 2), which names
+/// its method and the symmetries it used in options.figures and takes options.gap, time_limit_seconds, threads and
+/// symmetry; for a demand that of mcf-decomposed. Where dimension-ordered routes are as good as any (whole tori and
+/// hypercubes) they are taken: one path per pair, and fewest layers. Whole chunks may also go by shortest paths.
+/// Lowering and errors as lower_to_routes, lower_to_links and checked_network.
 Result<Schedule> plan_mcf_path(const Topology& topology, const PlanOptions& options);
 Result<Schedule> plan_mcf_link(const Topology& topology, const PlanOptions& options);
 

@@ -83,25 +83,21 @@ Result<Extraction> extract(const Topology& topology, NodeId source, const std::v
   return result;
 }
 
-Result<Schedule> plan_split(const Topology& topology, const PlanOptions& options, Split split, const char* algorithm) {
-  const Deadline deadline(options.time_limit_seconds);
-  Result<InjectionNetwork> network = checked_network(topology, options, ForwardedBy::nics, algorithm);
+Result<FluidPlan> split_flow(const Topology& topology, const PlanOptions& options, Split split,
+                             ForwardedBy forwarded_by, const char* algorithm, const Deadline& deadline) {
+  Result<InjectionNetwork> network = checked_network(topology, options, forwarded_by, algorithm);
   if (!network) return network.error();
   const Topology& graph = network->topology;
   LinkClasses classes = flow_classes(*network, options);
   const LpMethod method = method_for(master_lp_columns(graph, classes), options.time_limit_seconds);
-  const auto in_haste = [&] {
-    return lower_to_routes(topology, plan_in_haste(std::move(*network), options, deadline), options, algorithm,
-                           deadline);
-  };
   const Result<MasterFlow> master = solve_master_lp(graph, classes, method, options.demand, deadline.remaining());
-  if (!master && deadline.passed()) return in_haste();
+  if (!master && deadline.passed()) return plan_in_haste(std::move(*network), options, deadline);
   if (!master) return master.error();
   std::vector<PairPaths> pairs;
   bool by_child_lps = true;
   for (std::size_t i = 0; i < classes.sources.size(); ++i) {
     Result<Extraction> part = extract(graph, classes.sources[i], master->flow[i], options.demand, split, deadline);
-    if (!part && deadline.passed()) return in_haste();
+    if (!part && deadline.passed()) return plan_in_haste(std::move(*network), options, deadline);
     if (!part) return part.error();
     by_child_lps = by_child_lps && part->by_child_lps;
     std::move(part->pairs.begin(), part->pairs.end(), std::back_inserter(pairs));
@@ -113,10 +109,22 @@ Result<Schedule> plan_split(const Topology& topology, const PlanOptions& options
   if (split == Split::widest_paths && options.figures != nullptr) {
     options.figures->more.emplace_back("pair_flows", std::string(by_child_lps ? "child LPs" : "decomposition"));
   }
-  return lower_to_routes(topology, std::move(plan), options, algorithm, deadline);
+  return plan;
+}
+
+Result<Schedule> plan_split(const Topology& topology, const PlanOptions& options, Split split, const char* algorithm) {
+  const Deadline deadline(options.time_limit_seconds);
+  Result<FluidPlan> plan = split_flow(topology, options, split, ForwardedBy::nics, algorithm, deadline);
+  if (!plan) return plan.error();
+  return lower_to_routes(topology, std::move(*plan), options, algorithm, deadline);
 }
 
 }  // namespace
+
+Result<FluidPlan> decomposed_flow(const Topology& topology, const PlanOptions& options, ForwardedBy forwarded_by,
+                                  const char* algorithm, const Deadline& deadline) {
+  return split_flow(topology, options, Split::decomposition, forwarded_by, algorithm, deadline);
+}
 
 Result<Schedule> plan_mcf_decomposed(const Topology& topology, const PlanOptions& options) {
   return plan_split(topology, options, Split::decomposition, "mcf-decomposed");

@@ -1,6 +1,7 @@
 // The decomposed MCF of paper 003 (§3.1.2): the master LP (6)–(9), and three ways from its flow to paths.
 #pragma once
 
+#include "planner/flow/lowering.h"
 #include "planner/planner.h"
 #include "planner/result.h"
 #include "planner/schedule/schedule.h"
@@ -17,5 +18,9 @@ namespace libcoll {
 Result<Schedule> plan_mcf_decomposed(const Topology& topology, const PlanOptions& options);
 Result<Schedule> plan_mcf_child(const Topology& topology, const PlanOptions& options);
 Result<Schedule> plan_mcf_extp(const Topology& topology, const PlanOptions& options);
+
+/// The plan of mcf-decomposed before it is lowered, for either way of forwarding.
+Result<FluidPlan> decomposed_flow(const Topology& topology, const PlanOptions& options, ForwardedBy forwarded_by,
+                                  const char* algorithm, const Deadline& deadline);
 
 }  // namespace libcoll

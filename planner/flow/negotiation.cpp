@@ -10,12 +10,18 @@
 namespace libcoll {
 namespace {
 
-constexpr std::int32_t most_rounds = 60;  // of negotiation, per step to gain
-constexpr double congestion = 1;          // price of a unit of overload
-constexpr double tolerance = 1e-6;        // of the LP solution behind the weights, and of sums of sizes
-constexpr double least_gain = 1e-3;       // of a group's load: what a step aims to gain at least
+constexpr std::int32_t most_rounds = 100;  // of negotiation, per step to gain
+constexpr double congestion = 1;           // price of a unit of overload
+constexpr double tolerance = 1e-6;         // of the LP solution behind the weights, and of sums of sizes
+constexpr double least_gain = 1e-3;        // of a group's load: what a step aims to gain at least
 
 std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+/// Whether every load is a whole number of chunks.
+bool whole(const ChunkProblem& problem) {
+  return std::all_of(problem.size.begin(), problem.size.end(),
+                     [](double size) { return std::abs(size - std::round(size)) < tolerance; });
+}
 
 std::vector<std::int32_t> round_commodity(const std::vector<Choice>& choices, std::int32_t chunks) {
   std::vector<std::int32_t> counts;
@@ -45,6 +51,7 @@ class Negotiation {
         room_(load_.size(), 0),
         history_(load_.size(), 1) {
     smallest_ = std::numeric_limits<double>::infinity();
+    whole_ = whole(problem);
     for (std::size_t i = 0; i < counts_.size(); ++i) {
       if (problem.size[i] > 0) smallest_ = std::min(smallest_, problem.size[i]);
       for (std::size_t k = 0; k < counts_[i].size(); ++k) add(i, k, counts_[i][k]);
@@ -104,8 +111,11 @@ class Negotiation {
     for (std::size_t i = 0; i < load_.size(); ++i) {
       const double peak = best_peaks_[at(problem_.group[i])] * problem_.capacity[i];
       const bool aim = problem_.group[i] == group;
-      room_[i] = aim ? peak - std::max(smallest_ / 2, least_gain * peak) : peak;
-      if (smallest_ >= 1) room_[i] = std::floor(room_[i] + tolerance);  // loads are whole numbers then
+      if (whole_) {
+        room_[i] = aim ? std::ceil(peak - tolerance) - 1 : std::floor(peak + tolerance);
+      } else {
+        room_[i] = aim ? peak - std::max(smallest_ / 2, least_gain * peak) : peak;
+      }
       room_[i] += tolerance;
       history_[i] = 1;
     }
@@ -172,9 +182,20 @@ class Negotiation {
   std::vector<double> room_;
   std::vector<double> history_;  ///< price of a unit of load
   double smallest_ = 0;          ///< size of any commodity
+  bool whole_ = false;           ///< as the function says
 };
 
 }  // namespace
+
+double least_cost(const ChunkProblem& problem, double fluid_cost, std::int32_t chunks) {
+  if (problem.groups != 1 || !whole(problem)) return fluid_cost;
+  double least = std::numeric_limits<double>::infinity();
+  for (const double capacity : problem.capacity) {
+    const double most = std::ceil(fluid_cost * chunks * capacity - tolerance * chunks);
+    least = std::min(least, most / (capacity * chunks));
+  }
+  return std::max(least, fluid_cost);
+}
 
 ChunkSolution round_weights(const ChunkProblem& problem, std::int32_t chunks) {
   ChunkSolution solution;

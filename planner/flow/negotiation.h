@@ -31,6 +31,10 @@ struct ChunkSolution {
   std::vector<std::vector<std::int32_t>> counts;
 };
 
+/// No whole chunks cost less where the fluid plan costs `fluid_cost` and is optimal: with one group and sizes that are
+/// whole numbers, that cost rounded up to whole chunks on some resource.
+double least_cost(const ChunkProblem& problem, double fluid_cost, std::int32_t chunks);
+
 /// Rounds the weights by largest remainder, so that every commodity has `chunks` chunks.
 ChunkSolution round_weights(const ChunkProblem& problem, std::int32_t chunks);
 

@@ -18,9 +18,9 @@
 namespace libcoll {
 namespace {
 
-constexpr std::array<std::string_view, 10> for_demands = {"mcf-decomposed", "mcf-extp",    "mcf-child", "mcf",
-                                                          "p-mcf",          "fptas",       "ts-mcf",    "ewsp",
-                                                          "ilp-disjoint",   "ilp-shortest"};
+constexpr std::array<std::string_view, 12> for_demands = {"mcf-decomposed", "mcf-path", "mcf-link",     "mcf-extp",
+                                                          "mcf-child",      "mcf",      "p-mcf",        "fptas",
+                                                          "ts-mcf",         "ewsp",     "ilp-disjoint", "ilp-shortest"};
 
 }  // namespace
 

@@ -424,7 +424,7 @@ Result<Schedule> plan_ts_mcf(const Topology& topology, const PlanOptions& option
   const Result<InjectionNetwork> network = checked_network(topology, options, ForwardedBy::hosts, "ts-mcf");
   if (!network) return network.error();
   // Injection counts by step, in rows of its own: crossing the augmented graph's links would take steps.
-  const bool symmetric = options.demand.empty();
+  const bool symmetric = options.demand.empty() && options.symmetry;
   const LinkClasses rows =
       step_rows(topology, link_classes(topology, symmetric ? translations(topology) : std::vector<Automorphism>{}));
   const FlowCertificate bound =

@@ -1,6 +1,7 @@
 // LASH-sequential: virtual lanes for a set of routes so that they cannot deadlock.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -12,5 +13,8 @@ namespace libcoll {
 /// Gives every route, in order, the first layer whose channel-dependency graph stays acyclic with it, and returns
 /// the number of layers. Precondition: routes cross no link twice and their links exist in the topology.
 std::int32_t assign_layers(const Topology& topology, std::span<Route> routes);
+
+/// The same in the order of `order`, a permutation of the routes' indices.
+std::int32_t assign_layers(const Topology& topology, std::span<Route> routes, std::span<const std::size_t> order);
 
 }  // namespace libcoll

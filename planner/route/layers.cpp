@@ -13,8 +13,8 @@
 namespace libcoll {
 namespace {
 
-// Hops of all routes beyond which one method has to do: each takes seconds there.
-constexpr std::size_t most_hops_to_compare = 500'000;
+// Hops of all routes beyond which one method has to do: each takes a second or two there.
+constexpr std::size_t most_hops_to_compare = 2'000'000;
 constexpr std::array<LayerMethod, 3> methods = {LayerMethod::lash, LayerMethod::lash_longest, LayerMethod::dfsssp};
 
 std::int32_t assign_longest_first(const Topology& topology, std::span<Route> routes) {
@@ -22,12 +22,7 @@ std::int32_t assign_longest_first(const Topology& topology, std::span<Route> rou
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return routes[a].links.size() > routes[b].links.size(); });
-  std::vector<Route> sorted;
-  sorted.reserve(routes.size());
-  for (const std::size_t i : order) sorted.push_back(routes[i]);
-  const std::int32_t count = assign_layers(topology, sorted);
-  for (std::size_t i = 0; i < order.size(); ++i) routes[order[i]].layer = sorted[i].layer;
-  return count;
+  return assign_layers(topology, routes, order);
 }
 
 Layers assign_fewest(const Topology& topology, std::span<Route> routes) {

@@ -1,0 +1,77 @@
+// Tables of the papers, made again: our figures beside theirs. One file for the reports of each paper.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "libcoll/command/command.h"
+#include "planner/flow/lowering.h"
+
+namespace libcoll::command {
+
+/// How much a report may cover, and for how long.
+struct ReportScope {
+  bool full = true;  ///< false: only what takes seconds
+  std::int32_t threads = 1;
+  Deadline deadline{0};
+};
+
+/// What the paper says, and the range of figures that agrees with it where it gives one.
+struct PaperFigure {
+  std::string text;
+  std::optional<double> least;
+  std::optional<double> most;
+};
+
+/// One figure of ours, beside that of the paper.
+struct ReportRow {
+  std::vector<Json> cells;     ///< what it is the figure of, by ReportTable::columns
+  std::optional<double> ours;  ///< nothing where there was no time, or no way, to make it
+  PaperFigure paper;
+  std::string why;  ///< it is not that of the paper, or not there
+};
+
+struct ReportTable {
+  std::vector<std::string> columns;  ///< JSON names
+  std::string figure;                ///< what ours and the paper's are, as JSON name
+  std::vector<ReportRow> rows;
+};
+
+/// One table. `make` never fails: what could not be made is a row that says why.
+struct Report {
+  std::string_view name;   ///< "fig8"
+  std::string_view paper;  ///< "003": the number of the paper in the list of the design
+  std::string_view what;   ///< one line
+  ReportTable (*make)(const ReportScope& scope);
+};
+
+/// Every report there is, in the order of papers.
+std::span<const Report> reports();
+
+/// All-to-all (paper 003).
+std::span<const Report> all_to_all_reports();
+
+/// How far ours is from what the paper says, as a fraction of that: 0 within its range, nothing where one is missing.
+std::optional<double> difference(const ReportRow& row);
+
+Json report_json(const Report& report, const ReportTable& table, double seconds);
+std::string report_text(const Report& report, const ReportTable& table, double seconds);
+
+/// How an algorithm's time grows with the size, learnt from the times it took: who may have another try.
+class Pace {
+ public:
+  /// Seconds that `name` will take at `size`; 0 before the first time.
+  [[nodiscard]] double expected(const std::string& name, double size) const;
+  void took(const std::string& name, double size, double seconds);
+
+ private:
+  std::map<std::string, std::vector<std::pair<double, double>>> times_;  ///< (size, seconds)
+};
+
+}  // namespace libcoll::command
