@@ -42,7 +42,12 @@ struct PlanOptions {
   std::int32_t max_layers = 0;  ///< layers at most, the routes chosen for them (p-mcf, mcf-path); 0: as many as it takes
   /// Share of a shard every source·N + destination asks for; empty: all 1 (all-to-all).
   std::vector<double> demand;
-  PlanFigures* figures = nullptr;  ///< filled in when not null
+  // Of fabrics that can be rewired (harvest), paper 002.
+  std::string staging;                    ///< the staged algorithm; empty: the default of the collective
+  double size_bytes = 1 << 20;            ///< M that the rewirings are for
+  double alpha_seconds = 5e-7;            ///< α of a step, as in Figure 5
+  double reconfiguration_seconds = 1e-5;  ///< α_r of a rewiring
+  PlanFigures* figures = nullptr;         ///< filled in when not null
 };
 
 /// One planning algorithm for one collective.
@@ -54,6 +59,9 @@ struct Planner {
   std::string_view text;  ///< one line for --help and `libcoll info`
   /// Its schedules are right in lockstep only (verify_lockstep): a baseline for the cost model, not for the runtime.
   bool lockstep = false;
+  /// It rewires the fabric in the course of the collective: a model, not for the runtime, nor to be compared with plans
+  /// on one topology.
+  bool rewires = false;
 };
 
 /// Combinatorial planners, fit to run inside a user's process: BFB for allgather, reduce_scatter, allreduce.
@@ -62,6 +70,9 @@ std::span<const Planner> broadcast_planners();
 
 /// All-to-all planners; they need an LP solver and live in the `libcoll` command only.
 std::span<const Planner> flow_planners();
+
+/// Planners for fabrics that can be rewired during a collective; they need an LP solver, too.
+std::span<const Planner> reconfigure_planners();
 
 /// The planner of that name for that collective in a table; an empty name takes the first of the collective.
 /// The error lists the names there are.

@@ -43,6 +43,7 @@ std::string algorithms_text();
 /// Each adds one subcommand; when it was chosen and parsed, its exit code is put into `exit_code`.
 void add_topo(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
+void add_harvest(CLI::App& app, int& exit_code);
 void add_verify(CLI::App& app, int& exit_code);
 void add_info(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);

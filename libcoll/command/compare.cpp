@@ -104,7 +104,8 @@ Comparison compare(const Topology& topology, Collective collective, const std::v
                    const PlanOptions& options) {
   Comparison comparison{topology, collective, sizes, {}};
   for (const Planner& planner : planners()) {
-    if (planner.collective == collective) comparison.algorithms.push_back(planned(planner, topology, options));
+    if (planner.collective == collective && !planner.rewires)
+      comparison.algorithms.push_back(planned(planner, topology, options));
   }
   return comparison;
 }

@@ -51,6 +51,7 @@ int parse_and_run(std::vector<std::string> arguments) {
   app.footer("libcoll SUBCOMMAND --help says more; so does man libcoll.");
   add_topo(app, exit_code);
   add_plan(app, exit_code);
+  add_harvest(app, exit_code);
   add_verify(app, exit_code);
   add_info(app, exit_code);
   add_report(app, exit_code);
@@ -58,7 +59,8 @@ int parse_and_run(std::vector<std::string> arguments) {
   add_tune(app, command, exit_code);
   add_fabric(app, command, exit_code);
   if (const std::string sub = first_word(arguments); !sub.empty() && !has_subcommand(app, sub)) {
-    return fail("unknown subcommand '" + sub + "', expected topo, plan, verify, info, report, run, tune or fabric");
+    return fail("unknown subcommand '" + sub +
+                "', expected topo, plan, harvest, verify, info, report, run, tune or fabric");
   }
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back

@@ -37,7 +37,10 @@ struct Options {
   std::string cache_dir;
   PlanOptions plan;
   bool compare = false;
-  std::vector<std::uint64_t> sizes{1 << 20};  ///< M in bytes, for `compare`
+  std::vector<std::uint64_t> sizes{1 << 20};  ///< M in bytes, for `compare`; harvest takes the first
+  // Of harvest, as text with units; empty: the planner's defaults.
+  std::string alpha;
+  std::string reconfiguration;
   bool no_schedule = false;
   bool no_symmetry = false;
   bool cache = false;
@@ -93,6 +96,19 @@ Status read_demand(const Options& options, const Request& request, std::string& 
   return {};
 }
 
+/// What harvest's rewirings are for.
+Status read_rewiring(const Options& options, PlanOptions& wanted) {
+  wanted.size_bytes = static_cast<double>(options.sizes.front());
+  for (const auto& [text, seconds] : {std::pair{&options.alpha, &wanted.alpha_seconds},
+                                      std::pair{&options.reconfiguration, &wanted.reconfiguration_seconds}}) {
+    if (text->empty()) continue;
+    const Result<double> parsed = parse_latency(*text);
+    if (!parsed) return parsed.error();
+    *seconds = *parsed;
+  }
+  return {};
+}
+
 Status write_text(const std::string& path, const std::string& text) {
   if (path == "-") {
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
@@ -112,6 +128,7 @@ Status write_output(const Schedule& schedule, const std::optional<Dialect>& dial
 
 /// Under its own name, and as the plan of choice when no algorithm was asked for.
 Status store(const Options& options, const Schedule& schedule) {
+  if (!schedule.wirings.empty()) return Error{"--cache keeps plans that programs run, and none can rewire the fabric"};
   const LoadedConfig loaded = load_config(environ);
   std::string directory = options.cache_dir.empty() ? loaded.config.cache_dir : options.cache_dir;
   if (directory.empty()) directory = default_cache_dir();
@@ -151,6 +168,7 @@ int plan(const Options& options) {
   PlanOptions wanted = options.plan;
   wanted.schedule = !options.no_schedule;
   wanted.symmetry = !options.no_symmetry;
+  if (const Status read = read_rewiring(options, wanted); !read) return fail(read.error().message, json_on_stdout);
   std::string algorithm = options.algorithm;
   if (const Status read = read_demand(options, *request, algorithm, wanted); !read) {
     return fail(read.error().message, json_on_stdout);
@@ -226,12 +244,17 @@ void add_plan(CLI::App& app, int& exit_code) {
       ->type_name("DIR");
   CLI::Option* comparing = sub->add_flag("--compare", options->compare,
                                          "Every algorithm of the collective: T_L, T_B, modelled time, planning time");
-  sub->add_option("--size", options->sizes, "Of the whole vector, for --compare: 64KiB or several, 64KiB,4MiB")
-      ->type_name("BYTES")
-      ->delimiter(',')
-      ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber)
-      ->needs(comparing);
+  const CLI::Option* size =
+      sub->add_option("--size", options->sizes,
+                      "Of the whole vector, for --compare: 64KiB or several, 64KiB,4MiB; for harvest: one")
+          ->type_name("BYTES")
+          ->delimiter(',')
+          ->transform(CLI::AsSizeValue(false))
+          ->check(CLI::PositiveNumber);
+  sub->add_option("--staging", options->plan.staging, "Staged algorithm of harvest (libcoll harvest --help)");
+  sub->add_option("--alpha", options->alpha, "Start-up time of a step, for harvest: 500ns")->type_name("TIME");
+  sub->add_option("--reconfiguration", options->reconfiguration, "What rewiring the fabric takes, for harvest: 10us")
+      ->type_name("TIME");
   for (const char* other : {"--algorithm", "--output", "--cache", "--no-schedule"}) {
     comparing->excludes(sub->get_option(other));
   }
@@ -244,8 +267,13 @@ void add_plan(CLI::App& app, int& exit_code) {
               "  libcoll plan hypercube:3 allreduce --output allreduce.xml\n"
               "  libcoll plan ring:8 allgather --dialect msccl --output -\n"
               "  libcoll plan --compare torus:8x8 --collective allreduce --size 64KiB,32MiB\n");
-  sub->callback(
-      [options, &exit_code] { exit_code = options->compare ? compare_algorithms(*options) : plan(*options); });
+  sub->callback([options, size, &exit_code] {
+    if (size->count() > 0 && !options->compare && options->algorithm != "harvest") {
+      exit_code = fail("--size requires --compare or --algorithm harvest", options->json);
+    } else {
+      exit_code = options->compare ? compare_algorithms(*options) : plan(*options);
+    }
+  });
 }
 
 }  // namespace libcoll::command

@@ -134,6 +134,30 @@ std::string bandwidth_text(const Schedule& schedule) {
   return text;
 }
 
+/// Before which steps the fabric is rewired, and to what.
+Json rewirings_json(const Schedule& schedule) {
+  Json events = Json::array();
+  for (const Wiring& wiring : schedule.wirings) {
+    if (wiring.step == 1 && wiring.seconds == 0) continue;
+    Json links = Json::array();
+    for (const LiveLink& live : wiring.links) {
+      const Link& link = schedule.topology.link(live.link);
+      links.push_back({link.from, link.to, live.bandwidth_bytes_per_second});
+    }
+    events.push_back({{"before_step", wiring.step}, {"to", wiring.name}, {"links", links}});
+  }
+  return events;
+}
+
+std::string rewirings_text(const Schedule& schedule) {
+  std::string text;
+  for (const Wiring& wiring : schedule.wirings) {
+    if (wiring.step == 1 && wiring.seconds == 0) continue;
+    text += (text.empty() ? "before step " : ", ") + std::to_string(wiring.step) + " (" + wiring.name + ")";
+  }
+  return text.empty() ? "none" : text;
+}
+
 /// Most memory this process ever held.
 std::int64_t peak_bytes() {
   rusage usage{};
@@ -196,6 +220,8 @@ std::span<const Planner> planners() {
     const auto flow = flow_planners();
     std::vector<Planner> table(broadcast.begin(), broadcast.end());
     table.insert(table.end(), flow.begin(), flow.end());
+    const auto reconfigure = reconfigure_planners();
+    table.insert(table.end(), reconfigure.begin(), reconfigure.end());
     return table;
   }();
   return all;
@@ -249,6 +275,7 @@ Json plan_json(const Plan& plan) {
   for (const auto& [name, value] : plan.figures.more) {
     std::visit([&json, &key = name](const auto& figure) { json[key] = figure; }, value);
   }
+  if (schedule.algorithm == "harvest") json["rewirings"] = rewirings_json(schedule);
   if (schedule.collective != Collective::alltoall) return json;
   json["loss_routes"] = plan.figures.loss_routes;
   json["F"] = proof.flow;
@@ -285,6 +312,7 @@ std::string plan_text(const Plan& plan) {
   for (const auto& [name, value] : plan.figures.more) {
     if (name != "loss_chunking") rows.push_back({name, figure_text(value)});
   }
+  if (schedule.algorithm == "harvest") rows.push_back({"rewirings", rewirings_text(schedule)});
   rows.push_back({"verified", verified_text(plan)});
   rows.push_back({"planned", "in " + seconds_text(plan.seconds) +
                                  (plan.figures.method.empty() ? "" : " by " + plan.figures.method)});

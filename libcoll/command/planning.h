@@ -11,7 +11,8 @@
 
 namespace libcoll::command {
 
-/// Every planner the command has: combinatorial ones, then those that need an LP solver. The first entry of a
+/// Every planner the command has: combinatorial ones, then those that need an LP solver, then those that
+/// rewire the fabric. The first entry of a
 /// collective is its default.
 std::span<const Planner> planners();
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <numeric>
-
-#include "planner/topology/facts.h"
+#include <utility>
 
 namespace libcoll {
 namespace {
@@ -49,6 +49,53 @@ class LinkLoads {
   std::vector<LinkId> crossed_;
 };
 
+/// The same by wiring: links have the bandwidth of the wiring in force, and their loads per capacity are kept apart.
+class WiredLoads {
+ public:
+  explicit WiredLoads(const Schedule& schedule) : schedule_(schedule) {}
+
+  void add(const Transfer& transfer) {
+    const Wiring* wiring = wiring_in(schedule_, transfer.step);
+    if (transfer.route == direct) {
+      add(wiring, schedule_.topology.find_link(transfer.from, transfer.to), transfer.chunk_count);
+      return;
+    }
+    for (const LinkId link : schedule_.routes[static_cast<std::size_t>(transfer.route)].links) {
+      add(wiring, link, transfer.chunk_count);
+    }
+  }
+
+  /// By link, all wirings together: shards per unit capacity. Links that are not live carry nothing.
+  [[nodiscard]] std::map<LinkId, Rational> by_link() const {
+    std::map<LinkId, Rational> loads;
+    for (const auto& [key, chunks] : chunks_) {
+      const auto& [wiring, link] = key;
+      const auto live = std::lower_bound(wiring->links.begin(), wiring->links.end(), link,
+                                         [](const LiveLink& a, LinkId id) { return a.link < id; });
+      if (live == wiring->links.end() || live->link != link) continue;
+      const Rational capacity(live->bandwidth_bytes_per_second, schedule_.topology.unit_bandwidth_bytes_per_second());
+      loads[link] += Rational(chunks, schedule_.chunks_per_shard) / capacity;
+    }
+    return loads;
+  }
+
+  /// The largest load of a link; the loads start from zero again.
+  Rational take_max() {
+    Rational largest;
+    for (const auto& [link, load] : by_link()) largest = std::max(largest, load);
+    chunks_.clear();
+    return largest;
+  }
+
+ private:
+  void add(const Wiring* wiring, LinkId link, std::int32_t count) {
+    if (wiring != nullptr) chunks_[{wiring, link}] += count;
+  }
+
+  const Schedule& schedule_;
+  std::map<std::pair<const Wiring*, LinkId>, std::int64_t> chunks_;
+};
+
 std::vector<std::size_t> order_by_step(const Schedule& schedule) {
   std::vector<std::size_t> order(schedule.transfers.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
@@ -58,11 +105,10 @@ std::vector<std::size_t> order_by_step(const Schedule& schedule) {
   return order;
 }
 
-}  // namespace
-
-std::vector<Rational> step_loads(const Schedule& schedule) {
+template <class Loads>
+std::vector<Rational> step_loads_by(const Schedule& schedule) {
   std::vector<Rational> result(static_cast<std::size_t>(schedule.steps));
-  LinkLoads loads(schedule);
+  Loads loads(schedule);
   std::int32_t step = 0;
   const auto close_step = [&] {
     if (step > 0) result[static_cast<std::size_t>(step) - 1] = loads.take_max();
@@ -79,15 +125,29 @@ std::vector<Rational> step_loads(const Schedule& schedule) {
   return result;
 }
 
-Rational max_link_load(const Schedule& schedule) {
-  LinkLoads loads(schedule);
+template <class Loads>
+Rational max_load_by(const Schedule& schedule) {
+  Loads loads(schedule);
   for (const Transfer& transfer : schedule.transfers) loads.add(transfer);
   return loads.take_max();
 }
 
+}  // namespace
+
+std::vector<Rational> step_loads(const Schedule& schedule) {
+  return schedule.wirings.empty() ? step_loads_by<LinkLoads>(schedule) : step_loads_by<WiredLoads>(schedule);
+}
+
+Rational max_link_load(const Schedule& schedule) {
+  return schedule.wirings.empty() ? max_load_by<LinkLoads>(schedule) : max_load_by<WiredLoads>(schedule);
+}
+
 Rational bandwidth_time(const Schedule& schedule) {
-  const Rational unit(degree(schedule.topology), std::max(schedule.topology.host_count(), 1));
-  if (schedule.collective == Collective::alltoall || schedule.pipelined) return unit * max_link_load(schedule);
+  const Rational unit(node_degree(schedule), std::max(schedule.topology.host_count(), 1));
+  const bool in_steps = !schedule.wirings.empty();
+  if (!in_steps && (schedule.collective == Collective::alltoall || schedule.pipelined)) {
+    return unit * max_link_load(schedule);
+  }
   Rational total;
   for (const Rational load : step_loads(schedule)) total += load;
   return unit * total;

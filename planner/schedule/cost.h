@@ -9,7 +9,7 @@
 namespace libcoll {
 
 /// Largest (shards crossing a link in the step) / capacity, one entry per step (index step − 1).
-/// A routed transfer loads every link of its route.
+/// A routed transfer loads every link of its route. Capacities are those of the wiring in force.
 std::vector<Rational> step_loads(const Schedule& schedule);
 
 /// Largest Σ over all steps of shards crossing one link, per unit capacity.

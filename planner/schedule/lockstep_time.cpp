@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <vector>
 
-#include "planner/topology/facts.h"
-
 namespace libcoll {
 
 LockstepTime lockstep_time(const Schedule& schedule) {
@@ -29,8 +27,9 @@ LockstepTime lockstep_time(const Schedule& schedule) {
   LockstepTime time;
   for (const std::int32_t links : hops) time.hops += links;
   for (const double seconds : latency) time.latency_seconds += seconds;
+  for (const Wiring& wiring : schedule.wirings) time.latency_seconds += wiring.seconds;
   const double bandwidth =
-      static_cast<double>(degree(topology)) * static_cast<double>(topology.unit_bandwidth_bytes_per_second());
+      static_cast<double>(node_degree(schedule)) * static_cast<double>(topology.unit_bandwidth_bytes_per_second());
   if (bandwidth > 0) time.seconds_per_byte = schedule.proof.bandwidth_time.to_double() / bandwidth;
   return time;
 }

@@ -13,7 +13,7 @@ struct LockstepTime {
   /// Σ over steps of the most links that a transfer of the step crosses: T_L / α where hosts forward or routes are
   /// long.
   std::int32_t hops = 0;
-  double latency_seconds = 0;   ///< the same with every link's latency
+  double latency_seconds = 0;   ///< the same with every link's latency, and what rewiring the fabric takes
   double seconds_per_byte = 0;  ///< T_B / B
 
   [[nodiscard]] double seconds(double bytes) const { return latency_seconds + bytes * seconds_per_byte; }

@@ -494,6 +494,7 @@ Result<Dialect> parse_dialect(std::string_view text) {
 
 Result<std::string> write_msccl(const Schedule& schedule, Dialect dialect) {
   const Reader& reader = reader_of(dialect);
+  if (!schedule.wirings.empty()) return Error{"MSCCL has no word for rewiring the fabric"};
   if (const Status status = check_speakable(schedule, reader); !status.ok()) return status.error();
   const std::vector<std::string> faults = verify(schedule, 1);
   if (!faults.empty()) return Error{"the schedule is wrong: " + faults.front()};

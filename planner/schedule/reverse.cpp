@@ -47,6 +47,7 @@ Result<Schedule> reverse(const Schedule& schedule) {
     return Error{"only allgather and reduce_scatter have a mirror image, not " +
                  std::string(to_string(schedule.collective))};
   }
+  if (!schedule.wirings.empty()) return Error{"a schedule that rewires the fabric has no mirror image"};
   if (!schedule.routes.empty()) return Error{"a routed schedule cannot be reversed, only a link-based one"};
   Schedule result = schedule;
   result.collective = schedule.collective == Collective::allgather ? Collective::reduce_scatter : Collective::allgather;
@@ -62,6 +63,9 @@ Result<Schedule> concatenate(const Schedule& reduce_scatter, const Schedule& all
     return Error{"an allreduce is a reduce_scatter followed by an allgather, not " +
                  std::string(to_string(reduce_scatter.collective)) + " followed by " +
                  std::string(to_string(allgather.collective))};
+  }
+  if (!reduce_scatter.wirings.empty() || !allgather.wirings.empty()) {
+    return Error{"schedules that rewire the fabric cannot be put together"};
   }
   if (!same_wiring(reduce_scatter.topology, allgather.topology)) {
     return Error{"reduce_scatter on '" + reduce_scatter.topology.name() + "' and allgather on '" +

@@ -1,7 +1,10 @@
 #include "planner/schedule/schedule.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
+
+#include "planner/topology/facts.h"
 
 namespace libcoll {
 
@@ -27,6 +30,28 @@ Result<Collective> parse_collective(std::string_view text) {
   }
   return Error{"unknown collective '" + std::string(text) +
                "', expected allgather, reduce_scatter, allreduce or alltoall"};
+}
+
+const Wiring* wiring_in(const Schedule& schedule, std::int32_t step) {
+  const auto after = std::find_if(schedule.wirings.begin(), schedule.wirings.end(),
+                                  [step](const Wiring& wiring) { return wiring.step > step; });
+  return after == schedule.wirings.begin() ? nullptr : &*std::prev(after);
+}
+
+std::int32_t node_degree(const Schedule& schedule) {
+  if (schedule.wirings.empty()) return degree(schedule.topology);
+  std::int64_t largest = 0;
+  for (const Wiring& wiring : schedule.wirings) {
+    std::vector<std::int64_t> out(static_cast<std::size_t>(schedule.topology.node_count()), 0);
+    std::vector<std::int64_t> in(out.size(), 0);
+    for (const LiveLink& live : wiring.links) {
+      const Link& link = schedule.topology.link(live.link);
+      largest = std::max(largest, out[static_cast<std::size_t>(link.from)] += live.bandwidth_bytes_per_second);
+      largest = std::max(largest, in[static_cast<std::size_t>(link.to)] += live.bandwidth_bytes_per_second);
+    }
+  }
+  const std::int64_t unit = schedule.topology.unit_bandwidth_bytes_per_second();
+  return static_cast<std::int32_t>((largest + unit - 1) / unit);
 }
 
 void sort_transfers(Schedule& schedule) {

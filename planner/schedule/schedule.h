@@ -57,8 +57,9 @@ struct Transfer {
 /// What the planner claims and how it shows it. The verifier recomputes the two loads from the transfers.
 struct Proof {
   /// T_B in units of M/B, B = degree·b. Allgather family: Σ_t of the largest link load of step t, times d/N
-  /// (paper 000 (2)). All-to-all and pipelined schedules: d/N · max_link_load (steps do not separate, chunks flow);
-  /// an allreduce of two pipelined phases claims the sum of both, which is no less.
+  /// (paper 000 (2)); so for every schedule with wirings. All-to-all and pipelined schedules: d/N · max_link_load
+  /// (steps do not separate, chunks flow); an allreduce of two pipelined phases claims the sum of both, which is no
+  /// less.
   Rational bandwidth_time;
   /// The lower bound of the collective on this topology in M/B; (N−1)/N for allgather on a regular graph.
   Rational bandwidth_bound;
@@ -68,6 +69,23 @@ struct Proof {
   double flow = 0;
   double flow_upper_bound = 0;
   friend bool operator==(const Proof&, const Proof&) = default;
+};
+
+/// A link that is there while a wiring is in force, and its bandwidth then (several parallel links count as one).
+struct LiveLink {
+  LinkId link = 0;
+  std::int64_t bandwidth_bytes_per_second = 0;
+  friend bool operator==(const LiveLink&, const LiveLink&) = default;
+};
+
+/// From `step` on the fabric has these links and no others (paper 002). Links that two wirings share need not be the
+/// same fibre: what counts is that the fabric was rewired before the step, which took `seconds`.
+struct Wiring {
+  std::int32_t step = 1;
+  std::string name;             ///< of the configuration: "ring", "step 3", …
+  double seconds = 0;           ///< reconfiguration delay; 0 for the wiring that was there from the start
+  std::vector<LiveLink> links;  ///< by ascending link id
+  friend bool operator==(const Wiring&, const Wiring&) = default;
 };
 
 /// One planned collective on one topology.
@@ -82,9 +100,20 @@ struct Schedule {
   /// Allgather family: chunks flow along trees (paper 004 §3.2 and appendix B) instead of waiting for the whole of a
   /// step, so that a link's time is its load over all steps. Steps order what depends on each other, as always.
   bool pipelined = false;
+  /// Empty: the topology is as it is throughout. Otherwise the topology is the union of these wirings, the first is in
+  /// force from step 1 on and their steps ascend; a transfer crosses only links that are live in its step. Nodes keep
+  /// step then: nothing is sent while the fabric is rewired.
+  std::vector<Wiring> wirings;
   Proof proof;
   friend bool operator==(const Schedule&, const Schedule&) = default;
 };
+
+/// The wiring in force in a step; nullptr where the topology stays as it is.
+const Wiring* wiring_in(const Schedule& schedule, std::int32_t step);
+
+/// d: the largest degree of a host. With wirings, the largest bandwidth of a host in any of them in units of b, rounded
+/// up.
+std::int32_t node_degree(const Schedule& schedule);
 
 /// The canonical order: by step, from, to, route, shard, first chunk. Lowering relies on it.
 void sort_transfers(Schedule& schedule);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <map>
 #include <numeric>
@@ -183,6 +184,55 @@ void check_transfers(const Schedule& schedule, Faults& faults) {
     if (!fault) fault = way_fault(schedule, transfer);
     if (!fault) fault = data_fault(schedule, transfer);
     if (fault) faults.add(where_with_chunks(transfer) + *fault);
+  }
+}
+
+// --- Wirings. ---
+
+/// Whose links exist, whose steps ascend from the first one.
+void check_wirings(const Schedule& schedule, Faults& faults) {
+  std::int32_t after = 0;
+  for (const Wiring& wiring : schedule.wirings) {
+    const std::string what = "the wiring of step " + std::to_string(wiring.step);
+    if (wiring.step <= after || wiring.step > std::max(schedule.steps, 1) || (after == 0 && wiring.step != 1)) {
+      faults.add(what + " is out of order: the first is there from step 1 on, their steps ascend");
+    }
+    after = std::max(after, wiring.step);
+    if (!std::isfinite(wiring.seconds) || wiring.seconds < 0) faults.add(what + " takes no time >= 0");
+    LinkId last = -1;
+    for (const LiveLink& live : wiring.links) {
+      if (live.link <= last || live.link >= schedule.topology.link_count()) {
+        faults.add(what + " has link " + std::to_string(live.link) + " twice, out of order or from nowhere");
+      }
+      if (live.bandwidth_bytes_per_second < 1) {
+        faults.add(what + " has link " + std::to_string(live.link) + " without bandwidth");
+      }
+      last = std::max(last, live.link);
+    }
+  }
+  if (!schedule.wirings.empty() && schedule.pipelined) faults.add("the fabric is rewired under a pipelined schedule");
+}
+
+/// Expects transfers that are right but for their wirings.
+void check_live_links(const Schedule& schedule, Faults& faults) {
+  std::map<const Wiring*, std::vector<bool>> live;
+  for (const Wiring& wiring : schedule.wirings) {
+    std::vector<bool>& links = live[&wiring];
+    links.resize(index(schedule.topology.link_count()));
+    for (const LiveLink& link : wiring.links) links[index(link.link)] = true;
+  }
+  for (const Transfer& transfer : schedule.transfers) {
+    if (faults.full()) return;
+    const std::vector<bool>& there = live[wiring_in(schedule, transfer.step)];
+    const auto check = [&](LinkId link) {
+      if (there[index(link)]) return;
+      faults.add(where_with_chunks(transfer) + "link " + std::to_string(link) + " is not there in this step's wiring");
+    };
+    if (transfer.route == direct) {
+      check(schedule.topology.find_link(transfer.from, transfer.to));
+    } else {
+      for (const LinkId link : schedule.routes[index(transfer.route)].links) check(link);
+    }
   }
 }
 
@@ -498,7 +548,9 @@ std::vector<std::string> verify(const Schedule& schedule, std::size_t limit, Tim
   check_routes(schedule, faults);
   check_classes(schedule, faults);
   check_transfers(schedule, faults);
+  check_wirings(schedule, faults);
   if (!faults.none()) return faults.take();
+  if (!schedule.wirings.empty()) check_live_links(schedule, faults);
   check_data(schedule, timing, faults);
   check_claim("bandwidth_time", bandwidth_time(schedule), schedule.proof.bandwidth_time, faults);
   check_claim("max_link_load", max_link_load(schedule), schedule.proof.max_link_load, faults);

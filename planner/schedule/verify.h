@@ -15,6 +15,7 @@ namespace libcoll {
 /// delivered twice; a contribution missing or counted twice in a reduction; a result missing at the end;
 /// link loads above what the proof claims (Σ_t max load, or for pipelined schedules the largest total, against
 /// bandwidth_time; total against max_link_load);
+/// transfers over links that are not live in the wiring of their step;
 /// routes of one layer whose channel dependencies form a cycle; different routes of one pair in one class.
 std::vector<std::string> verify(const Schedule& schedule, std::size_t limit = 20);
 

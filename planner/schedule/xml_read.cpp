@@ -184,9 +184,10 @@ class Reader {
     if (name == "topology" && !has_topology_) return read_topology(node);
     if (!has_topology_) return fail(node, found(name) + ", expected <topology> first");
     if (name == "proof" && !has_proof_) return read_proof(node);
+    if (name == "rewiring") return read_wiring_event(node);
     if (name == "route") return read_route(node);
     if (name == "step") return read_step(node);
-    fail(node, found(name) + ", expected <proof> (once), <route> or <step>");
+    fail(node, found(name) + ", expected <proof> (once), <rewiring>, <route> or <step>");
   }
 
   void read_topology(pugi::xml_node node) {
@@ -243,6 +244,34 @@ class Reader {
     proof.max_link_load = rational(node, "max_link_load");
     proof.flow = number(node, "flow");
     proof.flow_upper_bound = number(node, "flow_upper_bound");
+  }
+
+  void read_wiring_event(pugi::xml_node node) {
+    check_leaf(node, {"s", "name", "seconds", "links"}, {"bandwidths"});
+    Wiring wiring;
+    wiring.step = integer32(node, "s", 1, std::max(schedule_.steps, 1));
+    wiring.name = node.attribute("name").value();
+    wiring.seconds = number(node, "seconds");
+    for (const LinkId link : link_list(node)) {
+      wiring.links.push_back({link, schedule_.topology.link(link).bandwidth_bytes_per_second});
+    }
+    if (node.attribute("bandwidths")) read_bandwidths(node, wiring);
+    schedule_.wirings.push_back(std::move(wiring));
+  }
+
+  void read_bandwidths(pugi::xml_node node, Wiring& wiring) {
+    std::string_view rest = node.attribute("bandwidths").value();
+    for (LiveLink& live : wiring.links) {
+      const std::size_t space = rest.find(' ');
+      const auto bandwidth = parse_number<std::int64_t>(rest.substr(0, space));
+      const bool last = &live == &wiring.links.back();
+      if (!bandwidth || *bandwidth < 1 || last != (space == std::string_view::npos)) {
+        return fail_value(node, "bandwidths", "one whole number of bytes/s for each link, one space between them");
+      }
+      live.bandwidth_bytes_per_second = *bandwidth;
+      rest = last ? "" : rest.substr(space + 1);
+    }
+    if (!rest.empty()) fail_value(node, "bandwidths", "nothing, there is no link");
   }
 
   void read_route(pugi::xml_node node) {

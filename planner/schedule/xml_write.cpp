@@ -2,6 +2,8 @@
 //   libcoll_schedule version collective algorithm nodes (hosts) chunks_per_shard steps
 //     [pipelined (when 1)]
 //     topology name nics_forward injection (bytes/s) — with node name host switch, link from to bandwidth latency
+//     rewiring s (step it comes before) name seconds links (ids, live from then on)
+//       [bandwidths (bytes/s, when not all are the topology's)] — the first is in force from the start
 //     proof bandwidth_time bandwidth_bound max_link_load flow flow_upper_bound
 //     route u (source) v (destination) layer [class (when not 0)] links — numbered from 0 in file order
 //     step s — with t: u (from) v (to) s (shard) c (first chunk) cnt (chunks) [r (route)] [type="rrc" (reduce)]
@@ -100,6 +102,24 @@ void write_proof(Writer& writer, const Proof& proof) {
   writer.end_empty();
 }
 
+void write_wiring(Writer& writer, const Topology& topology, const Wiring& wiring) {
+  std::string links;
+  std::string bandwidths;
+  bool usual = true;
+  for (const LiveLink& live : wiring.links) {
+    links += (links.empty() ? "" : " ") + std::to_string(live.link);
+    bandwidths += (bandwidths.empty() ? "" : " ") + std::to_string(live.bandwidth_bytes_per_second);
+    usual = usual && live.bandwidth_bytes_per_second == topology.link(live.link).bandwidth_bytes_per_second;
+  }
+  writer.open(1, "rewiring");
+  writer.attribute("s", wiring.step);
+  writer.attribute("name", wiring.name);
+  writer.attribute("seconds", wiring.seconds);
+  writer.attribute("links", links);
+  if (!usual) writer.attribute("bandwidths", bandwidths);
+  writer.end_empty();
+}
+
 void write_route(Writer& writer, const Route& route) {
   std::string links;
   for (const LinkId link : route.links) links += (links.empty() ? "" : " ") + std::to_string(link);
@@ -152,6 +172,7 @@ std::string write_schedule(const Schedule& schedule) {
   writer.end_open();
   write_topology(writer, schedule.topology);
   write_proof(writer, schedule.proof);
+  for (const Wiring& wiring : schedule.wirings) write_wiring(writer, schedule.topology, wiring);
   for (const Route& route : schedule.routes) write_route(writer, route);
   write_transfers(writer, schedule.transfers);
   writer.close(0, "libcoll_schedule");

@@ -380,7 +380,8 @@ TEST_F(Command, InfoShowsTheTables) {
   ASSERT_EQ(info["settings"].size(), settings().size());
   for (std::size_t i = 0; i < settings().size(); ++i) EXPECT_EQ(info["settings"][i]["name"], settings()[i].name);
   EXPECT_EQ(info["topologies"].size(), generators().size());
-  EXPECT_EQ(info["algorithms"].size(), broadcast_planners().size() + flow_planners().size());
+  EXPECT_EQ(info["algorithms"].size(),
+            broadcast_planners().size() + flow_planners().size() + reconfigure_planners().size());
   EXPECT_EQ(names(json("info --algorithms")), std::vector<std::string>{"algorithms"});
   const std::string everything = libcoll("info").out;
   for (const Generator& generator : generators()) EXPECT_TRUE(contains(everything, std::string(generator.form)));

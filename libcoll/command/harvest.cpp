@@ -1,0 +1,361 @@
+// libcoll harvest: when and how to rewire a photonic fabric in the course of a collective (paper 002).
+#include "planner/reconfigure/harvest.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "libcoll/command/command.h"
+#include "planner/reconfigure/rewired_schedule.h"
+#include "planner/schedule/verify.h"
+#include "planner/schedule/xml.h"
+#include "planner/topology/reader.h"
+
+namespace libcoll::command {
+namespace {
+
+struct Options {
+  std::string collective;
+  std::string algorithm;
+  std::string schedule;  ///< a file whose steps are taken
+  StageOptions stages{.nodes = 0, .ports = 1, .dimensions = {}};
+  std::int32_t degree = 0;
+  std::string topology;  ///< the initial wiring
+  std::uint64_t size = 1 << 20;
+  // As text with units; Figure 5's values.
+  std::string alpha = "500ns";
+  std::string delta = "500ns";
+  std::string bandwidth = "800Gbps";
+  std::string reconfiguration = "10us";
+  std::uint64_t search = 0;
+  std::uint64_t seed = 1;
+  std::string output;
+  std::int32_t max_chunks = 0;
+  std::string heatmap;
+  std::vector<std::uint64_t> sizes;
+  std::vector<std::string> reconfigurations;
+  bool json = false;
+};
+
+/// What was asked for, understood.
+struct Request {
+  StagedCollective collective;
+  std::optional<Topology> initial;
+  std::int32_t degree = 0;
+  HarvestModel model;
+};
+
+Result<HarvestModel> model_of(const Options& options) {
+  HarvestModel model;
+  model.bytes = static_cast<double>(options.size);
+  for (const auto& [text, seconds] :
+       {std::pair{&options.alpha, &model.alpha_seconds}, std::pair{&options.delta, &model.delta_seconds},
+        std::pair{&options.reconfiguration, &model.reconfiguration_seconds}}) {
+    const Result<double> parsed = parse_latency(*text);
+    if (!parsed) return parsed.error();
+    *seconds = *parsed;
+  }
+  const Result<std::int64_t> bandwidth = parse_bandwidth(options.bandwidth);
+  if (!bandwidth) return bandwidth.error();
+  model.bytes_per_second = static_cast<double>(*bandwidth);
+  return model;
+}
+
+Result<StagedCollective> read_stages(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file.is_open() || file.fail()) return Error{path + ": cannot be read"};
+  const Result<Schedule> schedule = read_schedule(text.str(), path);
+  if (!schedule) return schedule.error();
+  const std::vector<std::string> faults = verify(*schedule, 1);
+  if (!faults.empty()) return Error{path + ": the schedule is wrong: " + faults.front()};
+  return staged(*schedule);
+}
+
+/// The slowest link and the longest latency of a wiring that is there stand for a port's.
+void take_links(const Topology& topology, HarvestModel& model) {
+  model.bytes_per_second = static_cast<double>(topology.unit_bandwidth_bytes_per_second());
+  model.delta_seconds = 0;
+  for (const Link& link : topology.links()) model.delta_seconds = std::max(model.delta_seconds, link.latency_seconds);
+}
+
+Result<Request> understand(const Options& options) {
+  if (options.collective.empty() == options.schedule.empty()) {
+    return Error{"expected a collective, or the schedule whose steps to take (--schedule FILE)"};
+  }
+  Request request;
+  const Result<HarvestModel> model = model_of(options);
+  if (!model) return model.error();
+  request.model = *model;
+  StageOptions stages = options.stages;
+  request.degree = options.degree;
+  if (!options.topology.empty()) {
+    Result<Topology> initial = load_topology(options.topology);
+    if (!initial) return initial.error();
+    const Result<Configuration> wires = configuration_of(*initial);
+    if (!wires) return wires.error();
+    if (stages.nodes == 0) stages.nodes = initial->host_count();
+    if (request.degree == 0) request.degree = ports_used(*wires);
+    take_links(*initial, request.model);
+    request.initial = std::move(initial).value();
+  }
+  Result<StagedCollective> collective =
+      options.schedule.empty() ? stage(options.collective, options.algorithm, stages) : read_stages(options.schedule);
+  if (!collective) return collective.error();
+  request.collective = std::move(collective).value();
+  if (request.degree == 0) return Error{"expected the ports of a node (--degree) or an initial wiring (--topology)"};
+  return request;
+}
+
+Result<Harvest> prepare(const Request& request) {
+  if (!request.initial) return Harvest::prepare(request.collective, request.degree);
+  Result<Configuration> initial = configuration_of(*request.initial);
+  if (!initial) return initial.error();
+  return Harvest::prepare(request.collective, request.degree, std::move(initial).value());
+}
+
+/// Before which step (from 1) the fabric is rewired, and to which configuration.
+std::vector<std::pair<std::size_t, std::size_t>> rewirings(const HarvestPlan& plan) {
+  std::vector<std::pair<std::size_t, std::size_t>> result;
+  for (const Interval& interval : plan.intervals) {
+    if (interval.first > 0 || plan.rewired_at_start) result.emplace_back(interval.first + 1, interval.configuration);
+  }
+  return result;
+}
+
+Json wires_json(const Configuration& configuration) {
+  Json wires = Json::array();
+  for (const Wire& wire : configuration.wires) wires.push_back({wire.from, wire.to, wire.count});
+  return wires;
+}
+
+Json harvest_json(const Options& options, const Request& request, const Harvest& harvest, const HarvestPlan& plan,
+                  double plan_seconds) {
+  const auto& configurations = harvest.configurations();
+  Json events = Json::array();
+  for (const auto& [step, configuration] : rewirings(plan)) {
+    events.push_back({{"before_step", step},
+                      {"to", configurations[configuration].name},
+                      {"links", wires_json(configurations[configuration])}});
+  }
+  Json steps = Json::array();
+  for (const HarvestStep& step : plan.steps) {
+    steps.push_back({{"wiring", configurations[step.configuration].name},
+                     {"hops", step.flow.hops},
+                     {"theta", step.flow.congestion > 0 ? 1 / step.flow.congestion : 0},
+                     {"seconds", step.seconds}});
+  }
+  const Configuration& first = configurations[plan.intervals.front().configuration];
+  return {{"collective", options.collective.empty() ? "schedule" : options.collective},
+          {"algorithm", harvest.collective().algorithm},
+          {"nodes", harvest.collective().nodes},
+          {"degree", request.degree},
+          {"size_bytes", options.size},
+          {"alpha_seconds", request.model.alpha_seconds},
+          {"delta_seconds", request.model.delta_seconds},
+          {"bandwidth_bytes_per_second", request.model.bytes_per_second},
+          {"reconfiguration_seconds", request.model.reconfiguration_seconds},
+          {"initial", request.initial ? request.initial->name() : first.name},
+          {"rewirings", events},
+          {"completion_seconds", plan.seconds},
+          {"static_seconds", plan.static_seconds},
+          {"static_topology", configurations[plan.static_configuration].name},
+          {"every_step_seconds", plan.every_step_seconds},
+          {"steps", steps},
+          {"configurations", configurations.size()},
+          {"plan_seconds", plan_seconds}};
+}
+
+std::string microseconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.3f us", seconds * 1e6);
+  return text;
+}
+
+std::string ratio(double slow, double fast) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.2f times as long", slow / fast);
+  return text;
+}
+
+std::string harvest_text(const Request& request, const Harvest& harvest, const HarvestPlan& plan) {
+  const auto& configurations = harvest.configurations();
+  std::string text = harvest.collective().algorithm + " of " + std::to_string(harvest.collective().nodes) +
+                     " nodes with " + std::to_string(request.degree) + " ports, " + std::to_string(plan.steps.size()) +
+                     " steps\n";
+  std::vector<std::vector<std::string>> rows = {
+      {"completion", microseconds(plan.seconds), "with " + std::to_string(plan.rewirings()) + " rewirings"},
+      {"static", microseconds(plan.static_seconds),
+       ratio(plan.static_seconds, plan.seconds) + ", " + configurations[plan.static_configuration].name},
+      {"every step", microseconds(plan.every_step_seconds), ratio(plan.every_step_seconds, plan.seconds)},
+  };
+  text += columns(rows);
+  rows = {{"step", "wiring", "hops", "1/theta", "time"}};
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    const HarvestStep& step = plan.steps[i];
+    const bool same = i > 0 && plan.steps[i - 1].configuration == step.configuration;
+    char congestion[32];
+    std::snprintf(congestion, sizeof congestion, "%.4g", step.flow.congestion);
+    rows.push_back({std::to_string(i + 1), same ? "\"" : configurations[step.configuration].name,
+                    std::to_string(step.flow.hops), congestion, microseconds(step.seconds)});
+  }
+  return text + columns(rows);
+}
+
+Status write_file(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+    return written ? Status() : Status(Error{"cannot write to standard output"});
+  }
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  return file.fail() ? Status(Error{path + ": cannot be written"}) : Status();
+}
+
+Status write_schedule_file(const Options& options, const Request& request, const Harvest& harvest,
+                           const HarvestPlan& plan) {
+  const Result<Schedule> schedule =
+      rewired_schedule(harvest, plan, request.model, options.max_chunks, request.initial ? &*request.initial : nullptr);
+  if (!schedule) return schedule.error();
+  const std::vector<std::string> faults = verify(*schedule);
+  if (!faults.empty()) return Error{"the schedule is FAULTY: " + join(faults, "; ")};
+  return write_file(options.output, write_schedule(*schedule));
+}
+
+/// One line per size and α_r, as Figures 5, 8 and 9 have them.
+Result<std::string> heatmap(const Options& options, const Request& request, const Harvest& harvest) {
+  std::vector<double> delays;
+  for (const std::string& text : options.reconfigurations) {
+    const Result<double> seconds = parse_latency(text);
+    if (!seconds) return seconds.error();
+    delays.push_back(*seconds);
+  }
+  if (delays.empty()) {
+    for (int exponent = -8; exponent <= -2; ++exponent) delays.push_back(std::pow(10.0, exponent));
+  }
+  std::vector<std::uint64_t> sizes = options.sizes;
+  if (sizes.empty()) {
+    for (int shift = 10; shift <= 30; shift += 2) sizes.push_back(std::uint64_t{1} << shift);
+  }
+  std::string text =
+      "size_bytes,reconfiguration_seconds,completion_seconds,static_seconds,every_step_seconds,rewirings,"
+      "speedup_over_static,speedup_over_every_step,speedup_over_best\n";
+  for (const std::uint64_t size : sizes) {
+    for (const double delay : delays) {
+      HarvestModel model = request.model;
+      model.bytes = static_cast<double>(size);
+      model.reconfiguration_seconds = delay;
+      const HarvestPlan plan = harvest.plan(model);
+      char line[256];
+      std::snprintf(line, sizeof line, "%llu,%.9g,%.9g,%.9g,%.9g,%zu,%.6g,%.6g,%.6g\n",
+                    static_cast<unsigned long long>(size), delay, plan.seconds, plan.static_seconds,
+                    plan.every_step_seconds, plan.rewirings(), plan.static_seconds / plan.seconds,
+                    plan.every_step_seconds / plan.seconds,
+                    std::min(plan.static_seconds, plan.every_step_seconds) / plan.seconds);
+      text += line;
+    }
+  }
+  return text;
+}
+
+int harvest(const Options& options) {
+  const auto start = std::chrono::steady_clock::now();
+  const Result<Request> request = understand(options);
+  if (!request) return fail(request.error().message, options.json);
+  Result<Harvest> harvest = prepare(*request);
+  if (!harvest) return fail(harvest.error().message, options.json);
+  if (options.search > 0) {
+    const Result<std::size_t> kept = harvest->search(request->model, options.search, options.seed);
+    if (!kept) return fail(kept.error().message, options.json);
+  }
+  const HarvestPlan plan = harvest->plan(request->model);
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  if (!options.output.empty()) {
+    const Status written = write_schedule_file(options, *request, *harvest, plan);
+    if (!written) return fail(written.error().message, options.json);
+  }
+  if (!options.heatmap.empty()) {
+    const Result<std::string> text = heatmap(options, *request, *harvest);
+    const Status written = text.ok() ? write_file(options.heatmap, *text) : Status(text.error());
+    if (!written) return fail(written.error().message, options.json);
+  }
+  if (options.output == "-" || options.heatmap == "-") return ExitCode::good;  // stdout is theirs then
+  if (options.json) {
+    print_json(harvest_json(options, *request, *harvest, plan, spent.count()));
+  } else {
+    std::fputs(harvest_text(*request, *harvest, plan).c_str(), stdout);
+  }
+  return ExitCode::good;
+}
+
+std::string stagings_text() {
+  std::vector<std::vector<std::string>> rows;
+  for (const Staging& staging : stagings()) {
+    rows.push_back({std::string(staging.collective), std::string(staging.algorithm),
+                    std::string(staging.text) + (staging.powers_of_two ? " (powers of two)" : "")});
+  }
+  return columns(rows);
+}
+
+constexpr std::int32_t max_harvest_nodes = 1024;
+constexpr std::int32_t max_harvest_degree = 64;
+
+}  // namespace
+
+void add_harvest(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("harvest", "Say when and how to rewire a photonic fabric during a collective");
+  sub->add_option("collective,--collective", options->collective,
+                  "allreduce, reduce_scatter, allgather, alltoall or broadcast");
+  sub->add_option("--algorithm", options->algorithm, "Staged algorithm (below); default: the first that serves");
+  sub->add_option("--schedule", options->schedule, "Take the steps of this schedule file instead")->type_name("FILE");
+  sub->add_option("--nodes", options->stages.nodes, "Number of nodes")->check(CLI::Range(2, max_harvest_nodes));
+  sub->add_option("--degree", options->degree, "Ports of a node, out and in")->check(CLI::Range(1, max_harvest_degree));
+  sub->add_option("--topology", options->topology,
+                  "What the fabric is wired as at the beginning (also gives nodes, degree, delta and bandwidth); "
+                  "default: whatever suits the first steps");
+  sub->add_option("--ports", options->stages.ports, "Messages of a node in one step (bruck, direct, binary-tree)")
+      ->check(CLI::Range(1, max_harvest_degree))
+      ->capture_default_str();
+  sub->add_option("--dimensions", options->stages.dimensions, "Of swing-multiport: 8,8; default: one ring")
+      ->delimiter(',')
+      ->check(CLI::Range(2, max_harvest_nodes));
+  sub->add_option("--size", options->size, "Of the whole vector: 64KiB")
+      ->type_name("BYTES")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  sub->add_option("--alpha", options->alpha, "Start-up time of a step")->capture_default_str();
+  sub->add_option("--delta", options->delta, "Latency of a link")->capture_default_str();
+  sub->add_option("--bandwidth", options->bandwidth, "Of one port")->capture_default_str();
+  sub->add_option("--reconfiguration", options->reconfiguration, "What rewiring takes: alpha_r")->capture_default_str();
+  sub->add_option("--search", options->search, "Moves of a local search for better wirings")->capture_default_str();
+  sub->add_option("--seed", options->seed, "Of the search")->capture_default_str();
+  sub->add_option("--output", options->output, "Write the schedule with its rewirings to this file; - is stdout");
+  sub->add_option("--max-chunks", options->max_chunks, "Upper limit on chunks per shard; 0: 8")
+      ->check(CLI::NonNegativeNumber);
+  sub->add_option("--heatmap", options->heatmap, "Write speed-ups over sizes and delays as CSV; - is stdout")
+      ->type_name("FILE");
+  sub->add_option("--sizes", options->sizes, "Of the heat map: 1KiB,1MiB; default: 1 KiB to 1 GiB")
+      ->delimiter(',')
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber);
+  sub->add_option("--reconfigurations", options->reconfigurations, "Of the heat map; default: 10ns to 10ms")
+      ->delimiter(',');
+  sub->add_flag("--json", options->json, "Machine-readable output");
+  sub->footer("Algorithms\n" + stagings_text() +
+              "\nExamples\n  libcoll harvest allreduce --nodes 64 --degree 2 --size 1MiB --reconfiguration 10us\n"
+              "  libcoll harvest alltoall --nodes 16 --degree 1 --heatmap figure5.csv\n");
+  sub->callback([options, &exit_code] { exit_code = harvest(*options); });
+}
+
+}  // namespace libcoll::command

@@ -1,0 +1,169 @@
+#include "planner/reconfigure/harvest.h"
+
+#include <algorithm>
+#include <limits>
+#include <random>
+#include <utility>
+
+namespace libcoll {
+namespace {
+
+constexpr double infinite = std::numeric_limits<double>::infinity();
+
+}  // namespace
+
+HarvestStep step_seconds(const CongestionFrontier& frontier, double bytes, const HarvestModel& model) {
+  HarvestStep best{0, {}, infinite};
+  for (const FlowPoint& point : frontier) {
+    const double seconds =
+        model.alpha_seconds + model.delta_seconds * point.hops + bytes * point.congestion / model.bytes_per_second;
+    if (seconds < best.seconds) best = {0, point, seconds};
+  }
+  return best;
+}
+
+Result<Harvest> Harvest::prepare(StagedCollective collective, std::int32_t degree,
+                                 std::optional<Configuration> initial) {
+  Harvest harvest;
+  for (const StagedStep& step : collective.steps) {
+    const auto known = std::find(harvest.matrices_.begin(), harvest.matrices_.end(), step.demands);
+    harvest.matrix_of_.push_back(static_cast<std::size_t>(known - harvest.matrices_.begin()));
+    if (known == harvest.matrices_.end()) harvest.matrices_.push_back(step.demands);
+  }
+  Result<Candidates> candidates = candidate_configurations(collective, degree);
+  if (!candidates) return candidates.error();
+  harvest.collective_ = std::move(collective);
+  harvest.candidates_ = std::move(candidates).value();
+  std::vector<Configuration> configurations = std::exchange(harvest.candidates_.configurations, {});
+  if (initial) {
+    if (initial->nodes != harvest.collective_.nodes || ports_used(*initial) > degree) {
+      return Error{initial->name + ": found " + std::to_string(initial->nodes) + " nodes of degree " +
+                   std::to_string(ports_used(*initial)) + ", expected " + std::to_string(harvest.collective_.nodes) +
+                   " nodes of degree at most " + std::to_string(degree)};
+    }
+    const auto known = std::find_if(configurations.begin(), configurations.end(),
+                                    [&](const Configuration& c) { return same_wires(c, *initial); });
+    harvest.initial_ = static_cast<std::size_t>(known - configurations.begin());
+    if (known == configurations.end()) {
+      configurations.push_back(*std::move(initial));
+    } else {
+      known->name = initial->name;
+    }
+    std::vector<std::size_t>& fixed = harvest.candidates_.fixed;
+    if (std::find(fixed.begin(), fixed.end(), *harvest.initial_) == fixed.end()) fixed.push_back(*harvest.initial_);
+  }
+  for (Configuration& configuration : configurations) {
+    if (const Status status = harvest.add(std::move(configuration)); !status) return status.error();
+  }
+  return harvest;
+}
+
+Status Harvest::add(Configuration configuration) {
+  std::vector<CongestionFrontier> frontiers;
+  for (const std::vector<Demand>& matrix : matrices_) {
+    Result<CongestionFrontier> frontier = congestion_frontier(configuration, matrix);
+    if (!frontier) return frontier.error();
+    frontiers.push_back(std::move(frontier).value());
+  }
+  frontiers_.push_back(std::move(frontiers));
+  candidates_.configurations.push_back(std::move(configuration));
+  return {};
+}
+
+HarvestStep Harvest::step_on(std::size_t configuration, std::size_t step, const HarvestModel& model) const {
+  const double bytes = model.bytes * collective_.steps[step].unit.to_double();
+  HarvestStep result = step_seconds(frontier(configuration, step), bytes, model);
+  result.configuration = configuration;
+  return result;
+}
+
+double Harvest::seconds_on(const Interval& interval, const HarvestModel& model) const {
+  double sum = 0;
+  for (std::size_t step = interval.first; step <= interval.last; ++step) {
+    sum += step_on(interval.configuration, step, model).seconds;
+  }
+  return sum;
+}
+
+double Harvest::sequence_seconds(const std::vector<std::size_t>& by_step, const HarvestModel& model) const {
+  double sum = 0;
+  std::optional<std::size_t> before = initial_;
+  for (std::size_t step = 0; step < by_step.size(); ++step) {
+    if (before && *before != by_step[step]) sum += model.reconfiguration_seconds;
+    sum += step_on(by_step[step], step, model).seconds;
+    before = by_step[step];
+  }
+  return sum;
+}
+
+HarvestPlan Harvest::plan(const HarvestModel& model) const {
+  const std::size_t steps = collective_.steps.size();
+  // An initial wiring is the only one for a step before all others that takes no time.
+  const std::size_t before = initial_ ? 1 : 0;
+  std::vector<std::vector<double>> seconds;
+  for (std::size_t configuration = 0; configuration < configurations().size(); ++configuration) {
+    std::vector<double>& row = seconds.emplace_back();
+    if (initial_) row.push_back(configuration == *initial_ ? 0 : infinite);
+    for (std::size_t step = 0; step < steps; ++step) row.push_back(step_on(configuration, step, model).seconds);
+  }
+  RewiringPlan rewirings = plan_rewirings(best_configurations(seconds), model.reconfiguration_seconds);
+  HarvestPlan plan;
+  plan.seconds = rewirings.seconds;
+  for (Interval interval : rewirings.intervals) {
+    interval.first = interval.first < before ? 0 : interval.first - before;
+    if (interval.last < before) {
+      plan.rewired_at_start = true;
+      continue;
+    }
+    interval.last -= before;
+    plan.intervals.push_back(interval);
+    for (std::size_t step = interval.first; step <= interval.last; ++step) {
+      plan.steps.push_back(step_on(interval.configuration, step, model));
+    }
+  }
+  plan.static_seconds = infinite;
+  for (const std::size_t fixed : candidates_.fixed) {
+    const double fixed_seconds = sequence_seconds(std::vector(steps, fixed), model);
+    if (!(fixed_seconds < plan.static_seconds)) continue;
+    plan.static_seconds = fixed_seconds;
+    plan.static_configuration = fixed;
+  }
+  plan.every_step_seconds = sequence_seconds(candidates_.of_step, model);
+  return plan;
+}
+
+Result<std::size_t> Harvest::search(const HarvestModel& model, std::size_t moves, std::uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::size_t kept = 0;
+  for (std::size_t move = 0; move < moves; ++move) {
+    const HarvestPlan current = plan(model);
+    const Interval interval = current.intervals[random() % current.intervals.size()];
+    const Configuration& from = configurations()[interval.configuration];
+    if (from.wires.size() < 2) continue;
+    // u→v, x→y become u→y, x→v.
+    Configuration changed = from;
+    Wire& first = changed.wires[random() % changed.wires.size()];
+    Wire& second = changed.wires[random() % changed.wires.size()];
+    if (first.to == second.to || first.from == second.from) continue;
+    --first.count;
+    --second.count;
+    const Wire crossed{first.from, second.to, 1};
+    const Wire other{second.from, first.to, 1};
+    changed.wires.push_back(crossed);
+    changed.wires.push_back(other);
+    changed = make_configuration("found " + std::to_string(kept + 1), changed.nodes, std::move(changed.wires));
+    double seconds = 0;
+    const double limit = seconds_on(interval, model);
+    for (std::size_t step = interval.first; step <= interval.last && seconds < limit; ++step) {
+      const Result<CongestionFrontier> frontier = congestion_frontier(changed, collective_.steps[step].demands);
+      if (!frontier) return frontier.error();
+      seconds += step_seconds(*frontier, model.bytes * collective_.steps[step].unit.to_double(), model).seconds;
+    }
+    if (!(seconds < limit * (1 - 1e-9))) continue;
+    if (const Status status = add(std::move(changed)); !status) return status.error();
+    ++kept;
+  }
+  return kept;
+}
+
+}  // namespace libcoll

@@ -1,0 +1,90 @@
+// Harvest (paper 002): when and how to rewire a photonic fabric in the course of a collective.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "planner/reconfigure/candidates.h"
+#include "planner/reconfigure/configuration.h"
+#include "planner/reconfigure/interval_program.h"
+#include "planner/reconfigure/staged_collective.h"
+#include "planner/reconfigure/step_flow.h"
+#include "planner/result.h"
+
+namespace libcoll {
+
+/// The parameters of Equation 4.
+struct HarvestModel {
+  double bytes = 0;                    ///< M, the whole vector (all-to-all: the N blocks of a node)
+  double alpha_seconds = 0;            ///< of a step
+  double delta_seconds = 0;            ///< of a link
+  double bytes_per_second = 1;         ///< of one port
+  double reconfiguration_seconds = 0;  ///< α_r
+};
+
+/// A step as it runs: α + δ·hops + unit·congestion / bandwidth.
+struct HarvestStep {
+  std::size_t configuration = 0;
+  FlowPoint flow;
+  double seconds = 0;  ///< without rewiring
+};
+
+struct HarvestPlan {
+  std::vector<Interval> intervals;  ///< of steps, from 0
+  bool rewired_at_start = false;    ///< the first interval is not on the wiring that was there
+  std::vector<HarvestStep> steps;
+  double seconds = 0;         ///< t_c(1, s) of Equation 4
+  double static_seconds = 0;  ///< the best of the fixed topologies, all the time
+  std::size_t static_configuration = 0;
+  double every_step_seconds = 0;  ///< every step on its own matching (BvN schedules)
+
+  [[nodiscard]] std::size_t rewirings() const { return intervals.size() - 1 + (rewired_at_start ? 1 : 0); }
+};
+
+/// A collective and what the fabric could be wired to for it, with θ of every step on every configuration. Made once,
+/// then priced for any number of models.
+class Harvest {
+ public:
+  /// Candidates as in candidates.h, and `initial`, the wiring that is there when the collective begins: leaving it
+  /// costs α_r as any rewiring does. Without it the first wiring is free (Algorithm 1). Errors of the candidates, of
+  /// the LP solver, for an initial wiring of other size or more ports.
+  static Result<Harvest> prepare(StagedCollective collective, std::int32_t degree,
+                                 std::optional<Configuration> initial = std::nullopt);
+
+  /// The best rewirings, and the baselines of §6.1: the best static one of ring, 2D and 3D torus, generalized Kautz
+  /// graph and initial wiring, and rewiring for every step, both with α_r wherever E_i ≠ E_{i−1}.
+  [[nodiscard]] HarvestPlan plan(const HarvestModel& model) const;
+
+  /// Local search: exchanges the ends of two wires (degrees stay) on the configurations of the current plan, `moves`
+  /// times in all, and keeps what makes an interval faster as a further candidate. Returns how many it kept.
+  Result<std::size_t> search(const HarvestModel& model, std::size_t moves, std::uint64_t seed);
+
+  [[nodiscard]] const StagedCollective& collective() const { return collective_; }
+  [[nodiscard]] const std::vector<Configuration>& configurations() const { return candidates_.configurations; }
+  /// Of a step (from 0).
+  [[nodiscard]] const CongestionFrontier& frontier(std::size_t configuration, std::size_t step) const {
+    return frontiers_[configuration][matrix_of_[step]];
+  }
+
+ private:
+  Status add(Configuration configuration);
+  [[nodiscard]] HarvestStep step_on(std::size_t configuration, std::size_t step, const HarvestModel& model) const;
+  [[nodiscard]] double seconds_on(const Interval& interval, const HarvestModel& model) const;
+  [[nodiscard]] double sequence_seconds(const std::vector<std::size_t>& by_step, const HarvestModel& model) const;
+
+  StagedCollective collective_;
+  Candidates candidates_;
+  std::vector<std::vector<Demand>> matrices_;               ///< different ones only
+  std::vector<std::size_t> matrix_of_;                      ///< by step
+  std::vector<std::vector<CongestionFrontier>> frontiers_;  ///< [configuration][matrix]
+  std::optional<std::size_t> initial_;
+};
+
+/// What a step of `bytes` per unit takes at best on a configuration (Equation 3): its seconds are infinite when the
+/// frontier is empty.
+HarvestStep step_seconds(const CongestionFrontier& frontier, double bytes, const HarvestModel& model);
+
+}  // namespace libcoll

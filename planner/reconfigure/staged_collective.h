@@ -1,0 +1,69 @@
+// Collectives in steps, as paper 002 §3.3 has them: communication matrices M_1..M_s and what each pair exchanges.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "planner/broadcast/pattern.h"
+#include "planner/rational.h"
+#include "planner/result.h"
+#include "planner/schedule/schedule.h"
+
+namespace libcoll {
+
+/// An entry of a communication matrix: `units` times what the step's unit is.
+struct Demand {
+  NodeId from = 0;
+  NodeId to = 0;
+  std::int64_t units = 1;
+  friend auto operator<=>(const Demand&, const Demand&) = default;
+};
+
+/// M_i and m_i: nothing else is exchanged until all of it has arrived.
+struct StagedStep {
+  std::vector<Demand> demands;  ///< by ascending ends, units without common factor
+  Rational unit;                ///< a unit's part of M, the whole vector (all-to-all: the N blocks of a node)
+};
+
+/// A collective algorithm for N nodes, whatever they are connected by.
+struct StagedCollective {
+  std::string algorithm;
+  std::int32_t nodes = 0;
+  std::vector<StagedStep> steps;
+  std::optional<Collective> collective;  ///< none for broadcasts
+  /// Which chunks go from whom to whom, where a schedule can be made of it: not for broadcasts.
+  std::optional<Pattern> pattern;
+};
+
+/// What an algorithm is staged for.
+struct StageOptions {
+  std::int32_t nodes = 2;
+  std::int32_t ports = 1;                ///< of "bruck", "direct" and "binary-tree": messages of a node in a step
+  std::vector<std::int32_t> dimensions;  ///< of "swing-multiport": sizes of the torus; empty: one ring
+};
+
+/// One way to stage one collective.
+struct Staging {
+  std::string_view collective;  ///< "allreduce", …, "broadcast"
+  std::string_view algorithm;
+  bool powers_of_two;     ///< of nodes only
+  std::string_view text;  ///< one line of help
+  Result<StagedCollective> (*make)(const StageOptions& options);
+};
+
+/// Every staging there is; the first of a collective that serves the number of nodes is its default.
+std::span<const Staging> stagings();
+
+/// By name; an empty algorithm is the default of the collective. The error lists what there is, or says what the
+/// algorithm needs.
+Result<StagedCollective> stage(std::string_view collective, std::string_view algorithm, const StageOptions& options);
+
+/// Any schedule of ours: its transfers step by step, whatever routes they took.
+Result<StagedCollective> staged(const Schedule& schedule);
+
+}  // namespace libcoll

@@ -1,0 +1,45 @@
+// θ(G, M): the maximum concurrent flow of one step's matrix on one configuration, with its longest path (paper 002
+// §3.3).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "planner/reconfigure/configuration.h"
+#include "planner/reconfigure/staged_collective.h"
+#include "planner/result.h"
+
+namespace libcoll {
+
+/// With paths of at most `hops` wires the most loaded wire carries `congestion` units per port, and no flow does
+/// better: congestion = 1/θ of the paths of that length, ℓ = hops. 1/θ > 1 where messages share ports; < 1 where
+/// several ports carry one message.
+struct FlowPoint {
+  std::int32_t hops = 0;
+  double congestion = 0;
+};
+
+/// By ascending hops and descending congestion: what Equation 3 may choose from, for δ·ℓ and 1/θ pull against each
+/// other once messages take detours. The first point has the fewest hops there are, the last one the true θ. Empty: a
+/// demand has no path. One point (0, 0): there is no demand.
+using CongestionFrontier = std::vector<FlowPoint>;
+
+/// Column generation over paths for each number of hops, by orbits of the symmetries that configuration and demands
+/// have in common (rotations, exclusive or, digits of the node number, reflections): few rows where both are symmetric,
+/// and nothing to solve where every node has one successor. Values are exact to 10⁻⁷; numbers of hops between which the
+/// congestion changes by less than 1 % are not all looked at. Error when the LP solver gives up.
+Result<CongestionFrontier> congestion_frontier(const Configuration& configuration, std::span<const Demand> demands);
+
+/// A path by its nodes and the part of the demand that takes it.
+struct SharedPath {
+  std::vector<NodeId> nodes;
+  double share = 0;
+};
+
+/// Paths of at most `hops` wires for each demand (in their order) that reach the congestion of the frontier's point;
+/// shares sum up to 1. Error as above, or when a demand has no such path.
+Result<std::vector<std::vector<SharedPath>>> step_paths(const Configuration& configuration,
+                                                        std::span<const Demand> demands, std::int32_t hops);
+
+}  // namespace libcoll
