@@ -191,7 +191,7 @@ std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunica
     log(LogLevel::info,
         host.name() + " (" + std::to_string(host.size()) + " ranks): " +
             (communicator->obstacle_ == Reason::count_
-                 ? "served over " + communicator->planned_for_.name() + " by " + runtime.transport().name() +
+                 ? "served over " + communicator->planned_for().name() + " by " + runtime.transport().name() +
                        (communicator->hierarchy_ ? ", " + communicator->hierarchy_->to_string() : "")
                  : "falls through, " + std::string(to_string(communicator->obstacle_))));
   }
@@ -225,7 +225,7 @@ Reason Communicator::agree(HostCommunicator& host) {
   if (nodes.empty()) return Reason::unknown_nodes;
   if (host.size() == host.world_size()) runtime_.set_node(nodes[static_cast<std::size_t>(host.rank())]);
   NodeId node_count = 0;
-  const Reason chosen = choose_part(nodes, node_count);
+  const Reason chosen = choose_part(host.rank() == 0, nodes, node_count);
   if (chosen != Reason::count_) return chosen;
   std::vector<RankPlace> places;
   for (std::size_t rank = 0; rank < all.size(); ++rank) places.push_back({nodes[rank], all[rank].world_rank, -1});
@@ -239,26 +239,22 @@ Reason Communicator::agree(HostCommunicator& host) {
   return exchanged == Reason::count_ ? settle(host, places, node_count) : exchanged;
 }
 
-Reason Communicator::choose_part(std::vector<NodeId>& nodes, NodeId& node_count) {
+Reason Communicator::choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeId& node_count) {
   const Topology& fabric = runtime_.topology();
   std::vector<NodeId> covered = nodes;
   std::sort(covered.begin(), covered.end());
   covered.erase(std::unique(covered.begin(), covered.end()), covered.end());
   node_count = static_cast<NodeId>(covered.size());
   if (node_count == 1) {
-    planned_for_ = fabric;
     nodes.assign(nodes.size(), 0);
     return runtime_.config().one_node ? Reason::count_ : Reason::one_node;
   }
-  if (node_count == fabric.host_count()) {
-    planned_for_ = fabric;
-    return Reason::count_;
-  }
+  if (node_count == fabric.host_count()) return Reason::count_;
   const MovedHosts moved = move_hosts(runtime_.translation_group(), covered);
   Result<Topology> part = part_of(fabric, moved.image);
   if (!part || !check_connected(*part)) return Reason::disconnected;
-  planned_for_ = std::move(part).value();
-  part_ = node_ranges(moved.image);
+  part_nodes_ = node_ranges(moved.image);
+  if (keep_part) part_ = std::move(part).value();
   std::map<NodeId, NodeId> place;
   for (std::size_t i = 0; i < moved.nodes.size(); ++i) place.emplace(moved.nodes[i], static_cast<NodeId>(i));
   for (NodeId& node : nodes) node = place.at(node);
@@ -377,15 +373,15 @@ Reason Communicator::distribute_plan(Collective collective, HostCommunicator& ho
 
 std::optional<std::string> Communicator::plan_text(Collective collective, HostCommunicator& host) {
   std::optional<Result<Schedule>> answer =
-      runtime_.plans().obtain(runtime_.config(), {planned_for_, part_, collective});
+      runtime_.plans().obtain(runtime_.config(), {planned_for(), part_nodes_, collective});
   if (!answer) return std::nullopt;
   Result<Schedule>& schedule = *answer;
   const std::string what = host.name() + ": ";
   if (!schedule) {
     // Of parts there are many, and some are odd.
-    log(part_.empty() ? LogLevel::warn : LogLevel::info, what + "no plan for " + std::string(to_string(collective)) +
-                                                             " (" + schedule.error().message +
-                                                             "); its calls fall through");
+    const bool part = !part_nodes_.empty() && host.size() != host.world_size();
+    log(part ? LogLevel::info : LogLevel::warn, what + "no plan for " + std::string(to_string(collective)) + " (" +
+                                                    schedule.error().message + "); its calls fall through");
     return std::string();
   }
   steer(*schedule, runtime_.route_binding(), runtime_.transport().route_classes());

@@ -121,10 +121,11 @@ class Communicator {
   Reason settle(HostCommunicator& host, const std::vector<RankPlace>& places, NodeId nodes);
   /// Which nodes of the topology the ranks are on, and what is to be planned for. Replaces the nodes by those of the
   /// plans, and sets their number.
-  Reason choose_part(std::vector<NodeId>& nodes, NodeId& node_count);
+  Reason choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeId& node_count);
   /// Sets id_ to one that no other communicator of any of its processes has. `candidate` is equal on all ranks.
   Reason agree_on_id(HostCommunicator& host, std::uint32_t candidate);
   Reason distribute_plan(Collective collective, HostCommunicator& host, Plan& plan);
+  [[nodiscard]] const Topology& planned_for() const { return part_ ? *part_ : runtime_.topology(); }
   /// On rank 0: the plan as all ranks get it; nothing when it is not there yet, an empty text when there will be none.
   std::optional<std::string> plan_text(Collective collective, HostCommunicator& host);
   bool adopt_plan(const std::string& text, Plan& plan);
@@ -145,9 +146,9 @@ class Communicator {
   CommunicatorRecord* record_ = nullptr;  ///< null: nobody wants to know
   Reason obstacle_ = Reason::count_;
   std::shared_ptr<IdPool> ids_;
-  std::uint32_t id_ = 0;  ///< 0: none yet
-  Topology planned_for_;  ///< the whole topology, or the part of it that the ranks are on
-  std::string part_;      ///< of a part: its hosts as PlanRequest has them; empty: the whole
+  std::uint32_t id_ = 0;          ///< 0: none yet
+  std::optional<Topology> part_;  ///< on rank 0: what the ranks are on, where that is not the whole topology
+  std::string part_nodes_;        ///< its hosts as PlanRequest has them
   std::uint32_t calls_ = 0;
   NodeId node_ = 0;                           ///< of this rank
   std::int32_t rank_ = 0;                     ///< in the communicator

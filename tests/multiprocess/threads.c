@@ -1,4 +1,5 @@
-/* MPI_THREAD_MULTIPLE: threads with a communicator each call collectives at the same time, the first calls included. */
+/* MPI_THREAD_MULTIPLE: threads with a communicator each call collectives at the same time, the first calls included.
+ *   threads [parts]   parts: the communicators are halves of the world, cut elsewhere by every thread */
 #include <mpi.h>
 #include <pthread.h>
 
@@ -60,10 +61,18 @@ int main(int argc, char** argv) {
   pthread_t threads[thread_count];
   for (int i = 0; i < thread_count; ++i) {
     workers[i].number = i;
-    MPI_Comm_rank(MPI_COMM_WORLD, &workers[i].rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &workers[i].size);
-    CHECK(workers[i].size <= most_ranks, "too many ranks");
-    MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].comm);
+    int rank = 0;
+    int size = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    CHECK(size <= most_ranks, "too many ranks");
+    if (argc > 1) {
+      MPI_Comm_split(MPI_COMM_WORLD, (rank + i) % size < size / 2, rank, &workers[i].comm);
+    } else {
+      MPI_Comm_dup(MPI_COMM_WORLD, &workers[i].comm);
+    }
+    MPI_Comm_rank(workers[i].comm, &workers[i].rank);
+    MPI_Comm_size(workers[i].comm, &workers[i].size);
   }
   for (int i = 0; i < thread_count; ++i) {
     CHECK(pthread_create(&threads[i], NULL, &work, &workers[i]) == 0, "thread %d", i);

@@ -25,6 +25,7 @@
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 #include "planner/topology/generators.h"
+#include "planner/topology/part.h"
 
 namespace libcoll {
 namespace {
@@ -304,6 +305,22 @@ TEST_F(Command, PlanRefusesWrongUsage) {
   EXPECT_FALSE(fs::exists(path("x")));
 }
 
+TEST_F(Command, PlanForAPartOfTheNodes) {
+  const Json row = json("plan torus:3x3 allreduce --nodes 3-5 --cache");
+  EXPECT_EQ(row["topology"], "torus:3x3 part 3-5");
+  EXPECT_EQ(row["nodes"], 3);
+  EXPECT_EQ(row["algorithm"], "bfb");
+  EXPECT_EQ(row["verified"], true);
+  EXPECT_EQ(row["bandwidth_time"], "8/3");  // load 1 each way, d/N = 4/3
+  const Topology part = part_of(generate("torus:3x3").value(), std::vector<NodeId>{3, 4, 5}).value();
+  EXPECT_TRUE(load_plan(path(".cache/libcoll"), part, Collective::allreduce, automatic_plan)->has_value());
+  EXPECT_EQ(json("plan torus:3x3 alltoall --nodes 0,4,8 --algorithm mcf-path")["verified"], true);
+  expect_refused("plan torus:3x3 allreduce --nodes 3-9", "--nodes");
+  expect_refused("plan torus:3x3 allreduce --nodes 3", "--nodes");
+  expect_refused("plan torus:3x3 allreduce --nodes 0,4,8 --algorithm bfb", "bfb");
+  expect_refused("plan --compare torus:3x3 allreduce --nodes 0-2", "--nodes");
+}
+
 TEST_F(Command, PlanWritesWhatVerifyAccepts) {
   ASSERT_EQ(libcoll("plan hypercube:3 allreduce --output plan.xml").code, 0);
   const Result<Schedule> schedule = read_schedule(read_file(path("plan.xml")), "plan.xml");
@@ -525,7 +542,8 @@ TEST_F(Command, RunPlansOnceWhatTheProgramNeeds) {
   const Topology ring = generate("ring:4").value();
   const std::string cache = path(".cache/libcoll");
   std::vector<fs::path> files;
-  for (const Collective collective : {Collective::allgather, Collective::allreduce, Collective::alltoall}) {
+  for (const Collective collective :
+       {Collective::allgather, Collective::allreduce, Collective::alltoall, Collective::reduce_scatter}) {
     const auto cached = load_plan(cache, ring, collective, automatic_plan);
     ASSERT_TRUE(cached.ok()) << cached.error().message;
     ASSERT_TRUE(cached->has_value()) << to_string(collective);
@@ -547,7 +565,8 @@ TEST_F(Command, RunPlansOnceWhatTheProgramNeeds) {
 }
 
 TEST_F(Command, RunPlansByTheConfiguredAlgorithmsOnly) {
-  const std::string variables = "LIBCOLL_ALLGATHER=native LIBCOLL_ALLREDUCE=nonsense LIBCOLL_ALLTOALL=mcf-link ";
+  const std::string variables =
+      "LIBCOLL_ALLGATHER=native LIBCOLL_REDUCE_SCATTER=native LIBCOLL_ALLREDUCE=nonsense LIBCOLL_ALLTOALL=mcf-link ";
   const Outcome outcome = shell(variables + "libcoll run --library libcoll_fake.so --topology ring:4 -- true");
   EXPECT_EQ(outcome.code, 0);
   EXPECT_TRUE(contains(outcome.err, "allreduce stays with MPI")) << outcome.err;
