@@ -37,6 +37,7 @@ enum class Reason : std::uint8_t {
   shared_memory,
   chosen_native,
   tuned_native,
+  measured_native,
   no_plan,
   no_bytes,
   user_operation,

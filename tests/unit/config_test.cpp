@@ -91,7 +91,7 @@ TEST(Settings, EveryRecordIsCompleteAndAgreesWithConfig) {
     EXPECT_TRUE(setting.text.ends_with('.')) << setting.name;
     EXPECT_EQ(setting.default_value, setting.print(Config{})) << setting.name;
   }
-  EXPECT_EQ(names.size(), 32U);  // one for each member of Config
+  EXPECT_EQ(names.size(), 33U);  // one for each member of Config
 }
 
 TEST(Settings, PrintedValuesAreReadBack) {
@@ -100,6 +100,7 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"route_binding", "/b.toml"},
                                                                    {"transport", "ofi"},
                                                                    {"tuning_table", "/t.toml"},
+                                                                   {"measure", "yes"},
                                                                    {"ofi_provider", "tcp;ofi_rxm"},
                                                                    {"log_level", "trace"},
                                                                    {"stats", "json:/tmp/s.json"},
