@@ -56,7 +56,7 @@ void collect(Report& job, int ranks) {
 
 void send_to_root(const Report& report) {
   std::string text = pack(report);
-  MPI_Request request = MPI_REQUEST_NULL;
+  MPI_Request request = nullptr;
   if (PMPI_Isend(text.data(), static_cast<int>(text.size()), OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), 0,
                  report_tag, MPI_COMM_WORLD, &request) != MPI_SUCCESS) {
     return;

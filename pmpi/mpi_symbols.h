@@ -12,8 +12,11 @@
 #pragma weak ompi_mpi_comm_world
 #pragma weak ompi_mpi_datatype_null
 #pragma weak ompi_mpi_errors_return
+#pragma weak ompi_mpi_op_bor
 #pragma weak ompi_mpi_op_null
 #pragma weak PMPI_Allgather
+#pragma weak PMPI_Allreduce
+#pragma weak PMPI_Alltoall
 #pragma weak PMPI_Bcast
 #pragma weak PMPI_Cancel
 #pragma weak PMPI_Comm_c2f
@@ -45,7 +48,9 @@
 #pragma weak PMPI_Op_f2c
 #pragma weak PMPI_Pack
 #pragma weak PMPI_Recv
+#pragma weak PMPI_Reduce
 #pragma weak PMPI_Reduce_local
+#pragma weak PMPI_Reduce_scatter_block
 #pragma weak PMPI_Request_free
 #pragma weak PMPI_Test
 #pragma weak PMPI_Testsome

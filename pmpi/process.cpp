@@ -131,7 +131,7 @@ std::unique_ptr<CommunicatorState> make_state(Runtime& process, MPI_Comm comm) {
     state->obstacle = Reason::single_rank;
   } else {
     state->communicator = Communicator::make(process, host);
-    if (state->record != nullptr) state->communicator->keep_record(*state->record);
+    state->communicator->keep_record(state->record);
     return state;
   }
   if (host.rank() == 0) {

@@ -1,7 +1,10 @@
 // libcoll's state in this MPI process, and on its communicators.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
+#include <optional>
 
 #include "libcoll/runtime/communicator.h"
 #include "libcoll/runtime/figures.h"
@@ -15,6 +18,8 @@ struct CommunicatorState {
   Reason obstacle = Reason::count_;            ///< known without asking the others
   std::unique_ptr<Communicator> communicator;  ///< null when there is an obstacle
   CommunicatorRecord* record = nullptr;        ///< null: nobody wants to know
+  /// By CallKind, once both ways were tried: the largest size that is left to MPI.
+  std::array<std::optional<std::int64_t>, call_count> native_up_to;
 };
 
 /// The runtime, made at the first call between MPI_Init and MPI_Finalize under an MPI that we know; null otherwise.

@@ -6,6 +6,7 @@
 #include "libcoll/runtime/clock.h"
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/trace.h"
+#include "pmpi/choice.h"
 #include "pmpi/entrance.h"
 
 namespace libcoll::pmpi {
@@ -89,6 +90,10 @@ Communicator* find_communicator(Runtime& process, CallKind kind, MPI_Comm comm, 
   if (reason == Reason::count_) {
     MpiHost host(comm);
     reason = state->communicator->ready(*collective, has_equal_shards(kind), host);
+  }
+  if (reason == Reason::count_ && bytes && process.config().measure && process.config().tuning_table.empty() &&
+      measured_to_native(process, *state, kind, comm, *bytes)) {
+    reason = Reason::measured_native;
   }
   if (reason == Reason::count_) {
     if (process.keeps_records()) underway.began = steady_nanoseconds();

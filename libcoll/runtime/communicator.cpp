@@ -502,9 +502,9 @@ bool Communicator::run_round(const Call& call, const Shape& shape, ProgressHook 
   return false;
 }
 
-void Communicator::keep_record(CommunicatorRecord& record) {
-  record_ = &record;
-  record.set_nodes(static_cast<std::int32_t>(place_of_shard_.size()));
+void Communicator::keep_record(CommunicatorRecord* record) {
+  record_ = record;
+  if (record_ != nullptr) record_->set_nodes(nodes());
 }
 
 void Communicator::record_plan(const Schedule& schedule, Plan& plan) {

@@ -84,8 +84,11 @@ class Communicator {
   /// Ranks of the communicator.
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(addresses_.size()); }
 
-  /// Has what happens counted there from now on; the record must outlive the communicator.
-  void keep_record(CommunicatorRecord& record);
+  /// Nodes that they are on; 0 when it serves nothing.
+  [[nodiscard]] std::int32_t nodes() const { return static_cast<std::int32_t>(place_of_shard_.size()); }
+
+  /// Has what happens counted there from now on (null: nowhere); the record must outlive the communicator.
+  void keep_record(CommunicatorRecord* record);
 
   /// Completes the counts of an all-to-all of unequal blocks where hosts forward blocks of others: collective then, and
   /// one allgather of MPI's. False when MPI reported an error.

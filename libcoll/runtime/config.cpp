@@ -262,6 +262,9 @@ std::vector<Setting> make_settings() {
       transport("transport", "What messages travel by; auto: the first of ucx, ofi (libfabric) and mpi that works."),
       text<&Config::tuning_table>("tuning_table",
                                   "Path of the table that leaves calls to MPI where that is faster (libcoll tune)."),
+      boolean<&Config::measure>(
+          "measure",
+          "Without a tuning table, try both ways at first calls and leave small ones to MPI if it is faster."),
       text<&Config::ofi_provider>("ofi_provider",
                                   "libfabric's provider (tcp;ofi_rxm, efa, cxi, ...); empty: its best across nodes."),
       log_level("log_level", "How much is said on stderr."),

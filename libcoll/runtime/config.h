@@ -23,6 +23,7 @@ struct Config {
   std::string transport = "auto";  ///< "auto", "ucx", "ofi" or "mpi"
   std::string ofi_provider;        ///< libfabric's name; empty: its first that reaches other nodes
   std::string tuning_table;        ///< path of a tuning table; empty: every call that can be served is
+  bool measure = false;            ///< without a tuning table: leave sizes to MPI at which it is faster here and now
   LogLevel log_level = LogLevel::warn;
   std::string stats;                      ///< "", "summary" or "json:FILE"
   std::string trace;                      ///< file of trace events; empty: none

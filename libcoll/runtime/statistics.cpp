@@ -28,6 +28,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Reason::count_)>
     "the ranks of some node could not share memory",
     "the setting for this collective is native",
     "the tuning table leaves it to MPI",
+    "MPI was faster at this size when both were measured",
     "no plan could be made",
     "its plan is still being made",
     "nothing to move",

@@ -40,6 +40,7 @@ enum class Reason : std::uint8_t {
   shared_memory,
   chosen_native,
   tuned_native,
+  measured_native,
   no_plan,
   planning,
   no_bytes,

@@ -405,6 +405,28 @@ TEST_F(Command, InfoShowsTheTables) {
   for (const Planner& planner : flow_planners()) EXPECT_TRUE(contains(everything, std::string(planner.name)));
 }
 
+/// Measured, so nothing is known but that the parts are there, add up, and take something.
+TEST_F(Command, InfoMeasuresMemory) {
+  const Json memory = json("info --memory ring:3 --layers 2")["memory"];
+  EXPECT_EQ(memory["topology"], "ring:3");
+  EXPECT_EQ(memory["nodes"], 3);
+  EXPECT_EQ(memory["route_classes"], 2);
+  EXPECT_EQ(memory["connections"], 4);
+  EXPECT_EQ(memory["limit_bytes"], 32 << 20);
+  std::int64_t total = 0;
+  std::vector<std::string> parts;
+  for (const Json& part : memory["parts"]) {
+    parts.push_back(part["name"]);
+    for (const char* kind : {"anonymous_bytes", "shared_bytes", "file_bytes"}) total += part[kind].get<std::int64_t>();
+  }
+  EXPECT_EQ(parts, (std::vector<std::string>{"contexts and workers", "connections", "plans", "scripts"}));
+  EXPECT_EQ(memory["total_bytes"], total);
+  EXPECT_GT(total, 0);
+  EXPECT_TRUE(contains(libcoll("info --memory ring:3").out, "1 route classes, 2 connections"));
+  expect_refused("info --memory torus:0", "torus");
+  expect_refused("info --memory ring:3 --layers 0", "layers");
+}
+
 TEST_F(Command, InfoShowsValuesInForceAndWarns) {
   const Outcome outcome = shell("LIBCOLL_IN_FLIGHT=3 LIBCOLL_TOPOLGY=x libcoll info --config --json");
   EXPECT_TRUE(contains(outcome.err, "did you mean LIBCOLL_TOPOLOGY?"));

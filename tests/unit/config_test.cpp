@@ -100,6 +100,7 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"route_binding", "/b.toml"},
                                                                    {"transport", "ofi"},
                                                                    {"tuning_table", "/t.toml"},
+                                                                   {"measure", "yes"},
                                                                    {"ofi_provider", "tcp;ofi_rxm"},
                                                                    {"log_level", "trace"},
                                                                    {"stats", "json:/tmp/s.json"},

@@ -22,6 +22,18 @@ int hand_on(int argument) {
   return argument + 200;
 }
 
+/// A call that falls through and wants to know when it has come back.
+std::optional<int> serve_nothing_and_wait(int argument) noexcept {
+  Entrance::call_at_end([]() noexcept { history += "e"; });
+  history += "w" + std::to_string(argument);
+  return std::nullopt;
+}
+
+std::optional<int> serve_on(ompi_communicator_t* comm, int) noexcept {
+  return comm == Entrance::communicator() ? 1 : 0;
+}
+int hand_on_with(ompi_communicator_t*, int) { return -1; }
+
 /// An MPI, or another tool, whose call is made of another call.
 int hand_on_to_even(int argument) { return enter(&serve_even, &hand_on, argument + 1); }
 
@@ -52,6 +64,23 @@ TEST_F(EntranceTest, EndsWithTheCall) {
   EXPECT_THROW(enter(&serve_even, &hand_on_and_throw, 5), std::runtime_error);
   EXPECT_EQ(enter(&serve_even, &hand_on, 6), 106);
   EXPECT_EQ(history, "f4s6");
+}
+
+/// Once, after the call was handed on and whatever it was made of, also when it ended badly.
+TEST_F(EntranceTest, CallsBackAtTheEnd) {
+  EXPECT_EQ(enter(&serve_nothing_and_wait, &hand_on_to_even, 3), 204);
+  EXPECT_EQ(history, "w3f4e");
+  EXPECT_EQ(enter(&serve_even, &hand_on, 2), 102);
+  EXPECT_EQ(history, "w3f4es2");
+  EXPECT_THROW(enter(&serve_nothing_and_wait, &hand_on_and_throw, 5), std::runtime_error);
+  EXPECT_EQ(history, "w3f4es2w5e");
+}
+
+TEST_F(EntranceTest, RemembersTheCommunicator) {
+  int place = 0;
+  auto* comm = reinterpret_cast<ompi_communicator_t*>(&place);
+  EXPECT_EQ(enter(&serve_on, &hand_on_with, comm, 7), 1);
+  EXPECT_EQ(Entrance::communicator(), comm);
 }
 
 }  // namespace

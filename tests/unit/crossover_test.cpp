@@ -1,0 +1,176 @@
+// The choice between a plan and MPI by trying both, with a clock that the calls turn.
+#include "libcoll/runtime/crossover.h"
+
+#include <gtest/gtest.h>
+#include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp
+
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace libcoll {
+namespace {
+
+std::int64_t clock_now = 0;
+std::int64_t now() noexcept { return clock_now; }
+
+/// A communicator of two, the other rank of which is always `factor` times as slow.
+class TwoRanks final : public HostCommunicator {
+ public:
+  explicit TwoRanks(std::int64_t factor) : factor_(factor) {}
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  int world_rank() const override { return 0; }
+  int world_size() const override { return 2; }
+  std::string host_name() const override { return "host"; }
+  std::string name() const override { return "two"; }
+  bool allgather(const void* mine, std::size_t bytes, void* all) override {
+    ++agreements;
+    if (fails) return false;
+    std::vector<std::int64_t> words(bytes / sizeof(std::int64_t));
+    std::memcpy(words.data(), mine, bytes);
+    std::memcpy(all, mine, bytes);
+    // All but the last word are times.
+    for (std::size_t i = 0; i + 1 < words.size(); ++i) words[i] *= factor_;
+    if (other_failed) words.back() = 0;
+    std::memcpy(static_cast<char*>(all) + bytes, words.data(), bytes);
+    return true;
+  }
+  bool broadcast(void*, std::size_t) override { return true; }
+  bool begin_barrier() override { return true; }
+  bool barrier_passed() override { return true; }
+  bool reach_all(Runtime&) override { return true; }
+  void progress() override {}
+
+  int agreements = 0;
+  bool fails = false;
+  bool other_failed = false;
+
+ private:
+  std::int64_t factor_;
+};
+
+/// Both take a time that depends on the size; `calls` counts them.
+struct Model {
+  std::function<std::int64_t(std::int64_t)> plan;
+  std::function<std::int64_t(std::int64_t)> native;
+  std::int64_t calls = 0;
+
+  Contest contest(std::int64_t largest_bytes, std::int64_t budget = 1'000'000'000) {
+    const auto run = [this](const std::function<std::int64_t(std::int64_t)>& time) {
+      return [this, &time](std::int64_t bytes) {
+        ++calls;
+        clock_now += time(bytes);
+        return true;
+      };
+    };
+    return {run(plan), run(native), largest_bytes, budget, &now};
+  }
+};
+
+/// α + m/b each: MPI starts at 1 µs and moves a byte per ns, the plan starts at 5 µs and moves four. They meet at
+/// 4000/(3/4) = 5333 bytes, between the 4096 and 32768 that are tried.
+TEST(Crossover, FindsWhereTheLinesMeet) {
+  Model model{[](std::int64_t m) { return 5000 + m / 4; }, [](std::int64_t m) { return 1000 + m; }};
+  TwoRanks host(3);
+  EXPECT_EQ(find_crossover(host, model.contest(1 << 20)), 4096);
+  EXPECT_EQ(host.agreements, 5);
+  EXPECT_EQ(model.calls, 5 * 12);
+}
+
+TEST(Crossover, APlanThatIsFasterOrHardlySlowerIsTaken) {
+  TwoRanks host(1);
+  Model faster{[](std::int64_t) { return 900; }, [](std::int64_t) { return 1000; }};
+  EXPECT_EQ(find_crossover(host, faster.contest(1 << 20)), never_native);
+  Model hardly_slower{[](std::int64_t) { return 1040; }, [](std::int64_t) { return 1000; }};
+  EXPECT_EQ(find_crossover(host, hardly_slower.contest(1 << 20)), never_native);
+  Model slower{[](std::int64_t) { return 1100; }, [](std::int64_t) { return 1000; }};
+  EXPECT_EQ(find_crossover(host, slower.contest(1 << 10)), 512);
+}
+
+/// One call in five that is a hundred times too slow decides nothing.
+TEST(Crossover, OneSlowCallIsNothing) {
+  std::int64_t count = 0;
+  Model model{[](std::int64_t) { return 900; }, [&](std::int64_t) { return count++ % 5 == 0 ? 1 : 1000; }};
+  TwoRanks host(1);
+  EXPECT_EQ(find_crossover(host, model.contest(1 << 20)), never_native);
+}
+
+TEST(Crossover, StopsWhenTheTimeIsUp) {
+  Model model{[](std::int64_t) { return 2000; }, [](std::int64_t) { return 1000; }};
+  TwoRanks host(1);
+  // A size takes 6·3000 ns: two are within the budget, the third passes it.
+  EXPECT_EQ(find_crossover(host, model.contest(1 << 30, 40'000)), 512);
+}
+
+TEST(Crossover, NothingIsSaidAfterAFailure) {
+  Model model{[](std::int64_t) { return 2000; }, [](std::int64_t) { return 1000; }};
+  TwoRanks mpi_fails(1);
+  mpi_fails.fails = true;
+  EXPECT_EQ(find_crossover(mpi_fails, model.contest(1 << 20)), std::nullopt);
+  TwoRanks other_fails(1);
+  other_fails.other_failed = true;
+  EXPECT_EQ(find_crossover(other_fails, model.contest(1 << 20)), std::nullopt);
+  Contest failing = model.contest(1 << 20);
+  failing.plan = [](std::int64_t) { return false; };
+  TwoRanks host(1);
+  EXPECT_EQ(find_crossover(host, failing), std::nullopt);
+  EXPECT_EQ(host.agreements, 1);  // all the same, so that the others need not wait
+}
+
+class CrossoverFile : public testing::Test {
+ protected:
+  CrossoverFile() : directory_(mkdtemp(name_.data())) {
+    place_ = {directory_.string(), "abc.xml", CallKind::allgather, 8, 4, "ucx"};
+  }
+  ~CrossoverFile() override { std::filesystem::remove_all(directory_); }
+
+  CrossoverPlace place_;
+
+ private:
+  std::string name_ = (std::filesystem::temp_directory_path() / "libcoll-crossover-XXXXXX").string();
+  std::filesystem::path directory_;
+};
+
+TEST_F(CrossoverFile, IsReadBack) {
+  EXPECT_EQ(load_crossover(place_), std::nullopt);
+  for (const std::int64_t up_to : {never_native, std::int64_t{8}, std::int64_t{32768}}) {
+    ASSERT_TRUE(store_crossover(place_, up_to).ok());
+    EXPECT_EQ(load_crossover(place_), up_to);
+  }
+}
+
+/// Another call, communicator, transport or plan has its own.
+TEST_F(CrossoverFile, IsForOneSituation) {
+  ASSERT_TRUE(store_crossover(place_, 64).ok());
+  std::vector<CrossoverPlace> others(5, place_);
+  others[0].call = CallKind::bcast;
+  others[1].ranks = 16;
+  others[2].nodes = 8;
+  others[3].transport = "ofi";
+  others[4].plan_file = "def.xml";
+  for (const CrossoverPlace& other : others) EXPECT_EQ(load_crossover(other), std::nullopt);
+}
+
+TEST_F(CrossoverFile, WhatCannotBeReadIsNotThere) {
+  ASSERT_TRUE(store_crossover(place_, 64).ok());
+  for (const auto& entry : std::filesystem::directory_iterator(place_.directory)) {
+    std::ofstream(entry.path()) << "[[choice]]\ncall = \"bcast\"\nuse = \"plan\"\n";
+  }
+  EXPECT_EQ(load_crossover(place_), std::nullopt);
+  for (const auto& entry : std::filesystem::directory_iterator(place_.directory)) {
+    std::ofstream(entry.path()) << "no table";
+  }
+  EXPECT_EQ(load_crossover(place_), std::nullopt);
+  CrossoverPlace nowhere = place_;
+  nowhere.directory += "/nowhere";
+  EXPECT_EQ(load_crossover(nowhere), std::nullopt);
+  EXPECT_FALSE(store_crossover(nowhere, 64).ok());
+}
+
+}  // namespace
+}  // namespace libcoll
