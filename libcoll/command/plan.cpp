@@ -224,7 +224,8 @@ void add_plan(CLI::App& app, int& exit_code) {
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   sub->add_option("--paths", options->plan.paths, "Path sets of p-mcf: disjoint, shortest or all:LENGTH");
-  sub->add_option("--steps", options->plan.steps, "Of time-stepped flow; 0: the smallest that serves")
+  sub->add_option("--steps", options->plan.steps,
+                  "Of time-stepped flow, where 0 is the smallest that serves; of routed chunks, 1 if 0")
       ->check(CLI::NonNegativeNumber);
   sub->add_option("--epsilon", options->plan.epsilon, "Of approximation schemes; 0: the planner's default")
       ->check(CLI::Range(0.0, 1.0));
@@ -235,6 +236,9 @@ void add_plan(CLI::App& app, int& exit_code) {
   sub->add_option("--layer-method", options->plan.layer_method, "Of routes: lash, lash-longest, dfsssp or auto")
       ->type_name("METHOD")
       ->check(CLI::IsMember({"auto", "lash", "lash-longest", "dfsssp"}));
+  sub->add_option("--max-layers", options->plan.max_layers,
+                  "Layers at most: the routes are chosen for them (all-to-all); 0: as many as it takes")
+      ->check(CLI::Range(0, 1024));
   sub->add_flag("--no-symmetry", options->no_symmetry, "Look for no automorphisms (all-to-all)");
   sub->add_option("--demand", options->demand, "What each host sends to each other (all-to-all): a CSV matrix or TOML")
       ->type_name("FILE");

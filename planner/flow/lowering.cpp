@@ -9,8 +9,10 @@
 #include <utility>
 
 #include "planner/flow/demand.h"
+#include "planner/flow/layered_flow.h"
 #include "planner/flow/master_lp.h"
 #include "planner/flow/path_lp.h"
+#include "planner/flow/step_partition.h"
 #include "planner/route/layers.h"
 #include "planner/route/route_classes.h"
 #include "planner/schedule/cost.h"
@@ -128,67 +130,159 @@ Rational fluid_load(double flow, Rational bound) {
 
 using Figures = std::vector<std::pair<std::string, std::variant<std::string, double, std::int64_t>>>;
 
-/// Routes in layers and classes, or the steps of hops; the schedule's own figures into `more`.
-void write_out(Schedule& schedule, const FluidPlan& plan, const Chunking& chunking, LayerMethod layers, bool on_links,
-               Figures& more) {
+/// A plan on its way to a schedule.
+struct Lowered {
+  Schedule schedule;
+  Figures more;
+  double loss_routes = 0;
+};
+
+void assign_layers_of(const FluidPlan& plan, LayerMethod method, Schedule& schedule, Figures& more) {
+  if (plan.orders.empty()) {
+    const Layers layers = assign_layers_by(method, schedule.topology, schedule.routes);
+    more.emplace_back("layer_method", std::string(to_string(layers.method)));
+    return;
+  }
+  for (Route& route : schedule.routes) route.layer = layer_of(plan.orders, route.links);
+  more.emplace_back("layer_method", std::string("orders"));
+}
+
+/// Layers and classes of routes, and their steps where those are asked for.
+void finish_routes(const FluidPlan& plan, LayerMethod method, const PlanOptions& options, Lowered& lowered) {
+  Schedule& schedule = lowered.schedule;
+  assign_layers_of(plan, method, schedule, lowered.more);
+  assign_route_classes(schedule.topology, schedule.routes);
+  sort_transfers(schedule);
+  if (options.steps <= 1) return;
+  const StepPartition partition = partition_over_steps(schedule, options.steps);
+  lowered.more.emplace_back("stepped_load_chunks", partition.load);
+  lowered.more.emplace_back("loss_steps", std::max(0.0, 1 - max_link_load(schedule).to_double() / partition.load));
+  lowered.more.emplace_back("chunks_in_flight", partition.in_flight);
+}
+
+/// The transfers of the plan, its routes within options.max_routes.
+Lowered with_transfers(const Topology& fabric, FluidPlan& plan, const PlanOptions& options, const char* algorithm,
+                       LayerMethod method, const Deadline& deadline, bool on_links) {
+  const Topology& graph = plan.network.topology;
+  Lowered result;
+  const ConcurrentFlow before = options.max_routes > 0 ? plan.flow : ConcurrentFlow{};
+  result.loss_routes = limit_routes(graph, plan.flow, options.max_routes, options, deadline);
+  Chunking chunking = round_to_chunks(graph, plan.flow, options, plan.chunk_paths, deadline);
+  if (result.loss_routes > 0 && plan.chunk_paths != ChunkPaths::weighted) {
+    // So many chunks as routes need no limit on the paths they choose from.
+    Chunking free = round_to_chunks(graph, before, options, plan.chunk_paths, deadline);
+    if (free.cost < chunking.cost) chunking = std::move(free);
+  }
+  Schedule& schedule = result.schedule;
+  schedule = empty_schedule(fabric, algorithm);
   schedule.chunks_per_shard = chunking.chunks_per_shard;
   append_pairs(schedule, plan, chunking.pairs, on_links ? append_hops : append_routed);
-  if (!on_links) {
-    const Layers assigned = assign_layers_by(layers, schedule.topology, schedule.routes);
-    more.emplace_back("layer_method", std::string(to_string(assigned.method)));
-    assign_route_classes(schedule.topology, schedule.routes);
+  if (on_links) {
+    sort_transfers(schedule);
+  } else {
+    finish_routes(plan, method, options, result);
   }
-  sort_transfers(schedule);
   schedule.proof.max_link_load = std::max(max_link_load(schedule), injection_load(schedule));
+  // Negotiation can leave a fluid plan behind that was no optimum, or had fewer paths to choose from.
+  plan.flow.flow = std::min(std::max(plan.flow.flow, 1 / chunking.cost), plan.flow.certificate.flow_upper_bound);
+  if (result.loss_routes > 0) result.loss_routes = std::max(0.0, 1 - plan.flow.flow / before.flow);
+  if (!options.demand.empty()) {
+    result.more.emplace_back("demand_load", chunking.cost / plan.network.unit.to_double());
+    result.more.emplace_back("loss_chunking", std::max(0.0, 1 - 1 / (chunking.cost * plan.flow.flow)));
+  }
+  return result;
+}
+
+/// The orders of a fabric's links as those of its network: what hosts send comes before, what they receive after.
+LayerOrders on_network(const InjectionNetwork& network, const LayerOrders& orders) {
+  const auto links = static_cast<std::int32_t>(network.topology.links().size());
+  if (!network.bottleneck) return orders;
+  LayerOrders result;
+  for (const std::vector<std::int32_t>& order : orders) {
+    std::vector<std::int32_t>& longer = result.emplace_back(order);
+    for (std::int32_t link = network.fabric_links; link < links; ++link) {
+      const bool sent = network.topology.link(link).from < network.topology.host_count();
+      longer.push_back(sent ? link - links : link);
+    }
+  }
+  return result;
+}
+
+/// The plan again, on routes that ascend in options.max_layers orders made after those of `lowered`.
+Result<FluidPlan> within_layers(const Topology& fabric, const FluidPlan& plan, const Lowered& lowered,
+                                const PlanOptions& options, const Deadline& deadline) {
+  Result<LayerOrders> orders = layer_orders(fabric, lowered.schedule.routes, options.max_layers);
+  if (!orders) return orders.error();
+  LayeredFlow flow = layered_flow(plan.network.topology, on_network(plan.network, *orders), options.demand, deadline);
+  FluidPlan result;
+  result.network = plan.network;
+  result.method = plan.method + ", then multiplicative weights on ascending paths";
+  result.orders = std::move(*orders);
+  result.flow.classes = link_classes(plan.network.topology, {});
+  result.flow.pairs = std::move(flow.pairs);
+  result.flow.certificate = plan.flow.certificate;
+  result.flow.flow = std::min(1 / flow.load, plan.flow.certificate.flow_upper_bound);
+  result.flow.symmetry_order = plan.flow.symmetry_order;
+  if (options.figures != nullptr) {
+    const double best = upper_rate_on_fabric(plan.network, 1 / flow.bound);
+    options.figures->more.emplace_back("loss_layers", std::max(0.0, 1 - result.flow.flow / plan.flow.flow));
+    options.figures->more.emplace_back("F_upper_bound_layers", best);
+  }
+  return result;
+}
+
+std::int32_t layers_of(const Schedule& schedule) {
+  std::int32_t layers = 0;
+  for (const Route& route : schedule.routes) layers = std::max(layers, route.layer + 1);
+  return layers;
 }
 
 Result<Schedule> lower(const Topology& fabric, FluidPlan plan, const PlanOptions& options, const char* algorithm,
                        const Deadline& deadline, bool on_links) {
-  const Result<LayerMethod> layers = options.layer_method.empty() ? Result<LayerMethod>(LayerMethod::automatic)
+  const Result<LayerMethod> method = options.layer_method.empty() ? Result<LayerMethod>(LayerMethod::automatic)
                                                                   : parse_layer_method(options.layer_method);
-  if (!layers) return layers.error();
-  const Topology& graph = plan.network.topology;
-  const ConcurrentFlow before = options.max_routes > 0 && options.schedule ? plan.flow : ConcurrentFlow{};
-  plan.loss_routes = limit_routes(graph, plan.flow, options.max_routes, options, deadline);
-  Schedule schedule = empty_schedule(fabric, algorithm);
-  const double unit = plan.network.unit.to_double();
-  const FlowCertificate& certificate = plan.flow.certificate;
-  double flow = plan.flow.flow * unit;
-  const double upper = upper_rate_on_fabric(plan.network, certificate.flow_upper_bound);
-  const Rational load_bound = certificate.load_lower_bound / plan.network.unit;
-  Figures more;
-  if (options.schedule) {
-    Chunking chunking = round_to_chunks(graph, plan.flow, options, plan.chunk_paths, deadline);
-    if (plan.loss_routes > 0 && plan.chunk_paths != ChunkPaths::weighted) {
-      // So many chunks as routes need no limit on the paths they choose from.
-      Chunking free = round_to_chunks(graph, before, options, plan.chunk_paths, deadline);
-      if (free.cost < chunking.cost) chunking = std::move(free);
-    }
-    write_out(schedule, plan, chunking, *layers, on_links, more);
-    // Negotiation can leave a fluid plan behind that was no optimum, or had fewer paths to choose from.
-    flow = std::max(flow, unit / chunking.cost);
-    if (plan.loss_routes > 0) plan.loss_routes = std::max(0.0, 1 - flow / (before.flow * unit));
-    if (!options.demand.empty()) {
-      more.emplace_back("demand_load", chunking.cost / unit);
-      more.emplace_back("loss_chunking", std::max(0.0, 1 - unit / (chunking.cost * flow)));
+  if (!method) return method.error();
+  const bool budget = options.max_layers > 0 && !on_links;
+  Lowered lowered{empty_schedule(fabric, algorithm), {}, 0};
+  if (options.schedule || budget) {
+    lowered = with_transfers(fabric, plan, options, algorithm, *method, deadline, on_links);
+    const std::int32_t layers = layers_of(lowered.schedule);
+    if (budget && layers > options.max_layers) {
+      if (plan.chunk_paths == ChunkPaths::weighted) {
+        return Error{std::string(algorithm) + " on " + fabric.name() + ": the routes need " + std::to_string(layers) +
+                     " layers, expected at most " + std::to_string(options.max_layers) + ": use mcf-path or p-mcf"};
+      }
+      Result<FluidPlan> within = within_layers(fabric, plan, lowered, options, deadline);
+      if (!within) return Error{std::string(algorithm) + ": " + within.error().message};
+      plan = std::move(*within);
+      lowered = with_transfers(fabric, plan, options, algorithm, *method, deadline, on_links);
     }
   } else {
-    schedule.proof.max_link_load = fluid_load(flow, load_bound);
+    lowered.loss_routes = limit_routes(plan.network.topology, plan.flow, options.max_routes, options, deadline);
   }
-  schedule.proof.flow = std::min(flow, upper);
-  schedule.proof.flow_upper_bound = upper;
+  Schedule& schedule = lowered.schedule;
+  const FlowCertificate& certificate = plan.flow.certificate;
+  const Rational load_bound = certificate.load_lower_bound / plan.network.unit;
+  schedule.proof.flow_upper_bound = upper_rate_on_fabric(plan.network, certificate.flow_upper_bound);
+  schedule.proof.flow = std::min(plan.flow.flow * plan.network.unit.to_double(), schedule.proof.flow_upper_bound);
+  if (!options.schedule) {
+    schedule.proof.max_link_load = fluid_load(schedule.proof.flow, load_bound);
+    schedule.transfers.clear();
+    schedule.routes.clear();
+  }
   const Rational time_of_load(degree(fabric), fabric.host_count());
   schedule.proof.bandwidth_time = time_of_load * schedule.proof.max_link_load;
   if (options.demand.empty()) {
     schedule.proof.bandwidth_bound = std::min(schedule.proof.bandwidth_time, time_of_load * load_bound);
   }
   if (options.figures != nullptr) {
-    options.figures->method = std::move(plan.method);
-    options.figures->symmetry_order = plan.flow.symmetry_order;
-    options.figures->loss_routes = plan.loss_routes;
-    options.figures->more.insert(options.figures->more.end(), more.begin(), more.end());
+    PlanFigures& figures = *options.figures;
+    figures.method = std::move(plan.method);
+    figures.symmetry_order = plan.flow.symmetry_order;
+    figures.loss_routes = lowered.loss_routes;
+    figures.more.insert(figures.more.end(), lowered.more.begin(), lowered.more.end());
   }
-  return schedule;
+  return std::move(schedule);
 }
 
 }  // namespace

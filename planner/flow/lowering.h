@@ -12,6 +12,7 @@
 #include "planner/flow/injection.h"
 #include "planner/planner.h"
 #include "planner/result.h"
+#include "planner/route/layer_orders.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
@@ -24,6 +25,8 @@ struct FluidPlan {
   std::string method;   ///< of the solver, for PlanFigures
   double loss_routes = 0;
   ChunkPaths chunk_paths = ChunkPaths::given;  ///< where whole chunks may go for less load
+  LayerOrders
+      orders;  ///< of the fabric's links, where every path ascends in one of them; empty: layers come afterwards
 };
 
 /// The fabric with its injection links, after checking what every method needs: hosts that reach each other, two at

@@ -17,13 +17,16 @@ namespace {
 
 constexpr double proven = 1e-9;  // a gap that is rounding
 
+/// A budget of layers is about routes, whether they are written out or not.
+bool needs_paths(const PlanOptions& options) { return options.schedule || options.max_layers > 0; }
+
 FlowOptions flow_options(const PlanOptions& options) {
   FlowOptions result;
   result.gap = options.gap;
   result.time_limit_seconds = options.time_limit_seconds;
   result.threads = options.threads;
-  result.paths = options.schedule;
-  result.few_paths = options.schedule;
+  result.paths = needs_paths(options);
+  result.few_paths = needs_paths(options);
   result.symmetry = options.symmetry;
   return result;
 }
@@ -31,7 +34,7 @@ FlowOptions flow_options(const PlanOptions& options) {
 /// Dimension-ordered routes as a plan, where they carry as much as the certificate says that any can; its certificate
 /// and figures are those of the flow found without them.
 std::optional<FluidPlan> dimension_ordered(const InjectionNetwork& network, const PlanOptions& options) {
-  if (network.bottleneck || !options.schedule) return std::nullopt;
+  if (network.bottleneck || !needs_paths(options)) return std::nullopt;
   const Topology& topology = network.topology;
   const Result<std::vector<Route>> routes = dor_routes(topology);
   if (!routes) return std::nullopt;
@@ -51,7 +54,6 @@ std::optional<FluidPlan> dimension_ordered(const InjectionNetwork& network, cons
   plan.flow.flow = std::min(1 / load, plan.flow.certificate.flow_upper_bound);
   plan.network = network;
   plan.method = plan.flow.method + ", dimension order";
-  plan.chunk_paths = ChunkPaths::weighted;
   return plan;
 }
 

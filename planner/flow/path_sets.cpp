@@ -20,8 +20,22 @@ using Paths = std::vector<std::vector<LinkId>>;
 /// Minimum-cost flow of unit capacities by successive shortest paths (Suurballe's and Bhandari's method).
 class DisjointPaths {
  public:
-  explicit DisjointPaths(const Topology& topology)
-      : topology_(topology), use_(at(topology.link_count()), 0), taken_(use_.size()) {}
+  DisjointPaths(const Topology& topology, std::span<const std::int64_t> lengths)
+      : topology_(topology),
+        cost_(at(topology.link_count()), cost_of_hop),
+        use_(cost_.size(), 0),
+        taken_(cost_.size()) {
+    if (lengths.empty()) return;
+    // Links without a length are not free, so that paths stay short where lengths do not tell.
+    constexpr double least = 0.05;
+    double mean = 0;
+    for (std::size_t i = 0; i < cost_.size(); ++i) mean += static_cast<double>(lengths[i]);
+    mean = std::max(mean / static_cast<double>(cost_.size()), 1.0);
+    for (std::size_t i = 0; i < cost_.size(); ++i) {
+      const double share = least + static_cast<double>(lengths[i]) / mean;
+      cost_[i] = static_cast<std::int64_t>(share * static_cast<double>(cost_of_hop));
+    }
+  }
 
   Paths find(NodeId source, NodeId destination) {
     std::fill(taken_.begin(), taken_.end(), false);
@@ -52,7 +66,7 @@ class DisjointPaths {
     return -1;
   }
 
-  [[nodiscard]] std::int64_t cost(LinkId link) const { return cost_of_hop + use_[at(link)]; }
+  [[nodiscard]] std::int64_t cost(LinkId link) const { return cost_[at(link)] + use_[at(link)]; }
 
   /// One more path, by the cheapest way through the residual network (Bellman and Ford, with a queue).
   bool augment(NodeId source, NodeId destination) {
@@ -88,8 +102,9 @@ class DisjointPaths {
   }
 
   const Topology& topology_;
-  std::vector<std::int64_t> use_;  ///< paths found so far, by link
-  std::vector<bool> taken_;        ///< by the flow of the pair at hand
+  std::vector<std::int64_t> cost_;  ///< by link
+  std::vector<std::int64_t> use_;   ///< paths found so far, by link
+  std::vector<bool> taken_;         ///< by the flow of the pair at hand
 };
 
 /// All simple paths within a number of hops, by depth-first search that never strays too far from the destination.
@@ -152,9 +167,9 @@ Result<PathSet> parse_path_set(const std::string& text) {
 }
 
 Result<std::vector<PairPaths>> candidate_paths(const Topology& topology, const PathSet& set,
-                                               std::span<const NodeId> sources) {
+                                               std::span<const NodeId> sources, std::span<const std::int64_t> lengths) {
   const DistanceMatrix distance = hop_distances(topology);
-  DisjointPaths disjoint(topology);
+  DisjointPaths disjoint(topology, lengths);
   BoundedPaths bounded(topology, distance, static_cast<std::size_t>(max_candidate_paths));
   std::vector<PairPaths> pairs;
   std::int64_t total = 0;

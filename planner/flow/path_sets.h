@@ -17,7 +17,7 @@ inline constexpr std::int64_t max_candidate_paths = 500'000;
 
 struct PathSet {
   enum class Kind : std::uint8_t {
-    disjoint,  ///< as many link-disjoint paths as there can be, of least total length
+    disjoint,  ///< as many link-disjoint paths as there can be, of least total length (by default in hops)
     shortest,  ///< all with the least number of hops
     all,       ///< all simple ones of at most `length` hops
   };
@@ -28,11 +28,12 @@ struct PathSet {
 /// "disjoint", "shortest" or "all:LENGTH"; empty means disjoint.
 Result<PathSet> parse_path_set(const std::string& text);
 
-/// The set of every pair from one of the sources to another host, sources in order and destinations ascending; weights
-/// are equal within a pair. Among link-disjoint sets of equal length those come first whose links fewer sets use
-/// already. Error where a pair has no path within the length, or for more than max_candidate_paths. Precondition: every
-/// host reaches every other.
+/// `lengths` by link, for disjoint sets: what their total is counted in; where empty, hops. The set of every pair from
+/// one of the sources to another host, sources in order and destinations ascending; weights are equal within a pair.
+/// Among link-disjoint sets of equal length those come first whose links fewer sets use already. Error where a pair has
+/// no path within the length, or for more than max_candidate_paths. Precondition: every host reaches every other.
 Result<std::vector<PairPaths>> candidate_paths(const Topology& topology, const PathSet& set,
-                                               std::span<const NodeId> sources);
+                                               std::span<const NodeId> sources,
+                                               std::span<const std::int64_t> lengths = {});
 
 }  // namespace libcoll

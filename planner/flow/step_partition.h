@@ -14,9 +14,9 @@ struct StepPartition {
 };
 
 /// Spreads the chunks of a routed schedule over steps 1..`steps`, so that in each a link carries its share of what it
-/// carries in all, and a host sends and receives its share: each chunk goes to the step where links and hosts on its way
-/// are least loaded, then chunks move between steps for as long as that evens the loads out. Transfers whose chunks part
-/// are split; the order is canonical afterwards. Precondition: every transfer has a route and steps >= 1.
+/// carries in all, and a host sends and receives its share: each chunk goes to the step where links and hosts on its
+/// way are least loaded, then chunks move between steps for as long as that evens the loads out. Transfers whose chunks
+/// part are split; the order is canonical afterwards. Precondition: every transfer has a route and steps >= 1.
 StepPartition partition_over_steps(Schedule& schedule, std::int32_t steps);
 
 }  // namespace libcoll

@@ -22,6 +22,7 @@ constexpr std::int32_t max_steps = 1 << 20;
 constexpr std::int32_t max_layers = 256;
 constexpr std::int32_t max_classes = 4096;
 constexpr std::int64_t max_state_words = std::int64_t{1} << 27;
+constexpr std::int64_t max_shards = std::int64_t{1} << 24;
 
 /// The faults found so far, at most `limit`.
 class Faults {
@@ -275,14 +276,21 @@ class Pieces {
   std::vector<std::int64_t> first_;
 };
 
-/// What the nodes' copies of the pieces hold. A value that is only moved has one contribution, its source's;
-/// a value that is reduced has one of each of the N hosts. `written` and `spent` hold the step of the last
+/// Shards [first, last), looked at by themselves.
+struct Shards {
+  ShardId first = 0;
+  ShardId last = 0;
+};
+
+/// What the nodes' copies of the pieces of some shards hold. A value that is only moved has one contribution, its
+/// source's; a value that is reduced has one of each of the N hosts. `written` and `spent` hold the step of the last
 /// write and of the pass-on by reduction (0: never): with them a step need not be seen as a snapshot. In lockstep
 /// `spent` is the step of the last copy.
 class State {
  public:
-  State(const Schedule& schedule, const Pieces& pieces)
-      : pieces_(pieces.count()),
+  State(const Schedule& schedule, const Pieces& pieces, Shards shards)
+      : first_(pieces.first(shards.first)),
+        pieces_(pieces.first(shards.last) - first_),
         contributions_(reduces(schedule) ? schedule.topology.host_count() : 1),
         words_((contributions_ + 63) / 64),
         held_(index(schedule.topology.host_count() * pieces_ * words_)),
@@ -290,9 +298,9 @@ class State {
         spent_(reduces(schedule) ? written_.size() : 0) {}
 
   /// Words of 64 bits that a State takes, before it is made.
-  static std::int64_t size(const Schedule& schedule, const Pieces& pieces) {
+  static std::int64_t size(const Schedule& schedule, const Pieces& pieces, Shards shards) {
     const std::int64_t words = reduces(schedule) ? (schedule.topology.host_count() + 63) / 64 + 1 : 2;
-    return schedule.topology.host_count() * pieces.count() * words;
+    return schedule.topology.host_count() * (pieces.first(shards.last) - pieces.first(shards.first)) * words;
   }
 
   void contribute(NodeId node, std::int64_t piece, std::int32_t contribution) {
@@ -375,7 +383,9 @@ class State {
   [[nodiscard]] std::string tally(NodeId node, std::int64_t piece) const { return tally(cell(node, piece)); }
 
  private:
-  [[nodiscard]] std::size_t cell(NodeId node, std::int64_t piece) const { return index(node * pieces_ + piece); }
+  [[nodiscard]] std::size_t cell(NodeId node, std::int64_t piece) const {
+    return index(node * pieces_ + piece - first_);
+  }
   std::span<std::uint64_t> held(std::size_t cell) { return {held_.data() + cell * index(words_), index(words_)}; }
   [[nodiscard]] std::span<const std::uint64_t> held(std::size_t cell) const {
     return {held_.data() + cell * index(words_), index(words_)};
@@ -395,6 +405,7 @@ class State {
     return false;
   }
 
+  std::int64_t first_;  ///< of the pieces
   std::int64_t pieces_;
   std::int64_t contributions_;
   std::int64_t words_;
@@ -403,9 +414,9 @@ class State {
   std::vector<std::int32_t> spent_;
 };
 
-void set_initial(const Schedule& schedule, const Pieces& pieces, State& state) {
+void set_initial(const Schedule& schedule, const Pieces& pieces, Shards shards, State& state) {
   const std::int32_t hosts = schedule.topology.host_count();
-  for (ShardId shard = 0; shard < shard_count(schedule); ++shard) {
+  for (ShardId shard = shards.first; shard < shards.last; ++shard) {
     const NodeId source = schedule.collective == Collective::alltoall ? shard / hosts : shard;
     for (std::int64_t piece = pieces.first(shard); piece < pieces.last(shard); ++piece) {
       if (!reduces(schedule)) {
@@ -438,6 +449,15 @@ std::vector<std::size_t> order_by_step(const Schedule& schedule) {
   return order;
 }
 
+/// By shard, and by step within a shard.
+std::vector<std::size_t> order_by_shard(const Schedule& schedule) {
+  std::vector<std::size_t> order = order_by_step(schedule);
+  std::stable_sort(order.begin(), order.end(), [&schedule](std::size_t a, std::size_t b) {
+    return schedule.transfers[a].shard < schedule.transfers[b].shard;
+  });
+  return order;
+}
+
 /// All transfers of one step, the values taken before any of them arrives.
 void run_lockstep(const Schedule& schedule, std::span<const std::size_t> step, const Pieces& pieces, State& state,
                   Faults& faults) {
@@ -460,18 +480,20 @@ void run_lockstep(const Schedule& schedule, std::span<const std::size_t> step, c
   }
 }
 
-void run_steps_in_lockstep(const Schedule& schedule, const Pieces& pieces, State& state, Faults& faults) {
-  const std::vector<std::size_t> order = order_by_step(schedule);
+/// `order`: the transfers to run, by step.
+void run_steps_in_lockstep(const Schedule& schedule, std::span<const std::size_t> order, const Pieces& pieces,
+                           State& state, Faults& faults) {
   for (std::size_t first = 0; first < order.size() && !faults.full();) {
     std::size_t last = first;
     while (last < order.size() && schedule.transfers[order[last]].step == schedule.transfers[order[first]].step) ++last;
-    run_lockstep(schedule, std::span(order).subspan(first, last - first), pieces, state, faults);
+    run_lockstep(schedule, order.subspan(first, last - first), pieces, state, faults);
     first = last;
   }
 }
 
-void run_steps(const Schedule& schedule, const Pieces& pieces, State& state, Faults& faults) {
-  for (const std::size_t i : order_by_step(schedule)) {
+void run_steps(const Schedule& schedule, std::span<const std::size_t> order, const Pieces& pieces, State& state,
+               Faults& faults) {
+  for (const std::size_t i : order) {
     if (faults.full()) return;
     run_transfer(schedule.transfers[i], pieces, state, faults);
   }
@@ -486,9 +508,9 @@ void check_result_at(NodeId node, ShardId shard, const Pieces& pieces, const Sta
   }
 }
 
-void check_result(const Schedule& schedule, const Pieces& pieces, const State& state, Faults& faults) {
+void check_result(const Schedule& schedule, const Pieces& pieces, Shards shards, const State& state, Faults& faults) {
   const std::int32_t hosts = schedule.topology.host_count();
-  for (ShardId shard = 0; shard < shard_count(schedule) && !faults.full(); ++shard) {
+  for (ShardId shard = shards.first; shard < shards.last && !faults.full(); ++shard) {
     if (schedule.collective == Collective::alltoall) {
       check_result_at(shard % hosts, shard, pieces, state, faults);
     } else if (schedule.collective == Collective::reduce_scatter) {
@@ -501,24 +523,44 @@ void check_result(const Schedule& schedule, const Pieces& pieces, const State& s
 
 enum class Timing : std::uint8_t { data_flow, lockstep };
 
-void check_data(const Schedule& schedule, Timing timing, Faults& faults) {
-  const std::int64_t hosts = schedule.topology.host_count();
-  const auto too_large = [&](std::int64_t words, std::int64_t parts, const char* what) {
-    if (words <= max_state_words) return false;
-    faults.add("too large to verify: " + std::to_string(hosts) + " hosts times " + std::to_string(parts) + what);
-    return true;
-  };
-  if (too_large(hosts * shard_count(schedule), shard_count(schedule), " shards")) return;
-  const Pieces pieces(schedule);
-  if (too_large(State::size(schedule, pieces), pieces.count(), " pieces of shards")) return;
-  State state(schedule, pieces);
-  set_initial(schedule, pieces, state);
-  if (timing == Timing::lockstep) {
-    run_steps_in_lockstep(schedule, pieces, state, faults);
-  } else {
-    run_steps(schedule, pieces, state, faults);
+void check_shards(const Schedule& schedule, const Pieces& pieces, Shards shards, std::span<const std::size_t> order,
+                  Timing timing, Faults& faults) {
+  if (State::size(schedule, pieces, shards) > max_state_words) {
+    faults.add("too large to verify: " + std::to_string(schedule.topology.host_count()) + " hosts times " +
+               std::to_string(pieces.first(shards.last) - pieces.first(shards.first)) + " pieces of shards");
+    return;
   }
-  check_result(schedule, pieces, state, faults);
+  State state(schedule, pieces, shards);
+  set_initial(schedule, pieces, shards, state);
+  if (timing == Timing::lockstep) {
+    run_steps_in_lockstep(schedule, order, pieces, state, faults);
+  } else {
+    run_steps(schedule, order, pieces, state, faults);
+  }
+  check_result(schedule, pieces, shards, state, faults);
+}
+
+void check_data(const Schedule& schedule, Timing timing, Faults& faults) {
+  const std::int64_t shards = shard_count(schedule);
+  if (shards > max_shards) {
+    faults.add("too large to verify: " + std::to_string(shards) + " shards");
+    return;
+  }
+  const Pieces pieces(schedule);
+  const auto all = static_cast<ShardId>(shards);
+  if (schedule.collective != Collective::alltoall) {
+    check_shards(schedule, pieces, {0, all}, order_by_step(schedule), timing, faults);
+    return;
+  }
+  // No block of an all-to-all meets another: each is followed by itself, in little memory.
+  const std::vector<std::size_t> order = order_by_shard(schedule);
+  std::size_t first = 0;
+  for (ShardId shard = 0; shard < all && !faults.full(); ++shard) {
+    std::size_t last = first;
+    while (last < order.size() && schedule.transfers[order[last]].shard == shard) ++last;
+    check_shards(schedule, pieces, {shard, shard + 1}, std::span(order).subspan(first, last - first), timing, faults);
+    first = last;
+  }
 }
 
 // --- Claims. ---

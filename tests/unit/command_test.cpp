@@ -250,7 +250,7 @@ TEST_F(Command, SinglePathPlansAreBaselines) {
     EXPECT_EQ(plan["route_classes_by_destination"], 1);
   }
   expect_refused("plan genkautz:16,4 alltoall --algorithm dor", "dimension-ordered");
-  EXPECT_TRUE(contains(libcoll("plan ring:8 alltoall").out, "2 classes (2 if forwarded by destination alone)"));
+  EXPECT_TRUE(contains(libcoll("plan circulant:8,1 alltoall").out, "2 classes (2 if forwarded by destination alone)"));
   EXPECT_TRUE(contains(libcoll("plan ring:8 alltoall --algorithm dor").out, "1 class (1 if"));
 }
 
@@ -438,6 +438,64 @@ TEST_F(Command, InfoShowsValuesInForceAndWarns) {
   EXPECT_EQ((*in_flight)["default"], "8");
 }
 
+// ---- report ---------------------------------------------------------------------------------------------------
+
+TEST_F(Command, ReportListsWhatThereIs) {
+  const Json reports = json("report")["reports"];
+  std::vector<std::string> known;
+  for (const Json& report : reports) known.push_back(report["report"]);
+  for (const char* name : {"fig7", "fig8", "fig9", "fig10", "section5.2"}) {
+    EXPECT_NE(std::find(known.begin(), known.end(), name), known.end()) << name;
+    EXPECT_TRUE(contains(libcoll("report").out, name));
+  }
+  expect_refused("report fig99", "found report 'fig99', expected one of fig7");
+}
+
+TEST_F(Command, ReportsStandBesideThePaper) {
+  for (const char* name : {"fig8", "fig9", "fig10"}) {
+    const Json report = json(std::string("report --size small ") + name);
+    expect_fields(report, {"report", "paper", "what", "figure", "rows", "seconds"});
+    ASSERT_FALSE(report["rows"].empty()) << name;
+    for (const Json& row : report["rows"]) {
+      expect_fields(row, {"paper_says", "paper_least", "paper_most", "difference", "why"});
+      ASSERT_FALSE(row[report["figure"]].is_null()) << row.dump();
+      EXPECT_GE(row[report["figure"]].get<double>(), 1 - 1e-9) << row.dump();  // no less than optimum or bound
+      if (row["difference"].is_number() && row["difference"] != 0.0) {
+        EXPECT_NE(row["why"], "") << row.dump();
+      }
+    }
+    EXPECT_TRUE(contains(libcoll(std::string("report --size small ") + name).out, "paper 003"));
+  }
+}
+
+TEST_F(Command, ReportOfTheTestbedHasThePapersFigures) {
+  // Paper 003 §5.2: F = 2/27, 6.01 GB/s; 1/9 where NICs forward; SSSP 30 % worse on the punctured torus.
+  const Json report = json("report section5.2 --size small");
+  std::map<std::string, double> figures;
+  for (const Json& row : report["rows"]) {
+    figures[row["what"].get<std::string>() + " " + row["fabric"].get<std::string>() + " " +
+            row["algorithm"].get<std::string>()] = row["figure"].get<double>();
+  }
+  EXPECT_NEAR(figures["F 3x3x3 torus, hosts forward at 100 Gbit/s mcf-link"], 2.0 / 27, 1e-9);
+  EXPECT_NEAR(figures["(N-1)Fb in GB/s 3x3x3 torus, hosts forward at 100 Gbit/s mcf-link"], 26 * 2.0 / 27 * 3.125,
+              1e-6);
+  EXPECT_NEAR(figures["F 3x3x3 torus, NICs forward mcf-path"], 1.0 / 9, 1e-9);
+  EXPECT_GE(figures["time over MCF, mean 3x3x3 torus less 3 cables sssp"], 1.3);
+}
+
+TEST_F(Command, ReportSaysWhatThereWasNoTimeFor) {
+  const Json report = json("report fig7 --size small --time-limit 0.5");
+  bool stopped = false;
+  for (const Json& row : report["rows"]) {
+    if (!row["plan_seconds"].is_null()) continue;
+    EXPECT_NE(row["why"], "") << row.dump();
+    stopped = stopped || contains(row["why"].get<std::string>(), "no time");
+  }
+  EXPECT_TRUE(stopped);
+}
+
+// ---- help -----------------------------------------------------------------------------------------------------
+
 TEST_F(Command, HelpIsGoodAndNothingIsWrongUsage) {
   for (const char* sub : {"", "topo", "plan", "verify", "info", "run"}) {
     const Outcome help = libcoll(std::string(sub) + " --help");
@@ -459,7 +517,7 @@ TEST_F(Command, ManPageNamesEverySettingSubcommandAndField) {
     std::transform(variable.begin(), variable.end(), variable.begin(), [](unsigned char c) { return std::toupper(c); });
     EXPECT_TRUE(contains(page, variable)) << variable;
   }
-  for (const char* sub : {"topo", "plan", "verify", "info", "run", "tune"}) {
+  for (const char* sub : {"topo", "plan", "verify", "info", "report", "run", "tune"}) {
     EXPECT_TRUE(contains(page, std::string("\n.SS ") + sub + "\n")) << sub;
     EXPECT_TRUE(contains(page, std::string("\n.B libcoll ") + sub + "\n")) << sub;
     std::istringstream words(libcoll(std::string(sub) + " --help").out);

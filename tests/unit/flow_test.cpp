@@ -495,9 +495,9 @@ TEST(Mcf, PlansOfPartialGroupsVerify) {
 }
 
 TEST(Mcf, ClassesTellTheRoutesOfAPairApart) {
-  // ring:8 splits the pairs opposite each other both ways around and nothing else: two classes, the second for one
-  // route of each of these eight pairs.
-  const Schedule routed = planned(plan_mcf_path, generate("ring:8").value());
+  // A ring of eight (named as a circulant, so that there is no dimension order) splits the pairs opposite each other
+  // both ways around and nothing else: two classes, the second for one route of each of these eight pairs.
+  const Schedule routed = planned(plan_mcf_path, generate("circulant:8,1").value());
   std::int32_t second = 0;
   for (const Route& route : routed.routes) {
     EXPECT_GE(route.route_class, 1);

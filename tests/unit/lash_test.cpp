@@ -2,10 +2,16 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "planner/route/channel_dependency.h"
+#include "planner/route/dfsssp.h"
+#include "planner/route/sssp.h"
 #include "planner/topology/generators.h"
+#include "tests/unit/random_regular.h"
 
 namespace libcoll {
 namespace {
@@ -75,6 +81,38 @@ TEST(Lash, ALineNeedsOneLayer) {
   }
   EXPECT_EQ(assign_layers(line, routes), 1);
   EXPECT_TRUE(channel_dependencies_acyclic(line, routes));
+}
+
+/// LASH-sequential as it reads: a layer takes a route if all its routes together stay acyclic.
+std::vector<std::int32_t> layers_as_defined(const Topology& topology, const std::vector<Route>& routes) {
+  std::vector<std::vector<Route>> layers;
+  std::vector<std::int32_t> result;
+  for (const Route& route : routes) {
+    std::size_t chosen = 0;
+    for (; chosen < layers.size(); ++chosen) {
+      std::vector<Route> together = layers[chosen];
+      together.push_back(route);
+      for (Route& each : together) each.layer = 0;
+      if (channel_dependencies_acyclic(topology, together)) break;
+    }
+    if (chosen == layers.size()) layers.emplace_back();
+    layers[chosen].push_back(route);
+    result.push_back(static_cast<std::int32_t>(chosen));
+  }
+  return result;
+}
+
+TEST(Lash, RemembersWithoutChangingTheLayers) {
+  for (std::uint32_t seed = 1; seed <= 8; ++seed) {
+    const Topology topology = random_regular(20, 3, seed);
+    std::vector<Route> routes = sssp_routes(topology).value();
+    const std::vector<std::int32_t> expected = layers_as_defined(topology, routes);
+    const std::int32_t count = assign_layers(topology, routes);
+    EXPECT_EQ(count, *std::max_element(expected.begin(), expected.end()) + 1);
+    for (std::size_t i = 0; i < routes.size(); ++i) ASSERT_EQ(routes[i].layer, expected[i]) << seed << " " << i;
+    break_cycles(topology, routes);
+    EXPECT_TRUE(channel_dependencies_acyclic(topology, routes));
+  }
 }
 
 TEST(Lash, LongRoutesAroundARingStayAcyclicInEveryLayer) {

@@ -22,6 +22,7 @@
 #include "planner/flow/injection.h"
 #include "planner/flow/link_mcf.h"
 #include "planner/flow/master_lp.h"
+#include "planner/flow/mcf.h"
 #include "planner/flow/mcf_decomposed.h"
 #include "planner/flow/negotiation.h"
 #include "planner/flow/p_mcf.h"
@@ -236,7 +237,7 @@ TEST(PMcf, DisjointPathsComeNearTheOptimumAndShortestOnesLess) {
   const Topology kautz = made("genkautz:16,4");
   const double flow = optimum(kautz);
   const Schedule disjoint = planned(plan_p_mcf, kautz);
-  EXPECT_GE(disjoint.proof.flow, 0.9 * flow);  // as far as the least total length of the sets lets it
+  EXPECT_GE(disjoint.proof.flow, 0.97 * flow);
   PlanOptions options;
   options.paths = "shortest";
   const Schedule shortest = planned(plan_p_mcf, kautz, options);
@@ -409,16 +410,22 @@ TEST(Injection, TheTorusOfThePaper) {
   EXPECT_NEAR(number(figures, "stepped_load"), 27.0 / 2, 1e-6);
   EXPECT_NEAR(stepped.proof.flow_upper_bound, 2.0 / 27, 1e-6);
   EXPECT_EQ(stepped.proof.max_link_load, Rational(27, 2));
-  const Schedule routed = planned(plan_mcf_decomposed, torus);
-  EXPECT_NEAR(routed.proof.flow, 1.0 / 9, 1e-6);
-  EXPECT_EQ(routed.proof.max_link_load, Rational(9));
+  for (const Plan plan : {plan_mcf_decomposed, plan_mcf_path}) {
+    const Schedule routed = planned(plan, torus);
+    EXPECT_NEAR(routed.proof.flow, 1.0 / 9, 1e-6);
+    EXPECT_EQ(routed.proof.max_link_load, Rational(9));
+  }
+  const Schedule stored = planned(plan_mcf_link, torus);
+  EXPECT_NEAR(stored.proof.flow, 2.0 / 27, 1e-9);
+  EXPECT_NEAR(stored.proof.flow_upper_bound, 2.0 / 27, 1e-9);
+  EXPECT_TRUE(stored.routes.empty());
 }
 
 TEST(Injection, LimitsRoutesToWhatHostsSend) {
   // Half a link's bandwidth per host: 3 blocks of 8 nodes... 7 blocks at 1/2: U = 14, whatever the links could do.
   Topology cube = made("hypercube:3");
   cube.set_injection_bytes_per_second(default_bandwidth_bytes_per_second / 2);
-  for (const Plan plan : {plan_mcf_decomposed, plan_p_mcf, plan_ewsp, plan_fptas}) {
+  for (const Plan plan : {plan_mcf_path, plan_mcf_decomposed, plan_p_mcf, plan_ewsp, plan_fptas}) {
     PlanOptions options;
     options.gap = 1e-3;
     const Schedule schedule = planned(plan, cube, options);
@@ -465,7 +472,9 @@ TEST(Demand, MethodsAgreeOnIt) {
     PlanOptions options;
     options.demand = random_demand(8, seed);
     const double flow = planned(plan_mcf, topology, options).proof.flow;
-    EXPECT_NEAR(planned(plan_mcf_decomposed, topology, options).proof.flow, flow, 1e-6 * flow);
+    for (const Plan plan : {plan_mcf_decomposed, plan_mcf_path, plan_mcf_link}) {
+      EXPECT_NEAR(planned(plan, topology, options).proof.flow, flow, 1e-6 * flow);
+    }
     EXPECT_NEAR(planned(plan_mcf_child, topology, options).proof.flow, flow, 1e-6 * flow);
     options.paths = "all:7";
     const Schedule on_paths = planned(plan_p_mcf, topology, options);
@@ -488,7 +497,7 @@ TEST(Demand, OnePairGetsEveryWayThereIs) {
   PlanOptions options;
   options.demand.assign(64, 0);
   options.demand[7] = 1;
-  for (const Plan plan : {plan_mcf, plan_mcf_decomposed, plan_mcf_extp, plan_p_mcf}) {
+  for (const Plan plan : {plan_mcf, plan_mcf_decomposed, plan_mcf_extp, plan_p_mcf, plan_mcf_path}) {
     PlanFigures figures;
     const Schedule schedule = planned(plan, cube, options, &figures);
     EXPECT_NEAR(schedule.proof.flow, 3, 1e-6);
@@ -563,7 +572,7 @@ std::size_t most_routes_of_a_pair(const Schedule& schedule) {
 
 TEST(MaxRoutes, AreKeptAndTheirLossIsSaid) {
   const Topology kautz = made("genkautz:16,4");
-  for (const Plan plan : {plan_mcf_decomposed, plan_p_mcf}) {
+  for (const Plan plan : {plan_mcf_path, plan_mcf_decomposed, plan_p_mcf}) {
     double before = 0;
     for (const std::int32_t most : {1, 2, 4}) {
       PlanOptions options;
@@ -575,7 +584,7 @@ TEST(MaxRoutes, AreKeptAndTheirLossIsSaid) {
       EXPECT_LT(figures.loss_routes, 0.5);
       EXPECT_GE(schedule.proof.flow, before * (1 - 1e-3));
       before = schedule.proof.flow;
-      if (most == 1) {
+      if (most == 1 && plan != plan_mcf_path) {
         EXPECT_GT(figures.loss_routes, 0);
       }
     }

@@ -1,0 +1,159 @@
+// Routes that cannot deadlock by construction: orders before routes, and the flow they allow.
+#include "planner/flow/layered_flow.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "planner/flow/concurrent_flow.h"
+#include "planner/flow/ewsp.h"
+#include "planner/flow/lowering.h"
+#include "planner/flow/mcf.h"
+#include "planner/flow/p_mcf.h"
+#include "planner/flow/path_lp.h"
+#include "planner/flow/path_sets.h"
+#include "planner/flow/single_path.h"
+#include "planner/route/channel_dependency.h"
+#include "planner/route/layer_orders.h"
+#include "planner/route/sssp.h"
+#include "planner/schedule/verify.h"
+#include "planner/topology/generators.h"
+#include "tests/unit/random_regular.h"
+
+namespace libcoll {
+namespace {
+
+Topology made(const std::string& specification) { return generate(specification).value(); }
+
+std::int32_t layers_of(const Schedule& schedule) {
+  std::int32_t layers = 0;
+  for (const Route& route : schedule.routes) layers = std::max(layers, route.layer + 1);
+  return layers;
+}
+
+TEST(LayerOrders, LeaveEveryPairAWayAndFollowWhatIsWanted) {
+  std::vector<Topology> topologies = {made("torus:4x4"), made("hypercube:4"), made("ring:7"), made("mesh:3x4"),
+                                      made("random_regular:16,4,1")};
+  for (const Topology& topology : topologies) {
+    SCOPED_TRACE(topology.name());
+    const std::vector<Route> shortest = sssp_routes(topology).value();
+    for (const std::int32_t layers : {1, 2, 3}) {
+      const Result<LayerOrders> orders = layer_orders(topology, shortest, layers);
+      ASSERT_TRUE(orders.ok());
+      ASSERT_EQ(static_cast<std::int32_t>(orders->size()), layers);
+      const LayeredFlow flow = layered_flow(topology, *orders, {}, Deadline(0));
+      std::vector<Route> routes;
+      for (const PairPaths& pair : flow.pairs) {
+        ASSERT_FALSE(pair.paths.empty());
+        for (const WeightedPath& path : pair.paths) {
+          ASSERT_EQ(topology.link(path.links.front()).from, pair.source);
+          ASSERT_EQ(topology.link(path.links.back()).to, pair.destination);
+          ASSERT_GE(layer_of(*orders, path.links), 0);
+          routes.push_back({pair.source, pair.destination, path.links, layer_of(*orders, path.links), 0});
+        }
+      }
+      EXPECT_TRUE(channel_dependencies_acyclic(topology, routes));
+    }
+  }
+}
+
+TEST(LayerOrders, OneWayLinksNeedLayersEnough) {
+  // Around a one-way ring every layer has to be cut somewhere: two are needed (Dally and Seitz 1987).
+  const Topology ring = made("uniring:5");
+  const Result<LayerOrders> refused = layer_orders(ring, {}, 1);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("1 layer, expected"), std::string::npos) << refused.error().message;
+  const std::vector<Route> shortest = sssp_routes(ring).value();
+  std::int32_t needed = 0;
+  for (const Route& route : shortest) needed = std::max(needed, route.layer + 1);
+  EXPECT_GE(needed, 2);
+  const Result<LayerOrders> orders = layer_orders(ring, {}, needed);
+  ASSERT_TRUE(orders.ok());
+  // There is one way for every pair: the load of the ring, 1 + 2 + 3 + 4.
+  EXPECT_NEAR(layered_flow(ring, *orders, {}, Deadline(0)).load, 10, 1e-9);
+}
+
+TEST(LayeredFlow, IsThatOfAllAscendingPaths) {
+  for (std::uint32_t seed = 1; seed <= 5; ++seed) {
+    const Topology topology = random_regular(9, 3, seed);
+    const std::vector<Route> shortest = sssp_routes(topology).value();
+    std::int32_t needed = 0;
+    for (const Route& route : shortest) needed = std::max(needed, route.layer + 1);
+    const LayerOrders orders = layer_orders(topology, {}, needed).value();
+    const LinkClasses classes = link_classes(topology, {});
+    std::vector<PairPaths> all = candidate_paths(topology, {PathSet::Kind::all, 8}, classes.sources).value();
+    for (PairPaths& pair : all) {
+      std::erase_if(pair.paths, [&](const WeightedPath& path) { return layer_of(orders, path.links) < 0; });
+    }
+    const double optimum = solve_path_lp(topology, classes, all, {}, 0)->load;
+    const LayeredFlow flow = layered_flow(topology, orders, {}, Deadline(0));
+    EXPECT_LE(flow.bound, optimum * (1 + 1e-6));
+    EXPECT_GE(flow.load, optimum * (1 - 1e-6));
+    EXPECT_LE(flow.load, optimum * 1.02);
+    EXPECT_NEAR(flow.load, largest_load(classes, flow.pairs, topology.host_count(), {}), 1e-9 * flow.load);
+    for (const PairPaths& pair : flow.pairs) {
+      double total = 0;
+      for (const WeightedPath& path : pair.paths) total += path.weight;
+      EXPECT_NEAR(total, 1, 1e-9);
+    }
+  }
+}
+
+TEST(MaxLayers, AreKeptAndTheirCostIsSaid) {
+  for (const char* specification : {"torus:5x5", "random_regular:16,4,1", "ring:8"}) {
+    SCOPED_TRACE(specification);
+    const Topology topology = made(specification);
+    const double best = max_concurrent_flow(topology)->flow;
+    for (const auto plan : {plan_mcf_path, plan_p_mcf}) {
+      double before = 0;
+      for (const std::int32_t most : {1, 2, 8}) {
+        PlanOptions options;
+        PlanFigures figures;
+        options.figures = &figures;
+        options.max_layers = most;
+        const Result<Schedule> schedule = plan(topology, options);
+        ASSERT_TRUE(schedule.ok()) << schedule.error().message;
+        EXPECT_EQ(verify(*schedule), std::vector<std::string>{});
+        EXPECT_LE(layers_of(*schedule), most);
+        EXPECT_TRUE(channel_dependencies_acyclic(topology, schedule->routes));
+        EXPECT_LE(schedule->proof.flow, best * (1 + 1e-6));
+        EXPECT_GE(schedule->proof.flow_upper_bound, best * (1 - 1e-6));
+        EXPECT_GE(schedule->proof.flow, before * 0.98);  // more layers never hurt, but for the search
+        before = schedule->proof.flow;
+      }
+      EXPECT_GE(before, 0.85 * best);
+    }
+  }
+}
+
+TEST(MaxLayers, OfHostsThatInjectLittleAndWithoutASchedule) {
+  Topology torus = made("torus:4x4");
+  torus.set_injection_bytes_per_second(2 * default_bandwidth_bytes_per_second);
+  PlanFigures figures;
+  PlanOptions options;
+  options.figures = &figures;
+  options.max_layers = 1;
+  const Result<Schedule> schedule = plan_mcf_path(torus, options);
+  ASSERT_TRUE(schedule.ok());
+  EXPECT_EQ(verify(*schedule), std::vector<std::string>{});
+  EXPECT_EQ(layers_of(*schedule), 1);
+  options.schedule = false;
+  const Result<Schedule> figures_only = plan_mcf_path(torus, options);
+  ASSERT_TRUE(figures_only.ok());
+  EXPECT_TRUE(figures_only->routes.empty());
+  EXPECT_NEAR(figures_only->proof.flow, schedule->proof.flow, 1e-9);
+}
+
+TEST(MaxLayers, RoutesThatAreGivenAreNotBent) {
+  PlanOptions options;
+  options.max_layers = 1;
+  const Result<Schedule> refused = plan_ewsp(made("torus:4x4"), options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("layers, expected at most 1"), std::string::npos) << refused.error().message;
+}
+
+}  // namespace
+}  // namespace libcoll
