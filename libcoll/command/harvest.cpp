@@ -341,7 +341,7 @@ void add_harvest(CLI::App& app, int& exit_code) {
   sub->add_option("--search", options->search, "Moves of a local search for better wirings")->capture_default_str();
   sub->add_option("--seed", options->seed, "Of the search")->capture_default_str();
   sub->add_option("--output", options->output, "Write the schedule with its rewirings to this file; - is stdout");
-  sub->add_option("--max-chunks", options->max_chunks, "Upper limit on chunks per shard; 0: 8")
+  sub->add_option("--max-chunks", options->max_chunks, "Upper limit on chunks per shard; 0: 16")
       ->check(CLI::NonNegativeNumber);
   sub->add_option("--heatmap", options->heatmap, "Write speed-ups over sizes and delays as CSV; - is stdout")
       ->type_name("FILE");

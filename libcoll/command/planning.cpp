@@ -318,7 +318,7 @@ std::string plan_text(const Plan& plan) {
                                  (plan.figures.method.empty() ? "" : " by " + plan.figures.method)});
   return std::string(to_string(schedule.collective)) + " by " + schedule.algorithm + " on " + schedule.topology.name() +
          ": N = " + std::to_string(schedule.topology.host_count()) + ", degree " +
-         std::to_string(degree(schedule.topology)) + "\n" + columns(rows);
+         std::to_string(node_degree(schedule)) + "\n" + columns(rows);
 }
 
 }  // namespace libcoll::command

@@ -1,14 +1,18 @@
 // libcoll topo: what a topology is, in figures; libcoll topo find: which topologies to build.
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <fstream>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "libcoll/command/command.h"
 #include "planner/broadcast/finder.h"
+#include "planner/broadcast/finder_database.h"
 #include "planner/topology/expansion.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
@@ -85,7 +89,12 @@ struct FindOptions {
   double size_bytes = 1 << 20;
   double alpha_seconds = 1e-5;
   double bandwidth_gbps = 25;
+  std::int32_t sweep = 0;  ///< look for every number of nodes up to this one
+  std::vector<std::int32_t> degrees{2, 4, 6, 8, 12};
+  std::string database;
   bool json = false;
+
+  [[nodiscard]] Direction direction() const { return bidirectional ? Direction::cables_only : Direction::any; }
 };
 
 /// One line of the answer, times in seconds.
@@ -103,10 +112,35 @@ double unit_seconds(const FindOptions& options) {
   return options.size_bytes / (options.degree * link_bytes_per_second(options));
 }
 
+Result<FinderDatabase> load_database(const FindOptions& options) {
+  std::ifstream file(options.database, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  if (!file.is_open() || file.fail()) return Error{options.database + ": cannot be read"};
+  Result<FinderDatabase> database = read_database(text.str(), options.database);
+  if (database.ok() && database->direction != options.direction()) {
+    return Error{options.database + ": its topologies have links " +
+                 (options.bidirectional ? "that go one way only, unlike --bidirectional" : "both ways only")};
+  }
+  return database;
+}
+
+/// From the database where it has them, otherwise by search.
+Result<std::vector<FoundTopology>> frontier(const FindOptions& options) {
+  if (!options.database.empty()) {
+    const Result<FinderDatabase> database = load_database(options);
+    if (!database) return database.error();
+    const auto known = database->frontiers.find({options.nodes, options.degree});
+    if (known != database->frontiers.end()) return known->second;
+  }
+  return TopologyFinder(options.direction()).frontier(options.nodes, options.degree);
+}
+
 Result<std::vector<Choice>> find_options(const FindOptions& options) {
-  TopologyFinder finder(options.bidirectional ? Direction::cables_only : Direction::any);
+  Result<std::vector<FoundTopology>> members = frontier(options);
+  if (!members) return members.error();
   std::vector<Choice> found;
-  for (FoundTopology& member : finder.frontier(options.nodes, options.degree)) {
+  for (FoundTopology& member : *members) {
     const Result<Topology> topology = generate(member.specification);
     if (!topology) return topology.error();
     Choice& option = found.emplace_back();
@@ -166,7 +200,34 @@ void print_find(const FindOptions& options, const std::vector<Choice>& found, co
              stdout);
 }
 
+int sweep_all(const FindOptions& options) {
+  if (options.database.empty()) return fail("--sweep needs --database FILE to write", options.json);
+  const auto start = std::chrono::steady_clock::now();
+  const FinderDatabase database = sweep(options.direction(), options.sweep, options.degrees);
+  const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
+  std::ofstream file(options.database, std::ios::binary);
+  file << write_database(database);
+  file.close();
+  if (file.fail()) return fail(options.database + ": cannot be written", options.json);
+  std::size_t topologies = 0;
+  for (const auto& [key, members] : database.frontiers) topologies += members.size();
+  if (options.json) {
+    print_json({{"nodes_max", options.sweep},
+                {"degrees", options.degrees},
+                {"frontiers", database.frontiers.size()},
+                {"topologies", topologies},
+                {"seconds", spent.count()}});
+  } else {
+    std::printf("%zu topologies on %zu frontiers in %.1f s\n", topologies, database.frontiers.size(), spent.count());
+  }
+  return ExitCode::good;
+}
+
 int find(const FindOptions& options) {
+  if (options.sweep > 0) return sweep_all(options);
+  if (options.nodes == 0 || options.degree == 0) {
+    return fail("--nodes and --degree are required (or: --sweep NODES --database FILE)", options.json);
+  }
   const Result<std::vector<Choice>> found = find_options(options);
   if (!found) return fail(found.error().message, options.json);
   if (found->empty()) {
@@ -207,9 +268,16 @@ CLI::App* add_find(CLI::App& parent, const std::shared_ptr<FindOptions>& options
   CLI::App* sub = parent.add_subcommand("find",
                                         "Say which topologies of N nodes of a degree serve allgather, "
                                         "reduce-scatter and allreduce best");
-  sub->add_option("--nodes", options->nodes, "Number of nodes")->required()->check(CLI::Range(2, max_finder_nodes));
+  sub->add_option("--nodes", options->nodes, "Number of nodes")->check(CLI::Range(2, max_finder_nodes));
   sub->add_option("--degree", options->degree, "Links out of (and into) each node")
-      ->required()
+      ->check(CLI::Range(1, max_finder_degree));
+  sub->add_option("--database", options->database, "Topologies found before: look them up, or with --sweep write them")
+      ->type_name("FILE");
+  sub->add_option("--sweep", options->sweep, "Find those of every number of nodes up to this one")
+      ->type_name("NODES")
+      ->check(CLI::Range(2, max_finder_nodes));
+  sub->add_option("--degrees", options->degrees, "Of the sweep, default 2,4,6,8,12")
+      ->delimiter(',')
       ->check(CLI::Range(1, max_finder_degree));
   sub->add_flag("--bidirectional", options->bidirectional, "Only topologies whose links all have their reverse");
   sub->add_option("--size", options->size_bytes, "Bytes of the allreduce the pick is for, default 1048576")

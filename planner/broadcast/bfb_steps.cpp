@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstddef>
+#include <utility>
 
 #include "planner/broadcast/bfb.h"
 
@@ -67,37 +68,78 @@ class Arrivals {
     if (Rational(largest_) <= load) return true;
     if (Rational(fresh_count_, static_cast<std::int64_t>(links_)) > load) return false;
     collect_masks();
-    // Those with fewest links first, each to its emptiest link.
-    std::stable_sort(masks_.begin(), masks_.end(),
-                     [](std::uint32_t a, std::uint32_t b) { return std::popcount(a) < std::popcount(b); });
-    std::array<std::int64_t, max_balanced_links> filled{};
-    for (const std::uint32_t mask : masks_) {
-      std::size_t best = static_cast<std::size_t>(std::countr_zero(mask));
-      for (std::uint32_t rest = mask & (mask - 1); rest != 0; rest &= rest - 1) {
-        const auto link = static_cast<std::size_t>(std::countr_zero(rest));
-        if (filled[link] < filled[best]) best = link;
-      }
-      ++filled[best];
-    }
-    return Rational(*std::max_element(filled.begin(), filled.end())) <= load;
+    return spread_evenly() <= load.to_double() + tolerance;
   }
 
   /// The exact load.
   [[nodiscard]] Rational load() {
     collect_masks();
-    return balanced_load(masks_, static_cast<std::int32_t>(links_));
+    std::vector<std::uint32_t> masks;
+    for (const std::uint32_t mask : different_) masks.insert(masks.end(), index(count_[mask]), mask);
+    return balanced_load(masks, static_cast<std::int32_t>(links_));
   }
 
  private:
+  /// Loads are fractions with denominators of at most max_balanced_links: two that differ do so by more than this.
+  static constexpr double tolerance = 1e-6;
+
+  /// count_[mask]: sources that the links of the mask can serve, and no others.
   void collect_masks() {
-    masks_.clear();
+    for (const std::uint32_t mask : different_) count_[mask] = 0;
+    different_.clear();
     for (std::size_t k = 0; k < fresh_.size(); ++k) {
-      for (Word rest = fresh_[k]; rest != 0; rest &= rest - 1) {
-        const int bit = std::countr_zero(rest);
-        std::uint32_t mask = 0;
-        for (std::size_t i = 0; i < links_; ++i) mask |= static_cast<std::uint32_t>(served_[i][k] >> bit & 1U) << i;
-        masks_.push_back(mask);
+      std::array<std::uint32_t, word_bits> masks{};
+      for (std::size_t i = 0; i < links_; ++i) {
+        for (Word rest = served_[i][k]; rest != 0; rest &= rest - 1) {
+          masks[static_cast<std::size_t>(std::countr_zero(rest))] |= 1U << i;
+        }
       }
+      for (Word rest = fresh_[k]; rest != 0; rest &= rest - 1) {
+        const std::uint32_t mask = masks[static_cast<std::size_t>(std::countr_zero(rest))];
+        if (count_[mask]++ == 0) different_.push_back(mask);
+      }
+    }
+  }
+
+  /// The largest load of a split of every source over its links: masks in turn, those of fewest links first, each
+  /// poured into its emptiest links; then each once more, given what the others have poured.
+  [[nodiscard]] double spread_evenly() {
+    constexpr int rounds = 4;
+    std::sort(different_.begin(), different_.end(), [](std::uint32_t a, std::uint32_t b) {
+      return std::pair(std::popcount(a), a) < std::pair(std::popcount(b), b);
+    });
+    std::array<double, max_balanced_links> filled{};
+    poured_.assign(different_.size(), {});
+    for (int round = 0; round < rounds; ++round) {
+      for (std::size_t i = 0; i < different_.size(); ++i) {
+        for (std::size_t link = 0; link < links_; ++link) filled[link] -= poured_[i][link];
+        pour(different_[i], filled, poured_[i]);
+      }
+    }
+    return *std::max_element(filled.begin(), filled.begin() + static_cast<std::ptrdiff_t>(links_));
+  }
+
+  /// Raises the lowest links of the mask to a common level.
+  void pour(std::uint32_t mask, std::array<double, max_balanced_links>& filled,
+            std::array<double, max_balanced_links>& poured) const {
+    std::array<std::size_t, max_balanced_links> order{};
+    std::size_t links = 0;
+    for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+      order[links++] = static_cast<std::size_t>(std::countr_zero(rest));
+    }
+    std::sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(links),
+              [&filled](std::size_t a, std::size_t b) { return filled[a] < filled[b]; });
+    double sum = count_[mask];
+    std::size_t raised = 0;
+    double level = 0;
+    while (raised < links && (raised == 0 || filled[order[raised]] < level)) {
+      sum += filled[order[raised++]];
+      level = sum / static_cast<double>(raised);
+    }
+    poured.fill(0);
+    for (std::size_t i = 0; i < raised; ++i) {
+      poured[order[i]] = level - filled[order[i]];
+      filled[order[i]] = level;
     }
   }
 
@@ -106,7 +148,9 @@ class Arrivals {
   std::int64_t largest_ = 0;  ///< most sources one link can serve
   std::vector<Word> fresh_;
   std::vector<std::vector<Word>> served_;
-  std::vector<std::uint32_t> masks_;
+  std::vector<std::int32_t> count_ = std::vector<std::int32_t>(std::size_t{1} << max_balanced_links, 0);
+  std::vector<std::uint32_t> different_;  ///< masks with a count
+  std::vector<std::array<double, max_balanced_links>> poured_;
 };
 
 /// reached(u) = u and all that its in-neighbours have in `near`; returns whether that is more than near(u) anywhere.

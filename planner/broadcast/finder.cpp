@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
 #include <cstddef>
 #include <functional>
@@ -78,9 +79,8 @@ constexpr std::array<NamedBase, 20> named_bases = {{
     {"graph:moore16", 16, 2, 4, Direction::any},
 }};
 
-/// Hops from 0 to every node of a circulant graph; empty when they exceed the limit or do not reach all.
-std::vector<std::int32_t> circulant_hops(std::int32_t nodes, const std::vector<std::int32_t>& links,
-                                         std::int32_t limit) {
+/// Hops from 0 to every node of a circulant graph. Precondition: it is connected.
+std::vector<std::int32_t> circulant_hops(std::int32_t nodes, const std::vector<std::int32_t>& links) {
   std::vector<std::int32_t> hops(index(nodes), -1);
   std::vector<std::int32_t> queue = {0};
   hops[0] = 0;
@@ -89,12 +89,55 @@ std::vector<std::int32_t> circulant_hops(std::int32_t nodes, const std::vector<s
     for (const std::int32_t link : links) {
       const std::int32_t next = queue[head] + link < nodes ? queue[head] + link : queue[head] + link - nodes;
       if (hops[index(next)] >= 0) continue;
-      if (here == limit) return {};
       hops[index(next)] = here + 1;
       queue.push_back(next);
     }
   }
-  return queue.size() == hops.size() ? hops : std::vector<std::int32_t>{};
+  return hops;
+}
+
+using Words = std::vector<std::uint64_t>;
+
+/// into |= set moved up by `by` (mod nodes).
+void unite_rotated(const Words& set, std::int32_t nodes, std::int32_t by, Words& into) {
+  constexpr std::int32_t bits = 64;
+  const auto shift_up = [&](std::int32_t places) {
+    const std::size_t words = index(places / bits);
+    const auto rest = static_cast<unsigned>(places % bits);
+    for (std::size_t k = words; k < into.size(); ++k) {
+      std::uint64_t word = set[k - words] << rest;
+      if (rest != 0 && k > words) word |= set[k - words - 1] >> (bits - rest);
+      into[k] |= word;
+    }
+  };
+  const auto shift_down = [&](std::int32_t places) {
+    const std::size_t words = index(places / bits);
+    const auto rest = static_cast<unsigned>(places % bits);
+    for (std::size_t k = 0; k + words < into.size(); ++k) {
+      std::uint64_t word = set[k + words] >> rest;
+      if (rest != 0 && k + words + 1 < set.size()) word |= set[k + words + 1] << (bits - rest);
+      into[k] |= word;
+    }
+  };
+  shift_up(by);
+  shift_down(nodes - by);
+  if (nodes % bits != 0) into.back() &= (std::uint64_t{1} << static_cast<unsigned>(nodes % bits)) - 1;
+}
+
+/// The most hops from node 0 in a circulant graph, by sets of all nodes at once; more than `limit` when that is so, or
+/// when not all are reached.
+std::int32_t circulant_diameter(std::int32_t nodes, const std::vector<std::int32_t>& links, std::int32_t limit) {
+  Words reached((index(nodes) + 63) / 64, 0);
+  reached[0] = 1;
+  for (std::int32_t hops = 0;; ++hops) {
+    std::int64_t count = 0;
+    for (const std::uint64_t word : reached) count += std::popcount(word);
+    if (count == nodes || hops > limit) return hops;
+    Words next = reached;
+    for (const std::int32_t link : links) unite_rotated(reached, nodes, link, next);
+    if (next == reached) return limit + 1;
+    reached = std::move(next);
+  }
 }
 
 /// BFB's loads of a circulant graph: those of node 0, all nodes being alike.
@@ -158,27 +201,28 @@ std::vector<std::int32_t> both_ways(std::int32_t nodes, const Offsets& offsets) 
 /// tried.
 std::optional<FoundTopology> searched_circulant(std::int32_t nodes, std::int32_t degree) {
   Offsets best;
-  std::vector<std::int32_t> best_hops;
   std::int32_t limit = nodes;
   for (const Offsets& offsets : offset_sets(nodes, degree / 2)) {
-    std::vector<std::int32_t> hops = circulant_hops(nodes, both_ways(nodes, offsets), limit);
-    if (hops.empty()) continue;
-    limit = *std::max_element(hops.begin(), hops.end()) - 1;
+    const std::int32_t diameter = circulant_diameter(nodes, both_ways(nodes, offsets), limit);
+    if (diameter > limit) continue;
+    limit = diameter - 1;
     best = offsets;
-    best_hops = std::move(hops);
   }
   if (best.empty()) return std::nullopt;
+  const std::vector<std::int32_t> best_hops = circulant_hops(nodes, both_ways(nodes, best));
   std::string specification = "circulant:" + std::to_string(nodes);
   for (const std::int32_t offset : best) specification += "," + std::to_string(offset);
   return measured_base(std::move(specification), nodes, degree, circulant_loads(best_hops, both_ways(nodes, best)));
 }
 
-/// Definition 16. x → N−1−x is an automorphism, so that half of the nodes tell all loads. Self-links, and with them
+/// Definition 16. x → N−1−x and x → x + N/gcd(N, d+1) are automorphisms (automorphisms.h), so that the first nodes tell
+/// all loads: half of those below N/gcd(N, d+1). Self-links, and with them
 /// irregularity, come unless d+1 divides N.
 FoundTopology generalized_kautz_base(std::int32_t nodes, std::int32_t degree) {
   const InNeighbours graph = InNeighbours::generalized_kautz(nodes, degree);
+  const std::int32_t period = nodes / std::gcd(nodes, degree + 1);
   FoundTopology found =
-      measured_base("genkautz:" + joined({nodes, degree}), nodes, degree, bfb_step_loads(graph, (nodes + 1) / 2));
+      measured_base("genkautz:" + joined({nodes, degree}), nodes, degree, bfb_step_loads(graph, (period + 1) / 2));
   found.regular = nodes % (degree + 1) == 0;
   return found;
 }

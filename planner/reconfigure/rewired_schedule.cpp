@@ -18,7 +18,7 @@
 namespace libcoll {
 namespace {
 
-constexpr std::int32_t default_max_chunks = 8;
+constexpr std::int32_t default_max_chunks = 16;
 constexpr double rounding = 1e-6;  // chunks of a path that are as good as whole
 
 using Ends = std::pair<NodeId, NodeId>;

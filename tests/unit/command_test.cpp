@@ -386,6 +386,47 @@ TEST_F(Command, VerifyRefusesWhatItCannotRead) {
   EXPECT_TRUE(json("verify text.xml", 2).contains("error"));
 }
 
+TEST_F(Command, PlansRewirings) {
+  const Json figures = json(
+      "harvest reduce_scatter --nodes 8 --degree 1 --size 1MiB --bandwidth 100Gbps "
+      "--reconfiguration 1us --output rewired.xml");
+  EXPECT_EQ(figures["algorithm"], "recursive-doubling");
+  ASSERT_EQ(figures["rewirings"].size(), 2U);
+  EXPECT_EQ(figures["rewirings"][0]["before_step"], 2);
+  EXPECT_EQ(figures["rewirings"][0]["to"], "step 2");
+  EXPECT_EQ(figures["rewirings"][0]["links"].size(), 8U);
+  // Steps of 1/2, 1/4 and 1/8 MiB at 12.5 GB/s, 500 ns to start and 500 ns on the way; two rewirings.
+  const double expected = 3 * 1e-6 + 0.875 * 1048576 / 12.5e9 + 2e-6;
+  EXPECT_NEAR(figures["completion_seconds"].get<double>(), expected, 1e-12);
+  EXPECT_NEAR(figures["every_step_seconds"].get<double>(), expected, 1e-12);
+  EXPECT_GT(figures["static_seconds"].get<double>(), expected);
+  EXPECT_EQ(json("verify rewired.xml")["ok"], true);
+  const Json again = json("harvest --schedule rewired.xml --degree 1 --bandwidth 100Gbps --reconfiguration 1us");
+  EXPECT_NEAR(again["completion_seconds"].get<double>(), expected, 1e-12);
+  const Outcome map =
+      libcoll("harvest alltoall --nodes 6 --degree 2 --heatmap - --sizes 1KiB,1MiB --reconfigurations 1us,1ms");
+  EXPECT_EQ(std::count(map.out.begin(), map.out.end(), '\n'), 5) << map.out;
+  const Json plan = json("plan ring:8 --collective allreduce --algorithm harvest --reconfiguration 1ms --size 1MiB");
+  EXPECT_EQ(plan["rewirings"], Json::array());
+  EXPECT_LE(plan["completion_seconds"], plan["every_step_seconds"]);
+  EXPECT_FALSE(
+      json("plan ring:8 --collective allreduce --algorithm harvest --reconfiguration 10ns")["rewirings"].empty());
+  expect_refused("harvest allreduce --nodes 8", "--degree");
+  expect_refused("harvest allreduce --nodes 6 --degree 2 --algorithm swing", "powers of two");
+  expect_refused("harvest broadcast --nodes 8 --degree 2 --output x.xml", "broadcast");
+  expect_refused("harvest --degree 2", "collective");
+  expect_refused("plan ring:8 allreduce --algorithm harvest --reconfiguration 10ns --cache", "--cache");
+}
+
+TEST_F(Command, KeepsFoundTopologies) {
+  const Json done = json("topo find --sweep 20 --degrees 2,4 --database found.csv");
+  EXPECT_EQ(done["frontiers"], 38);
+  EXPECT_EQ(json("topo find --nodes 16 --degree 4 --database found.csv"), json("topo find --nodes 16 --degree 4"));
+  expect_refused("topo find --nodes 16 --degree 4 --bidirectional --database found.csv", "one way");
+  expect_refused("topo find --nodes 16", "--degree");
+  expect_refused("topo find --sweep 16", "--database");
+}
+
 // ---- info and help --------------------------------------------------------------------------------------------
 
 TEST_F(Command, InfoShowsTheTables) {

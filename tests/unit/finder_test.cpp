@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "planner/broadcast/bfb.h"
 #include "planner/broadcast/bfb_steps.h"
 #include "planner/broadcast/expansion.h"
+#include "planner/broadcast/finder_database.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/expansion.h"
 #include "planner/topology/facts.h"
@@ -25,6 +27,46 @@ Schedule planned(const std::string& specification) {
   Result<Schedule> schedule = expansion ? plan_expansion_allgather(topology, {}) : plan_bfb_allgather(topology, {});
   EXPECT_TRUE(schedule.ok()) << (schedule.ok() ? "" : schedule.error().message);
   return std::move(schedule).value();
+}
+
+TEST(FinderDatabase, ReadsBackWhatItWrote) {
+  for (const Direction direction : {Direction::any, Direction::cables_only}) {
+    const FinderDatabase found = sweep(direction, 30, {1, 3, 4});
+    EXPECT_EQ(found.frontiers.size(), 29U * 3);
+    const std::string text = write_database(found);
+    const Result<FinderDatabase> read = read_database(text, "file");
+    ASSERT_TRUE(read.ok()) << read.error().message;
+    EXPECT_EQ(write_database(*read), text);
+    EXPECT_EQ(read->direction, direction);
+    TopologyFinder finder(direction);
+    for (const auto& [key, members] : read->frontiers) {
+      const std::vector<FoundTopology> expected = finder.frontier(key.first, key.second);
+      ASSERT_EQ(members.size(), expected.size());
+      for (std::size_t i = 0; i < members.size(); ++i) {
+        EXPECT_EQ(members[i].specification, expected[i].specification);
+        EXPECT_EQ(members[i].cost.steps, expected[i].cost.steps);
+        EXPECT_EQ(members[i].cost.bandwidth_time, expected[i].cost.bandwidth_time);
+      }
+    }
+  }
+  for (const char* wrong :
+       {"", "topologies\n", "# libcoll topologies 1, links any\n4,2,two,3/4,ring:4\n",
+        "# libcoll topologies 1, links any\n4,2,2,3/4,\n", "# libcoll topologies 1, links any\n4,2\n"}) {
+    const Result<FinderDatabase> read = read_database(wrong, "file");
+    ASSERT_FALSE(read.ok()) << wrong;
+    EXPECT_EQ(read.error().message.rfind("file:", 0), 0U);
+  }
+}
+
+/// The first nodes speak for all: half of a period of the rotations that the graph has.
+TEST(Finder, SymmetryOfGeneralizedKautzLosesNothing) {
+  for (const std::int32_t degree : {2, 3, 4, 6}) {
+    for (const std::int32_t nodes : {15, 20, 21, 26, 35, 49, 60, 64}) {
+      const InNeighbours graph = InNeighbours::generalized_kautz(nodes, degree);
+      const std::int32_t period = nodes / std::gcd(nodes, degree + 1);
+      EXPECT_EQ(bfb_step_loads(graph, (period + 1) / 2), bfb_step_loads(graph, nodes)) << nodes << "," << degree;
+    }
+  }
 }
 
 TEST(Finder, MembersAreWhatPlanningThemGives) {

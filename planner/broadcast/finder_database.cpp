@@ -1,0 +1,109 @@
+#include "planner/broadcast/finder_database.h"
+
+#include <array>
+#include <charconv>
+#include <cstddef>
+#include <optional>
+
+namespace libcoll {
+namespace {
+
+constexpr std::string_view format = "# libcoll topologies 1, links ";
+constexpr std::string_view any = "any";
+constexpr std::string_view cables = "both ways";
+
+template <class Number>
+std::optional<Number> parse(std::string_view text) {
+  Number value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<Rational> parse_fraction(std::string_view text) {
+  const std::size_t slash = text.find('/');
+  const auto numerator = parse<std::int64_t>(text.substr(0, slash));
+  const auto denominator =
+      slash == std::string_view::npos ? std::optional<std::int64_t>(1) : parse<std::int64_t>(text.substr(slash + 1));
+  if (!numerator || !denominator || *numerator < 0 || *denominator < 1) return std::nullopt;
+  return Rational(*numerator, *denominator);
+}
+
+/// One line after the first.
+std::optional<FoundTopology> parse_member(std::string_view line) {
+  std::array<std::string_view, 4> fields;
+  for (std::string_view& field : fields) {
+    const std::size_t comma = line.find(',');
+    if (comma == std::string_view::npos) return std::nullopt;
+    field = line.substr(0, comma);
+    line = line.substr(comma + 1);
+  }
+  const auto nodes = parse<std::int32_t>(fields[0]);
+  const auto degree = parse<std::int32_t>(fields[1]);
+  const auto steps = parse<std::int64_t>(fields[2]);
+  const auto time = parse_fraction(fields[3]);
+  if (!nodes || !degree || !steps || !time) return std::nullopt;
+  if (*nodes < 2 || *nodes > max_finder_nodes || *degree < 1 || *degree > max_finder_degree || *steps < 0) {
+    return std::nullopt;
+  }
+  if ((*steps == 0) != line.empty()) return std::nullopt;
+  FoundTopology member;
+  member.specification = line;
+  member.cost = {*nodes, *degree, *steps, *time};
+  return member;
+}
+
+}  // namespace
+
+FinderDatabase sweep(Direction direction, std::int32_t most_nodes, const std::vector<std::int32_t>& degrees) {
+  FinderDatabase database{direction, {}};
+  TopologyFinder finder(direction);
+  for (std::int32_t nodes = 2; nodes <= most_nodes; ++nodes) {
+    for (const std::int32_t degree : degrees) database.frontiers[{nodes, degree}] = finder.frontier(nodes, degree);
+  }
+  return database;
+}
+
+std::string write_database(const FinderDatabase& database) {
+  std::string text(format);
+  text.append(database.direction == Direction::any ? any : cables).append("\n");
+  for (const auto& [key, frontier] : database.frontiers) {
+    const std::string ends = std::to_string(key.first) + "," + std::to_string(key.second) + ",";
+    if (frontier.empty()) text += ends + "0,0,\n";
+    for (const FoundTopology& member : frontier) {
+      text += ends + std::to_string(member.cost.steps) + "," + member.cost.bandwidth_time.to_string() + "," +
+              member.specification + "\n";
+    }
+  }
+  return text;
+}
+
+Result<FinderDatabase> read_database(std::string_view text, const std::string& file) {
+  FinderDatabase database;
+  std::int64_t number = 0;
+  while (!text.empty()) {
+    const std::size_t end = text.find('\n');
+    const std::string_view line = text.substr(0, end);
+    text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
+    const auto fault = [&](const std::string& expected) {
+      return Error{file + ":" + std::to_string(number) + ": found \"" + std::string(line) + "\", expected " + expected};
+    };
+    if (++number == 1) {
+      const bool known =
+          line.starts_with(format) && (line.substr(format.size()) == any || line.substr(format.size()) == cables);
+      if (!known) return fault("\"" + std::string(format) + std::string(any) + "\"");
+      database.direction = line.substr(format.size()) == any ? Direction::any : Direction::cables_only;
+      continue;
+    }
+    std::optional<FoundTopology> member = parse_member(line);
+    if (!member) return fault("nodes,degree,steps,bandwidth_time,specification");
+    auto& frontier =
+        database
+            .frontiers[{static_cast<std::int32_t>(member->cost.nodes), static_cast<std::int32_t>(member->cost.degree)}];
+    if (member->cost.steps > 0) frontier.push_back(*std::move(member));
+  }
+  if (number == 0) return Error{file + ":1: found nothing, expected a database of topologies"};
+  return database;
+}
+
+}  // namespace libcoll
