@@ -16,6 +16,8 @@ class Entrance {
   Entrance& operator=(const Entrance&) = delete;
 
   [[nodiscard]] static bool is_program() { return depth == 1; }
+  /// This thread is in no call.
+  [[nodiscard]] static bool is_outside() { return depth == 0; }
 
  private:
   // The library is loaded with the program, so there is room in its thread-local storage.

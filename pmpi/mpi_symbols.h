@@ -13,6 +13,7 @@
 #pragma weak ompi_mpi_datatype_null
 #pragma weak ompi_mpi_errors_return
 #pragma weak ompi_mpi_op_null
+#pragma weak ompi_request_null
 #pragma weak PMPI_Allgather
 #pragma weak PMPI_Bcast
 #pragma weak PMPI_Cancel
@@ -33,6 +34,8 @@
 #pragma weak PMPI_Get_count
 #pragma weak PMPI_Get_library_version
 #pragma weak PMPI_Get_processor_name
+#pragma weak PMPI_Grequest_complete
+#pragma weak PMPI_Grequest_start
 #pragma weak PMPI_Group_free
 #pragma weak PMPI_Group_size
 #pragma weak PMPI_Group_translate_ranks
@@ -45,9 +48,13 @@
 #pragma weak PMPI_Op_f2c
 #pragma weak PMPI_Pack
 #pragma weak PMPI_Reduce_local
+#pragma weak PMPI_Request_c2f
 #pragma weak PMPI_Request_free
+#pragma weak PMPI_Status_set_cancelled
+#pragma weak PMPI_Status_set_elements
 #pragma weak PMPI_Test
 #pragma weak PMPI_Testsome
+#pragma weak PMPI_Type_dup
 #pragma weak PMPI_Type_f2c
 #pragma weak PMPI_Type_free
 #pragma weak PMPI_Type_get_contents

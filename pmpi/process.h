@@ -1,6 +1,7 @@
 // libcoll's state in this MPI process, and on its communicators.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "libcoll/runtime/communicator.h"
@@ -12,14 +13,27 @@ namespace libcoll::pmpi {
 /// The attribute on a communicator.
 struct CommunicatorState {
   Reason obstacle = Reason::count_;            ///< known without asking the others
-  std::unique_ptr<Communicator> communicator;  ///< null when there is an obstacle
+  std::shared_ptr<Communicator> communicator;  ///< null until all ranks have agreed, and when there is an obstacle
+  /// Collectives, as bits, of nonblocking calls that came before the ranks had agreed on a plan.
+  std::uint8_t wishes = 0;
 };
 
 /// The runtime, made at the first call between MPI_Init and MPI_Finalize under an MPI that we know; null otherwise.
 Runtime* runtime();
 
-/// The communicator's state, made (collectively) at its first call. Null when attributes cannot be set.
+/// The communicator's state, agreed on (collectively) at its first blocking call. Null when attributes cannot be set.
 CommunicatorState* state_of(Runtime& process, MPI_Comm comm);
+/// The same without agreement.
+CommunicatorState* known_state(MPI_Comm comm);
+
+/// A nonblocking call cannot wait for the others: it says what it misses, on all ranks before the same blocking call.
+void wish(CommunicatorState& state, Collective collective);
+/// Makes up for it; collective. Precondition: the ranks have agreed.
+void fulfil_wishes(CommunicatorState& state, MPI_Comm comm);
+/// Whether there are any in this process.
+bool has_wishes() noexcept;
+/// A barrier waits for all ranks anyway: a chance to fulfil wishes.
+void before_barrier(MPI_Comm comm) noexcept;
 
 /// MPI as the runtime sees it on this communicator.
 class MpiHost final : public HostCommunicator {
