@@ -12,6 +12,15 @@ bool BlockList::has_negative_count() const {
   return std::any_of(counts, counts + number, [](int each) { return each < 0; });
 }
 
+HeldType::~HeldType() {
+  if (type_ != nullptr) PMPI_Type_free(&type_);
+}
+
+MPI_Datatype HeldType::hold(MPI_Datatype type) {
+  if (type_ == nullptr && PMPI_Type_dup(type, &type_) != MPI_SUCCESS) type_ = nullptr;
+  return type_;
+}
+
 Image::Image(const BlockList& list, bool copy)
     : list_(list), size_(size_of(list.type)), extent_(extent_of(list.type)), contiguous_(is_contiguous(list.type)) {
   if (contiguous_ && !copy) {
@@ -42,6 +51,14 @@ std::int64_t Image::total_bytes() const {
 
 std::byte* Image::user_data(std::int64_t block) const {
   return static_cast<std::byte*>(list_.buffer) + list_.first_element(block) * extent_;
+}
+
+bool Image::hold_type() {
+  if (memory_ == nullptr || contiguous_) return true;
+  const MPI_Datatype held = held_.hold(list_.type);
+  if (held == nullptr) return false;
+  list_.type = held;
+  return true;
 }
 
 bool Image::pack(std::int64_t first, std::int64_t last, MPI_Comm comm) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "pmpi/mpi_symbols.h"
@@ -27,6 +28,23 @@ struct BlockList {
   [[nodiscard]] bool has_negative_count() const;
 };
 
+/// A datatype that the program may free.
+class HeldType {
+ public:
+  HeldType() = default;
+  ~HeldType();
+  HeldType(HeldType&& other) noexcept : type_(std::exchange(other.type_, nullptr)) {}
+  HeldType& operator=(HeldType&& other) noexcept {
+    std::swap(type_, other.type_);
+    return *this;
+  }
+  /// A type of ours with the same contents; null when MPI reports an error.
+  MPI_Datatype hold(MPI_Datatype type);
+
+ private:
+  MPI_Datatype type_ = nullptr;
+};
+
 /// The blocks of a list as bytes: in the user's buffer where its type has no gaps, otherwise packed in memory of ours.
 class Image {
  public:
@@ -40,6 +58,8 @@ class Image {
   [[nodiscard]] std::int64_t total_bytes() const;
   [[nodiscard]] bool is_own_memory() const { return memory_ != nullptr; }
 
+  /// The program may free the datatype before unpack(). False when MPI reports an error.
+  bool hold_type();
   /// Blocks [first, last) from the user's buffer, or into it; nothing to do where the image is that buffer. False when
   /// MPI reports an error.
   bool pack(std::int64_t first, std::int64_t last, MPI_Comm comm);
@@ -49,6 +69,7 @@ class Image {
   [[nodiscard]] std::byte* user_data(std::int64_t block) const;
 
   BlockList list_;
+  HeldType held_;
   std::int64_t size_ = 0;
   std::int64_t extent_ = 0;
   bool contiguous_ = false;

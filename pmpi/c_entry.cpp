@@ -8,21 +8,30 @@
 // NOLINTBEGIN(readability-identifier-naming): MPI's names
 #define LIBCOLL_EXPORT extern "C" __attribute__((visibility("default")))
 
-#define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...)                               \
-  LIBCOLL_EXPORT int MPI_##Name parameters {                                                   \
-    static const auto fall_through = libcoll::pmpi::next<decltype(&MPI_##Name)>("MPI_" #Name); \
-    return libcoll::pmpi::enter(&libcoll::pmpi::serve_##name, fall_through, __VA_ARGS__);      \
+#define LIBCOLL_C_ENTRY(name, symbol, parameters, ...)                                    \
+  LIBCOLL_EXPORT int symbol parameters {                                                  \
+    static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol);   \
+    return libcoll::pmpi::enter(&libcoll::pmpi::serve_##name, fall_through, __VA_ARGS__); \
   }
+#define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...) \
+  LIBCOLL_C_ENTRY(name, MPI_##Name, parameters, __VA_ARGS__)     \
+  LIBCOLL_C_ENTRY(i##name, MPI_I##name, (LIBCOLL_LIST parameters, MPI_Request * request), __VA_ARGS__, request)
 #include "pmpi/entry_points.def"
 #undef LIBCOLL_ENTRY
 
 // Both tables name the same calls.
-#define LIBCOLL_ENTRY(name, ...) libcoll::CallKind::name,
+#define LIBCOLL_ENTRY(name, ...) libcoll::CallKind::name, libcoll::CallKind::i##name,
 constexpr libcoll::CallKind intercepted[] = {
 #include "pmpi/entry_points.def"
 };
 #undef LIBCOLL_ENTRY
 static_assert(std::size(intercepted) == libcoll::call_count);
+
+LIBCOLL_EXPORT int MPI_Barrier(MPI_Comm comm) {
+  static const auto fall_through = libcoll::pmpi::next<decltype(&MPI_Barrier)>("MPI_Barrier");
+  libcoll::pmpi::before_barrier(comm);
+  return fall_through(comm);
+}
 
 LIBCOLL_EXPORT int MPI_Finalize() {
   static const auto fall_through = libcoll::pmpi::next<decltype(&MPI_Finalize)>("MPI_Finalize");

@@ -21,6 +21,8 @@ class Entrance {
   Entrance& operator=(const Entrance&) = delete;
 
   [[nodiscard]] static bool is_program() { return depth == 1; }
+  /// This thread is in no call.
+  [[nodiscard]] static bool is_outside() { return depth == 0; }
 
   /// Keeps the communicator among the arguments of the program's call.
   template <class... Arguments>

@@ -48,6 +48,34 @@ Parameter from_fortran(void* argument) {
   }
 }
 
+/// An argument for the duration of the call.
+template <class Parameter>
+class Argument {
+ public:
+  explicit Argument(void* argument) : value_(from_fortran<Parameter>(argument)) {}
+  operator Parameter() const { return value_; }  // NOLINT(google-explicit-constructor): it stands for its value
+
+ private:
+  Parameter value_;
+};
+
+/// A request that the call may give; nothing is stored when it does not.
+template <>
+class Argument<MPI_Request*> {
+ public:
+  explicit Argument(void* argument) : handle_(static_cast<MPI_Fint*>(argument)) {}
+  ~Argument() {
+    if (given_ != nullptr) *handle_ = PMPI_Request_c2f(given_);
+  }
+  Argument(const Argument&) = delete;
+  Argument& operator=(const Argument&) = delete;
+  operator MPI_Request*() { return &given_; }  // NOLINT(google-explicit-constructor): it stands for its value
+
+ private:
+  MPI_Fint* handle_;
+  MPI_Request given_ = nullptr;
+};
+
 /// What C's serve function returns; nothing while MPI does not run, for handles cannot be looked up then.
 template <class... Parameters, class... Arguments>
 std::optional<int> serve_fortran(std::optional<int> (*serve)(Parameters...) noexcept, Arguments*... arguments) {
@@ -56,7 +84,7 @@ std::optional<int> serve_fortran(std::optional<int> (*serve)(Parameters...) noex
     Entrance::remember(in_c...);
     return serve(in_c...);
   };
-  return remember_and_serve(from_fortran<Parameters>(arguments)...);
+  return remember_and_serve(Argument<Parameters>(arguments)...);
 }
 
 /// mpi_f08 may leave ierror out.
@@ -82,8 +110,8 @@ void store(MPI_Fint* ierror, int code) {
 #define LIBCOLL_ADDRESSES_9(argument, ...) void *argument, LIBCOLL_ADDRESSES_8(__VA_ARGS__)
 // NOLINTEND(bugprone-macro-parentheses)
 
-#define LIBCOLL_FORTRAN_ENTRY(symbol, name, number, ...)                                             \
-  LIBCOLL_EXPORT void symbol(LIBCOLL_ADDRESSES_##number(__VA_ARGS__), MPI_Fint* ierror) {            \
+#define LIBCOLL_FORTRAN_PROCEDURE(symbol, name, addresses, ...)                                      \
+  LIBCOLL_EXPORT void symbol(LIBCOLL_LIST addresses, MPI_Fint* ierror) {                             \
     static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol);              \
     const libcoll::pmpi::Entrance entrance;                                                          \
     if (const auto code = libcoll::pmpi::serve_fortran(&libcoll::pmpi::serve_##name, __VA_ARGS__)) { \
@@ -91,6 +119,18 @@ void store(MPI_Fint* ierror, int code) {
     } else {                                                                                         \
       fall_through(__VA_ARGS__, ierror);                                                             \
     }                                                                                                \
+  }
+#define LIBCOLL_FORTRAN_ENTRY(symbol, name, number, ...) \
+  LIBCOLL_FORTRAN_PROCEDURE(symbol, name, (LIBCOLL_ADDRESSES_##number(__VA_ARGS__)), __VA_ARGS__)
+#define LIBCOLL_FORTRAN_NONBLOCKING_ENTRY(symbol, name, number, ...)                                                \
+  LIBCOLL_FORTRAN_PROCEDURE(symbol, i##name, (LIBCOLL_ADDRESSES_##number(__VA_ARGS__), void* request), __VA_ARGS__, \
+                            request)
+
+#define LIBCOLL_FORTRAN_BARRIER(symbol)                                                   \
+  LIBCOLL_EXPORT void symbol(MPI_Fint* comm, MPI_Fint* ierror) {                          \
+    static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol);   \
+    if (libcoll::pmpi::has_wishes()) libcoll::pmpi::before_barrier(PMPI_Comm_f2c(*comm)); \
+    fall_through(comm, ierror);                                                           \
   }
 
 #define LIBCOLL_FORTRAN_FINALIZE(symbol)                                                \
@@ -107,10 +147,12 @@ void store(MPI_Fint* ierror, int code) {
       define(lower##__ __VA_OPT__(, ) __VA_ARGS__) define(upper __VA_OPT__(, ) __VA_ARGS__) \
           define(lower##_f08_ __VA_OPT__(, ) __VA_ARGS__)
 
-#define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...) \
-  LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_ENTRY, mpi_##name, MPI_##NAME, name, number, __VA_ARGS__)
+#define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...)                                  \
+  LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_ENTRY, mpi_##name, MPI_##NAME, name, number, __VA_ARGS__) \
+  LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_NONBLOCKING_ENTRY, mpi_i##name, MPI_I##NAME, name, number, __VA_ARGS__)
 #include "pmpi/entry_points.def"
 #undef LIBCOLL_ENTRY
 
+LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_BARRIER, mpi_barrier, MPI_BARRIER)
 LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_FINALIZE, mpi_finalize, MPI_FINALIZE)
 // NOLINTEND(readability-identifier-naming)

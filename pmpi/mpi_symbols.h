@@ -14,6 +14,7 @@
 #pragma weak ompi_mpi_errors_return
 #pragma weak ompi_mpi_op_bor
 #pragma weak ompi_mpi_op_null
+#pragma weak ompi_request_null
 #pragma weak PMPI_Allgather
 #pragma weak PMPI_Allreduce
 #pragma weak PMPI_Alltoall
@@ -36,6 +37,8 @@
 #pragma weak PMPI_Get_count
 #pragma weak PMPI_Get_library_version
 #pragma weak PMPI_Get_processor_name
+#pragma weak PMPI_Grequest_complete
+#pragma weak PMPI_Grequest_start
 #pragma weak PMPI_Group_free
 #pragma weak PMPI_Group_size
 #pragma weak PMPI_Group_translate_ranks
@@ -51,9 +54,13 @@
 #pragma weak PMPI_Reduce
 #pragma weak PMPI_Reduce_local
 #pragma weak PMPI_Reduce_scatter_block
+#pragma weak PMPI_Request_c2f
 #pragma weak PMPI_Request_free
+#pragma weak PMPI_Status_set_cancelled
+#pragma weak PMPI_Status_set_elements
 #pragma weak PMPI_Test
 #pragma weak PMPI_Testsome
+#pragma weak PMPI_Type_dup
 #pragma weak PMPI_Type_f2c
 #pragma weak PMPI_Type_free
 #pragma weak PMPI_Type_get_contents

@@ -13,9 +13,11 @@
 
 #include "libcoll/runtime/log.h"
 #include "libcoll/transport/ucx_transport.h"
+#include "pmpi/entrance.h"
 #include "pmpi/finalize_report.h"
 #include "pmpi/mpi_messages.h"
 #include "pmpi/next.h"
+#include "pmpi/pending.h"
 
 extern "C" {
 // Open MPI's own progress engine takes further callbacks (libopen-pal, opal/runtime/opal_progress.h).
@@ -42,9 +44,18 @@ int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
 /// Grows whenever a communicator with an attribute of ours goes: its handle may come back for another one.
 std::atomic<std::uint64_t> communicators_gone{0};
 
+/// Of all communicators.
+std::atomic<std::int64_t> open_wishes{0};
+
+void forget_wishes(CommunicatorState& state) {
+  open_wishes -= __builtin_popcount(state.wishes);
+  state.wishes = 0;
+}
+
 int delete_state(MPI_Comm, int, void* attribute, void*) {
   ++communicators_gone;
-  delete static_cast<CommunicatorState*>(attribute);
+  const std::unique_ptr<CommunicatorState> state(static_cast<CommunicatorState*>(attribute));
+  forget_wishes(*state);
   return MPI_SUCCESS;
 }
 
@@ -52,6 +63,7 @@ int delete_state(MPI_Comm, int, void* attribute, void*) {
 int finish_with_self(MPI_Comm, int, void*, void*) {
   Runtime* process = process_runtime.load();
   if (process == nullptr) return MPI_SUCCESS;
+  finish_pending(*process);
   write_reports(process->statistics(), process->trace(), process->config());
   if (private_messages != nullptr) {
     // The transport ends with MPI. What is still to come, in callbacks of the program's, falls through everywhere.
@@ -67,7 +79,10 @@ int progress_ours() {
   // MPI makes progress inside our own calls, too: the transport is at it then.
   if (PrivateMessages::calling()) return 0;
   Runtime* process = process_runtime.load(std::memory_order_acquire);
-  return process != nullptr && process->progress() ? 1 : 0;
+  if (process == nullptr) return 0;
+  const bool moved = process->progress();
+  complete_ended(*process);
+  return moved ? 1 : 0;
 }
 
 bool mpi_is_supported() {
@@ -116,6 +131,7 @@ bool mpi_is_running() {
   return initialized != 0 && finalized == 0;
 }
 
+/// What a process knows of a communicator by itself.
 std::unique_ptr<CommunicatorState> make_state(Runtime& process, MPI_Comm comm) {
   auto state = std::make_unique<CommunicatorState>();
   if (process.keeps_records()) {
@@ -124,14 +140,12 @@ std::unique_ptr<CommunicatorState> make_state(Runtime& process, MPI_Comm comm) {
   }
   int inter = 0;
   PMPI_Comm_test_inter(comm, &inter);
-  MpiHost host(comm);
+  const MpiHost host(comm);
   if (inter != 0) {
     state->obstacle = Reason::inter_communicator;
   } else if (host.size() == 1) {
     state->obstacle = Reason::single_rank;
   } else {
-    state->communicator = Communicator::make(process, host);
-    state->communicator->keep_record(state->record);
     return state;
   }
   if (host.rank() == 0) {
@@ -164,7 +178,7 @@ Runtime* runtime() {
   return process_runtime.load(std::memory_order_acquire);
 }
 
-CommunicatorState* state_of(Runtime& process, MPI_Comm comm) {
+CommunicatorState* known_state(Runtime& process, MPI_Comm comm) {
   // Looking an attribute up takes MPI longer than all the rest of a call that falls through.
   struct Recent {
     MPI_Comm comm;
@@ -187,6 +201,49 @@ CommunicatorRecord& record_of(Runtime& process, MPI_Comm comm) {
     if (record != nullptr) return *record;
   }
   return process.statistics().elsewhere();
+}
+
+CommunicatorState* state_of(Runtime& process, MPI_Comm comm) {
+  CommunicatorState* state = known_state(process, comm);
+  if (state != nullptr && state->communicator == nullptr && state->obstacle == Reason::count_) {
+    MpiHost host(comm);
+    state->communicator = Communicator::make(process, host);
+    state->communicator->keep_record(state->record);
+  }
+  return state;
+}
+
+void wish(CommunicatorState& state, Collective collective) {
+  const auto bit = static_cast<std::uint8_t>(1U << static_cast<unsigned>(collective));
+  if ((state.wishes & bit) != 0) return;
+  state.wishes = static_cast<std::uint8_t>(state.wishes | bit);
+  ++open_wishes;
+}
+
+void fulfil_wishes(CommunicatorState& state, MPI_Comm comm) {
+  if (state.wishes == 0) return;
+  MpiHost host(comm);
+  for (std::size_t each = 0; each < collective_count; ++each) {
+    if ((state.wishes >> each & 1U) != 0) state.communicator->ready(static_cast<Collective>(each), true, host);
+  }
+  forget_wishes(state);
+}
+
+bool has_wishes() noexcept { return open_wishes.load(std::memory_order_relaxed) != 0; }
+
+void before_barrier(MPI_Comm comm) noexcept {
+  // Wishes are the same on all ranks of a communicator, so those that have none elsewhere need not look.
+  if (!has_wishes() || !Entrance::is_outside()) return;
+  const Entrance entrance;
+  Runtime* process = runtime();
+  if (process == nullptr || comm == MPI_COMM_NULL) return;
+  guarded(comm, [&]() -> std::optional<int> {
+    const CommunicatorState* known = known_state(*process, comm);
+    if (known == nullptr || known->wishes == 0) return std::nullopt;
+    CommunicatorState* state = state_of(*process, comm);
+    fulfil_wishes(*state, comm);
+    return std::nullopt;
+  });
 }
 
 int MpiHost::rank() const {

@@ -16,17 +16,30 @@ namespace libcoll::pmpi {
 /// The attribute on a communicator.
 struct CommunicatorState {
   Reason obstacle = Reason::count_;            ///< known without asking the others
-  std::unique_ptr<Communicator> communicator;  ///< null when there is an obstacle
+  std::shared_ptr<Communicator> communicator;  ///< null until all ranks have agreed, and when there is an obstacle
   CommunicatorRecord* record = nullptr;        ///< null: nobody wants to know
   /// By CallKind, once both ways were tried: the largest size that is left to MPI.
   std::array<std::optional<std::int64_t>, call_count> native_up_to;
+  /// Collectives, as bits, of nonblocking calls that came before the ranks had agreed on a plan.
+  std::uint8_t wishes = 0;
 };
 
 /// The runtime, made at the first call between MPI_Init and MPI_Finalize under an MPI that we know; null otherwise.
 Runtime* runtime();
 
-/// The communicator's state, made (collectively) at its first call. Null when attributes cannot be set.
+/// The communicator's state, agreed on (collectively) at its first blocking call. Null when attributes cannot be set.
 CommunicatorState* state_of(Runtime& process, MPI_Comm comm);
+/// The same without agreement.
+CommunicatorState* known_state(Runtime& process, MPI_Comm comm);
+
+/// A nonblocking call cannot wait for the others: it says what it misses, on all ranks before the same blocking call.
+void wish(CommunicatorState& state, Collective collective);
+/// Makes up for it; collective. Precondition: the ranks have agreed.
+void fulfil_wishes(CommunicatorState& state, MPI_Comm comm);
+/// Whether there are any in this process.
+bool has_wishes() noexcept;
+/// A barrier waits for all ranks anyway: a chance to fulfil wishes.
+void before_barrier(MPI_Comm comm) noexcept;
 
 /// The record of a communicator, also of one that was never looked at. Precondition: process.keeps_records().
 CommunicatorRecord& record_of(Runtime& process, MPI_Comm comm);

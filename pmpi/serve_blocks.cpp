@@ -14,11 +14,13 @@ namespace {
 constexpr std::int64_t word_bytes = 8;
 
 struct BlockCall {
-  CallKind kind;
+  Way way;
   BlockList send;  ///< of no meaning in place
   BlockList receive;
   bool in_place;
-  MPI_Comm comm;
+
+  /// The blocking call that does the same.
+  [[nodiscard]] CallKind kind() const { return blocking_twin(way.kind); }
 };
 
 /// The input as the executor wants it. In place, an allgather's input is its own block of the output; an all-to-all's
@@ -29,15 +31,15 @@ struct Input {
 };
 
 bool prepare_input(const BlockCall& call, Image& output, std::int64_t rank, Input& input) {
-  const bool gathers = collective_of(call.kind) == Collective::allgather;
+  const bool gathers = collective_of(call.kind()) == Collective::allgather;
   if (call.in_place && gathers) {
     input.base = output.base() + output.offset(rank);
-    return output.pack(rank, rank + 1, call.comm);
+    return output.pack(rank, rank + 1, call.way.comm);
   }
   const BlockList& list = call.in_place ? call.receive : call.send;
   input.image.emplace(list, call.in_place);
   input.base = input.image->base();
-  return input.image->pack(0, list.number, call.comm);
+  return input.image->pack(0, list.number, call.way.comm);
 }
 
 std::vector<std::int64_t> offsets_of(const Image& image, std::int64_t blocks) {
@@ -71,32 +73,49 @@ void describe_equal(std::int64_t block_bytes, Call& call) {
   call.elements = block_bytes / call.element_bytes;
 }
 
+class BlockOperands final : public Operands {
+ public:
+  BlockOperands(const BlockList& receive, std::int64_t ranks) : output(receive), ranks_(ranks) {}
+
+  Call call() override { return std::move(prepared); }
+  bool hold_types() override { return output.hold_type(); }
+  bool finish(MPI_Comm comm) override { return output.unpack(0, ranks_, comm); }
+
+  Image output;
+  Input input;
+  Call prepared;
+
+ private:
+  std::int64_t ranks_;
+};
+
 int run_blocks(Runtime& process, Communicator& communicator, const BlockCall& arguments) {
-  MpiHost host(arguments.comm);
+  MpiHost host(arguments.way.comm);
   const std::int64_t ranks = host.size();
   const std::int64_t rank = host.rank();
-  Image output(arguments.receive);
-  Input input;
-  if (!prepare_input(arguments, output, rank, input)) return raise(arguments.comm, MPI_ERR_TYPE);
-  Call call;
-  call.collective = *collective_of(arguments.kind);
-  call.input = input.base;
+  auto operands = std::make_unique<BlockOperands>(arguments.receive, ranks);
+  const Image& output = operands->output;
+  if (!prepare_input(arguments, operands->output, rank, operands->input))
+    return raise(arguments.way.comm, MPI_ERR_TYPE);
+  Call& call = operands->prepared;
+  call.collective = *collective_of(arguments.kind());
+  call.input = operands->input.base;
   call.output = output.base();
-  if (arguments.kind == CallKind::alltoallv) {
-    describe_exchanged(*input.image, output, ranks, rank, call);
-    if (!communicator.agree_counts(call, host)) return raise(arguments.comm, MPI_ERR_OTHER);
-  } else if (arguments.kind == CallKind::allgatherv) {
+  if (arguments.kind() == CallKind::alltoallv) {
+    describe_exchanged(*operands->input.image, output, ranks, rank, call);
+    if (!is_nonblocking(arguments.way.kind) && !communicator.agree_counts(call, host)) {
+      return raise(arguments.way.comm, MPI_ERR_OTHER);
+    }
+  } else if (arguments.kind() == CallKind::allgatherv) {
     describe_gathered(output, ranks, call);
   } else {
     describe_equal(output.bytes(0), call);
   }
-  const int code = run(process, communicator, arguments.kind, call, arguments.comm);
-  if (code != MPI_SUCCESS) return code;
-  return output.unpack(0, ranks, arguments.comm) ? MPI_SUCCESS : raise(arguments.comm, MPI_ERR_TYPE);
+  return run(process, communicator, arguments.way, std::move(operands));
 }
 
 bool plausible(const BlockCall& call) {
-  return call.comm != MPI_COMM_NULL && call.receive.type != MPI_DATATYPE_NULL &&
+  return call.way.comm != MPI_COMM_NULL && call.receive.type != MPI_DATATYPE_NULL &&
          (call.in_place || call.send.type != MPI_DATATYPE_NULL);
 }
 
@@ -105,15 +124,15 @@ std::optional<int> serve_equal_blocks(BlockCall call) {
   Runtime* process = runtime();
   if (process == nullptr) return std::nullopt;
   if (!plausible(call) || call.receive.count < 0 || (!call.in_place && call.send.count < 0)) {
-    return fall_through(*process, call.kind, Reason::bad_arguments);
+    return fall_through(*process, call.way.kind, Reason::bad_arguments);
   }
   // MPI demands that what a rank receives of each other is as long everywhere.
   const std::int64_t bytes = call.receive.count * size_of(call.receive.type);
-  if (bytes == 0) return fall_through(*process, call.kind, Reason::no_bytes);
-  Communicator* communicator = find_communicator(*process, call.kind, call.comm, bytes);
+  if (bytes == 0) return fall_through(*process, call.way.kind, Reason::no_bytes);
+  Communicator* communicator = find_communicator(*process, call.way, bytes);
   if (communicator == nullptr) return std::nullopt;
-  call.receive.number = MpiHost(call.comm).size();
-  if (call.kind == CallKind::alltoall) call.send.number = call.receive.number;
+  call.receive.number = MpiHost(call.way.comm).size();
+  if (call.kind() == CallKind::alltoall) call.send.number = call.receive.number;
   return run_blocks(*process, *communicator, call);
 }
 
@@ -123,35 +142,51 @@ std::optional<int> serve_unequal_blocks(BlockCall call) {
   Runtime* process = runtime();
   if (process == nullptr) return std::nullopt;
   const auto given = [](const BlockList& list) { return list.counts != nullptr && list.displacements != nullptr; };
-  const bool exchanges = call.kind == CallKind::alltoallv;
+  const bool exchanges = call.kind() == CallKind::alltoallv;
   if (!plausible(call) || !given(call.receive) || (exchanges && !call.in_place && !given(call.send))) {
-    return fall_through(*process, call.kind, Reason::bad_arguments);
+    return fall_through(*process, call.way.kind, Reason::bad_arguments);
   }
-  Communicator* communicator = find_communicator(*process, call.kind, call.comm);
+  Communicator* communicator = find_communicator(*process, call.way);
   if (communicator == nullptr) return std::nullopt;
-  call.receive.number = MpiHost(call.comm).size();
+  call.receive.number = MpiHost(call.way.comm).size();
   if (exchanges) call.send.number = call.receive.number;
   if (call.receive.has_negative_count() || (!call.in_place && call.send.has_negative_count())) {
-    return fall_through(*process, call.kind, Reason::bad_arguments);
+    return fall_through(*process, call.way.kind, Reason::bad_arguments);
   }
   // Everybody knows when nothing is gathered; in an exchange somebody else may have something to send.
   if (!exchanges) {
     std::int64_t elements = 0;
     for (std::int64_t rank = 0; rank < call.receive.number; ++rank) elements += call.receive.count_of(rank);
-    if (elements * size_of(call.receive.type) == 0) return fall_through(*process, call.kind, Reason::no_bytes);
+    if (elements * size_of(call.receive.type) == 0) return fall_through(*process, call.way.kind, Reason::no_bytes);
   }
   return run_blocks(*process, *communicator, call);
 }
 
+class BcastOperands final : public Operands {
+ public:
+  BcastOperands(const BlockList& list, bool is_root) : image(list), is_root_(is_root) {}
+
+  Call call() override { return std::move(prepared); }
+  bool hold_types() override { return is_root_ || image.hold_type(); }
+  bool finish(MPI_Comm comm) override { return is_root_ || image.unpack(0, 1, comm); }
+
+  Image image;
+  Call prepared;
+
+ private:
+  bool is_root_;
+};
+
 /// An allgather in which the root alone has something: every rank passes it on in segments along the root's tree. At
 /// large sizes that is what one link carries, M/b; a scatter followed by an allgather would take 2·M/B.
-int run_bcast(Runtime& process, Communicator& communicator, const BlockList& list, int root, MPI_Comm comm) {
-  const MpiHost host(comm);
+int run_bcast(Runtime& process, Communicator& communicator, const Way& way, const BlockList& list, int root) {
+  const MpiHost host(way.comm);
   const auto ranks = static_cast<std::size_t>(host.size());
   const bool is_root = host.rank() == root;
-  Image image(list);
-  if (is_root && !image.pack(0, 1, comm)) return raise(comm, MPI_ERR_TYPE);
-  Call call;
+  auto operands = std::make_unique<BcastOperands>(list, is_root);
+  Image& image = operands->image;
+  if (is_root && !image.pack(0, 1, way.comm)) return raise(way.comm, MPI_ERR_TYPE);
+  Call& call = operands->prepared;
   call.collective = Collective::allgather;
   call.input = image.base();
   call.output = image.base();
@@ -159,86 +194,63 @@ int run_bcast(Runtime& process, Communicator& communicator, const BlockList& lis
   call.counts.assign(ranks, 0);
   call.counts[static_cast<std::size_t>(root)] = image.bytes(0) / call.element_bytes;
   call.output_offsets.assign(ranks, 0);
-  const int code = run(process, communicator, CallKind::bcast, call, comm);
-  if (code != MPI_SUCCESS || is_root) return code;
-  return image.unpack(0, 1, comm) ? MPI_SUCCESS : raise(comm, MPI_ERR_TYPE);
-}
-
-std::optional<int> try_bcast(const BlockList& list, int root, MPI_Comm comm) {
-  constexpr CallKind kind = CallKind::bcast;
-  Runtime* process = runtime();
-  if (process == nullptr) return std::nullopt;
-  if (comm == MPI_COMM_NULL || list.type == MPI_DATATYPE_NULL || list.count < 0) {
-    return fall_through(*process, kind, Reason::bad_arguments);
-  }
-  // As long everywhere, by MPI's rule, whatever the datatypes.
-  const std::int64_t bytes = list.count * size_of(list.type);
-  if (bytes == 0) return fall_through(*process, kind, Reason::no_bytes);
-  Communicator* communicator = find_communicator(*process, kind, comm, bytes);
-  if (communicator == nullptr) return std::nullopt;
-  if (root < 0 || root >= MpiHost(comm).size()) return fall_through(*process, kind, Reason::bad_arguments);
-  return run_bcast(*process, *communicator, list, root, comm);
+  return run(process, communicator, way, std::move(operands));
 }
 
 void* writable(const void* buffer) { return const_cast<void*>(buffer); }  // only ever read through a send list
 
 }  // namespace
 
-std::optional<int> serve_allgather(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-                                   int recvcount, MPI_Datatype recvtype, MPI_Comm comm) noexcept {
-  return guarded(comm, [&] {
-    return serve_equal_blocks({CallKind::allgather,
+std::optional<int> try_allgather(const Way& way, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                 void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm) {
+  return serve_equal_blocks(
+      {way, {writable(sendbuf), sendtype, 1, sendcount}, {recvbuf, recvtype, 0, recvcount}, sendbuf == MPI_IN_PLACE});
+}
+
+std::optional<int> try_alltoall(const Way& way, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm) {
+  return serve_equal_blocks(
+      {way, {writable(sendbuf), sendtype, 0, sendcount}, {recvbuf, recvtype, 0, recvcount}, sendbuf == MPI_IN_PLACE});
+}
+
+std::optional<int> try_allgatherv(const Way& way, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+                                  void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
+                                  MPI_Comm) {
+  return serve_unequal_blocks({way,
                                {writable(sendbuf), sendtype, 1, sendcount},
-                               {recvbuf, recvtype, 0, recvcount},
-                               sendbuf == MPI_IN_PLACE,
-                               comm});
-  });
+                               {recvbuf, recvtype, 0, 0, recvcounts, displs},
+                               sendbuf == MPI_IN_PLACE});
 }
 
-std::optional<int> serve_alltoall(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-                                  int recvcount, MPI_Datatype recvtype, MPI_Comm comm) noexcept {
-  return guarded(comm, [&] {
-    return serve_equal_blocks({CallKind::alltoall,
-                               {writable(sendbuf), sendtype, 0, sendcount},
-                               {recvbuf, recvtype, 0, recvcount},
-                               sendbuf == MPI_IN_PLACE,
-                               comm});
-  });
+std::optional<int> try_alltoallv(const Way& way, const void* sendbuf, const int* sendcounts, const int* sdispls,
+                                 MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
+                                 MPI_Datatype recvtype, MPI_Comm) {
+  return serve_unequal_blocks({way,
+                               {writable(sendbuf), sendtype, 0, 0, sendcounts, sdispls},
+                               {recvbuf, recvtype, 0, 0, recvcounts, rdispls},
+                               sendbuf == MPI_IN_PLACE});
 }
 
-std::optional<int> serve_allgatherv(const void* sendbuf, int sendcount, MPI_Datatype sendtype, void* recvbuf,
-                                    const int* recvcounts, const int* displs, MPI_Datatype recvtype,
-                                    MPI_Comm comm) noexcept {
-  return guarded(comm, [&] {
-    return serve_unequal_blocks({CallKind::allgatherv,
-                                 {writable(sendbuf), sendtype, 1, sendcount},
-                                 {recvbuf, recvtype, 0, 0, recvcounts, displs},
-                                 sendbuf == MPI_IN_PLACE,
-                                 comm});
-  });
-}
-
-std::optional<int> serve_alltoallv(const void* sendbuf, const int* sendcounts, const int* sdispls,
-                                   MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
-                                   MPI_Datatype recvtype, MPI_Comm comm) noexcept {
-  return guarded(comm, [&] {
-    return serve_unequal_blocks({CallKind::alltoallv,
-                                 {writable(sendbuf), sendtype, 0, 0, sendcounts, sdispls},
-                                 {recvbuf, recvtype, 0, 0, recvcounts, rdispls},
-                                 sendbuf == MPI_IN_PLACE,
-                                 comm});
-  });
-}
-
-std::optional<int> serve_alltoallw(const void*, const int*, const int*, const MPI_Datatype*, void*, const int*,
-                                   const int*, const MPI_Datatype*, MPI_Comm) noexcept {
+std::optional<int> try_alltoallw(const Way& way, const void*, const int*, const int*, const MPI_Datatype*, void*,
+                                 const int*, const int*, const MPI_Datatype*, MPI_Comm) {
   Runtime* process = runtime();
   if (process == nullptr) return std::nullopt;
-  return fall_through(*process, CallKind::alltoallw, Reason::types_per_pair);
+  return fall_through(*process, way.kind, Reason::types_per_pair);
 }
 
-std::optional<int> serve_bcast(void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) noexcept {
-  return guarded(comm, [&] { return try_bcast({buffer, datatype, 1, count}, root, comm); });
+std::optional<int> try_bcast(const Way& way, void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+  Runtime* process = runtime();
+  if (process == nullptr) return std::nullopt;
+  if (comm == MPI_COMM_NULL || datatype == MPI_DATATYPE_NULL || count < 0) {
+    return fall_through(*process, way.kind, Reason::bad_arguments);
+  }
+  // As long everywhere, by MPI's rule, whatever the datatypes.
+  const std::int64_t bytes = count * size_of(datatype);
+  if (bytes == 0) return fall_through(*process, way.kind, Reason::no_bytes);
+  Communicator* communicator = find_communicator(*process, way, bytes);
+  if (communicator == nullptr) return std::nullopt;
+  if (root < 0 || root >= MpiHost(comm).size()) return fall_through(*process, way.kind, Reason::bad_arguments);
+  return run_bcast(*process, *communicator, way, {buffer, datatype, 1, count}, root);
 }
 
 }  // namespace libcoll::pmpi

@@ -10,12 +10,11 @@ namespace libcoll::pmpi {
 namespace {
 
 struct ReductionArguments {
-  CallKind kind;
+  Way way;
   const void* send_buffer;
   void* receive_buffer;
   MPI_Datatype type;
   MPI_Op op;
-  MPI_Comm comm;
 
   [[nodiscard]] bool in_place() const { return send_buffer == MPI_IN_PLACE; }
   [[nodiscard]] const std::byte* input() const {
@@ -32,7 +31,7 @@ struct Preparation {
 };
 
 Reason obstacle_of(const ReductionArguments& arguments, bool plausible, bool empty, Reduction& reduction) {
-  if (!plausible || arguments.comm == MPI_COMM_NULL || arguments.type == MPI_DATATYPE_NULL ||
+  if (!plausible || arguments.way.comm == MPI_COMM_NULL || arguments.type == MPI_DATATYPE_NULL ||
       arguments.op == MPI_OP_NULL) {
     return Reason::bad_arguments;
   }
@@ -58,111 +57,118 @@ Preparation prepare(const ReductionArguments& arguments, bool plausible, std::op
   if (obstacle == Reason::count_) {
     std::optional<std::int64_t> bytes = elements;
     if (bytes) *bytes *= result.reduction.element_bytes;
-    result.communicator = find_communicator(*result.process, arguments.kind, arguments.comm, bytes);
+    result.communicator = find_communicator(*result.process, arguments.way, bytes);
   } else {
-    fall_through(*result.process, arguments.kind, obstacle);
+    fall_through(*result.process, arguments.way.kind, obstacle);
   }
   return result;
 }
 
-Call make_call(Collective collective, const ReductionArguments& arguments, const Reduction& reduction) {
-  Call call;
-  call.collective = collective;
-  call.input = arguments.input();
-  call.output = arguments.output();
-  call.element_bytes = reduction.element_bytes;
-  call.reducer = reduction.reducer();
-  return call;
-}
+class ReductionOperands final : public Operands {
+ public:
+  ReductionOperands(Collective collective, const ReductionArguments& arguments, const Reduction& reduction)
+      : reduction_(reduction), user_output_(arguments.output()) {
+    prepared.collective = collective;
+    prepared.input = arguments.input();
+    prepared.output = arguments.output();
+    prepared.element_bytes = reduction.element_bytes;
+    prepared.reducer = reduction_.reducer();
+  }
 
-std::optional<int> try_allreduce(const ReductionArguments& arguments, int count) {
-  const Preparation ready = prepare(arguments, count >= 0, count);
-  if (ready.communicator == nullptr) return std::nullopt;
-  Call call = make_call(Collective::allreduce, arguments, ready.reduction);
-  call.elements = count;
-  return run(*ready.process, *ready.communicator, arguments.kind, call, arguments.comm);
+  /// The result waits in memory of ours until the input is no longer needed.
+  void set_result_aside(std::int64_t bytes) {
+    bytes_aside_ = bytes;
+    aside_ = make_buffer(bytes);
+    prepared.output = aside_.get();
+  }
+
+  Call call() override { return std::move(prepared); }
+  bool finish(MPI_Comm) override {
+    if (aside_ != nullptr) std::memcpy(user_output_, aside_.get(), static_cast<std::size_t>(bytes_aside_));
+    return true;
+  }
+
+  Call prepared;
+
+ private:
+  Reduction reduction_;
+  std::byte* user_output_;
+  std::unique_ptr<std::byte[]> aside_;
+  std::int64_t bytes_aside_ = 0;
+};
+
+using OperandsPointer = std::unique_ptr<ReductionOperands>;
+
+OperandsPointer make_operands(Collective collective, const ReductionArguments& arguments, const Preparation& ready) {
+  return std::make_unique<ReductionOperands>(collective, arguments, ready.reduction);
 }
 
 /// In place, the own block of the result goes to the beginning of the input. On rank 0 that is where its own block of
 /// the input was; on the others data lies there that may still have to be sent, so their result waits elsewhere.
-int run_scattered(const Preparation& ready, const ReductionArguments& arguments, Call call, std::int64_t own_elements) {
-  if (!arguments.in_place() || MpiHost(arguments.comm).rank() == 0) {
-    return run(*ready.process, *ready.communicator, arguments.kind, call, arguments.comm);
+int run_scattered(const Preparation& ready, const ReductionArguments& arguments, OperandsPointer operands,
+                  std::int64_t own_elements) {
+  if (arguments.in_place() && MpiHost(arguments.way.comm).rank() != 0) {
+    operands->set_result_aside(own_elements * ready.reduction.element_bytes);
   }
-  const std::int64_t bytes = own_elements * call.element_bytes;
-  const std::unique_ptr<std::byte[]> result = make_buffer(bytes);
-  call.output = result.get();
-  const int code = run(*ready.process, *ready.communicator, arguments.kind, call, arguments.comm);
-  if (code == MPI_SUCCESS) std::memcpy(arguments.output(), result.get(), static_cast<std::size_t>(bytes));
-  return code;
-}
-
-std::optional<int> try_reduce_scatter_block(const ReductionArguments& arguments, int count) {
-  const Preparation ready = prepare(arguments, count >= 0, count);
-  if (ready.communicator == nullptr) return std::nullopt;
-  Call call = make_call(Collective::reduce_scatter, arguments, ready.reduction);
-  call.elements = count;
-  return run_scattered(ready, arguments, std::move(call), count);
-}
-
-std::optional<int> try_reduce_scatter(const ReductionArguments& arguments, const int* counts) {
-  const Preparation ready = prepare(arguments, counts != nullptr, std::nullopt);
-  if (ready.communicator == nullptr) return std::nullopt;
-  // Only now it is sure that the communicator is no inter-communicator, and how many counts there are.
-  const MpiHost host(arguments.comm);
-  Call call = make_call(Collective::reduce_scatter, arguments, ready.reduction);
-  std::int64_t elements = 0;
-  for (int rank = 0; rank < host.size(); ++rank) {
-    if (counts[rank] < 0) return fall_through(*ready.process, arguments.kind, Reason::bad_arguments);
-    call.counts.push_back(counts[rank]);
-    call.input_offsets.push_back(elements * call.element_bytes);
-    elements += counts[rank];
-  }
-  if (elements == 0) return fall_through(*ready.process, arguments.kind, Reason::no_bytes);
-  return run_scattered(ready, arguments, std::move(call), counts[host.rank()]);
-}
-
-/// A reduce-scatter in which the root alone receives something: at large sizes that is what one link carries, M/b.
-std::optional<int> try_reduce(const ReductionArguments& arguments, int count, int root) {
-  const Preparation ready = prepare(arguments, count >= 0, count);
-  if (ready.communicator == nullptr) return std::nullopt;
-  const int ranks = MpiHost(arguments.comm).size();
-  if (root < 0 || root >= ranks) return fall_through(*ready.process, arguments.kind, Reason::bad_arguments);
-  Call call = make_call(Collective::reduce_scatter, arguments, ready.reduction);
-  call.counts.assign(static_cast<std::size_t>(ranks), 0);
-  call.counts[static_cast<std::size_t>(root)] = count;
-  call.input_offsets.assign(static_cast<std::size_t>(ranks), 0);
-  return run(*ready.process, *ready.communicator, arguments.kind, call, arguments.comm);
+  return run(*ready.process, *ready.communicator, arguments.way, std::move(operands));
 }
 
 }  // namespace
 
-std::optional<int> serve_allreduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-                                   MPI_Comm comm) noexcept {
-  return guarded(comm, [&] {
-    return try_allreduce({CallKind::allreduce, sendbuf, recvbuf, datatype, op, comm}, count);
-  });
+std::optional<int> try_allreduce(const Way& way, const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+                                 MPI_Op op, MPI_Comm) {
+  const ReductionArguments arguments{way, sendbuf, recvbuf, datatype, op};
+  const Preparation ready = prepare(arguments, count >= 0, count);
+  if (ready.communicator == nullptr) return std::nullopt;
+  OperandsPointer operands = make_operands(Collective::allreduce, arguments, ready);
+  operands->prepared.elements = count;
+  return run(*ready.process, *ready.communicator, way, std::move(operands));
 }
 
-std::optional<int> serve_reduce_scatter(const void* sendbuf, void* recvbuf, const int* recvcounts,
-                                        MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) noexcept {
-  return guarded(comm, [&] {
-    return try_reduce_scatter({CallKind::reduce_scatter, sendbuf, recvbuf, datatype, op, comm}, recvcounts);
-  });
+std::optional<int> try_reduce_scatter_block(const Way& way, const void* sendbuf, void* recvbuf, int recvcount,
+                                            MPI_Datatype datatype, MPI_Op op, MPI_Comm) {
+  const ReductionArguments arguments{way, sendbuf, recvbuf, datatype, op};
+  const Preparation ready = prepare(arguments, recvcount >= 0, recvcount);
+  if (ready.communicator == nullptr) return std::nullopt;
+  OperandsPointer operands = make_operands(Collective::reduce_scatter, arguments, ready);
+  operands->prepared.elements = recvcount;
+  return run_scattered(ready, arguments, std::move(operands), recvcount);
 }
 
-std::optional<int> serve_reduce_scatter_block(const void* sendbuf, void* recvbuf, int recvcount, MPI_Datatype datatype,
-                                              MPI_Op op, MPI_Comm comm) noexcept {
-  return guarded(comm, [&] {
-    return try_reduce_scatter_block({CallKind::reduce_scatter_block, sendbuf, recvbuf, datatype, op, comm}, recvcount);
-  });
+std::optional<int> try_reduce_scatter(const Way& way, const void* sendbuf, void* recvbuf, const int* recvcounts,
+                                      MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const ReductionArguments arguments{way, sendbuf, recvbuf, datatype, op};
+  const Preparation ready = prepare(arguments, recvcounts != nullptr, std::nullopt);
+  if (ready.communicator == nullptr) return std::nullopt;
+  // Only now it is sure that the communicator is no inter-communicator, and how many counts there are.
+  const MpiHost host(comm);
+  OperandsPointer operands = make_operands(Collective::reduce_scatter, arguments, ready);
+  Call& call = operands->prepared;
+  std::int64_t elements = 0;
+  for (int rank = 0; rank < host.size(); ++rank) {
+    if (recvcounts[rank] < 0) return fall_through(*ready.process, way.kind, Reason::bad_arguments);
+    call.counts.push_back(recvcounts[rank]);
+    call.input_offsets.push_back(elements * call.element_bytes);
+    elements += recvcounts[rank];
+  }
+  if (elements == 0) return fall_through(*ready.process, way.kind, Reason::no_bytes);
+  return run_scattered(ready, arguments, std::move(operands), recvcounts[host.rank()]);
 }
 
-std::optional<int> serve_reduce(const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype, MPI_Op op,
-                                int root, MPI_Comm comm) noexcept {
-  return guarded(comm, [&] {
-    return try_reduce({CallKind::reduce, sendbuf, recvbuf, datatype, op, comm}, count, root);
-  });
+/// A reduce-scatter in which the root alone receives something: at large sizes that is what one link carries, M/b.
+std::optional<int> try_reduce(const Way& way, const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
+                              MPI_Op op, int root, MPI_Comm comm) {
+  const ReductionArguments arguments{way, sendbuf, recvbuf, datatype, op};
+  const Preparation ready = prepare(arguments, count >= 0, count);
+  if (ready.communicator == nullptr) return std::nullopt;
+  const int ranks = MpiHost(comm).size();
+  if (root < 0 || root >= ranks) return fall_through(*ready.process, way.kind, Reason::bad_arguments);
+  OperandsPointer operands = make_operands(Collective::reduce_scatter, arguments, ready);
+  Call& call = operands->prepared;
+  call.counts.assign(static_cast<std::size_t>(ranks), 0);
+  call.counts[static_cast<std::size_t>(root)] = count;
+  call.input_offsets.assign(static_cast<std::size_t>(ranks), 0);
+  return run(*ready.process, *ready.communicator, way, std::move(operands));
 }
 
 }  // namespace libcoll::pmpi

@@ -8,6 +8,7 @@
 #include "libcoll/runtime/trace.h"
 #include "pmpi/choice.h"
 #include "pmpi/entrance.h"
+#include "pmpi/pending.h"
 
 namespace libcoll::pmpi {
 namespace {
@@ -61,14 +62,40 @@ std::optional<int> fall_through(Runtime& process, CallKind kind, Reason reason, 
 
 bool tuned_to_native(const Runtime& process, CallKind kind, std::int32_t ranks, std::optional<std::int64_t> bytes) {
   if (!bytes) return false;
-  const TuningChoice* choice = process.tuning_table().find(kind, ranks, *bytes);
+  const TuningChoice* choice = process.tuning_table().find(blocking_twin(kind), ranks, *bytes);
   return choice != nullptr && choice->native;
 }
 
 /// By the kind of call alone, for the counts of some differ by rank.
-bool has_equal_shards(CallKind kind) {
+bool has_equal_shards(CallKind call) {
+  const CallKind kind = blocking_twin(call);
   return kind == CallKind::allreduce || kind == CallKind::allgather || kind == CallKind::alltoall ||
          kind == CallKind::reduce_scatter_block;
+}
+
+/// The communicator's state when all its ranks have agreed on it, or there is nothing to agree on. A nonblocking call
+/// does not wait for that.
+CommunicatorState* agreed_state(Runtime& process, const Way& way, Reason& reason) {
+  CommunicatorState* state = is_nonblocking(way.kind) ? known_state(process, way.comm) : state_of(process, way.comm);
+  reason = state == nullptr ? Reason::transport : state->obstacle;
+  return state;
+}
+
+Reason choice_of(const Runtime& process, const Way& way) {
+  const CallKind kind = way.kind;
+  if (is_nonblocking(kind) && way.request == nullptr) return Reason::bad_arguments;
+  const bool native = call_setting(process.config(), kind) == "native";
+  if (native || (is_nonblocking(kind) && !process.config().nonblocking)) return Reason::chosen_native;
+  return is_nonblocking(kind) && !process.has_background_progress() ? Reason::no_progress : Reason::count_;
+}
+
+/// Of a nonblocking call. What it misses is made up for at the communicator's next blocking collective.
+Reason begins(CommunicatorState& state, CallKind kind) {
+  const Collective collective = *collective_of(kind);
+  const Reason reason = state.communicator == nullptr ? Reason::not_agreed
+                                                      : state.communicator->begins(collective, has_equal_shards(kind));
+  if (reason == Reason::not_agreed) wish(state, collective);
+  return reason;
 }
 
 }  // namespace
@@ -77,29 +104,30 @@ std::optional<int> fall_through(Runtime& process, CallKind kind, Reason reason) 
   return fall_through(process, kind, reason, unknown_bytes);
 }
 
-Communicator* find_communicator(Runtime& process, CallKind kind, MPI_Comm comm, std::optional<std::int64_t> bytes) {
-  CommunicatorState* state = state_of(process, comm);
-  Reason reason = state == nullptr ? Reason::transport : state->obstacle;
-  const std::optional<Collective> collective = collective_of(kind);
-  if (reason == Reason::count_ && (!collective || call_setting(process.config(), kind) == "native")) {
-    reason = Reason::chosen_native;
+Communicator* find_communicator(Runtime& process, const Way& way, std::optional<std::int64_t> bytes) {
+  Reason reason = Reason::count_;
+  CommunicatorState* state = agreed_state(process, way, reason);
+  if (reason == Reason::count_) {
+    if (!is_nonblocking(way.kind)) fulfil_wishes(*state, way.comm);
+    reason = choice_of(process, way);
   }
-  if (reason == Reason::count_ && tuned_to_native(process, kind, state->communicator->size(), bytes)) {
+  if (reason == Reason::count_ && is_nonblocking(way.kind)) reason = begins(*state, way.kind);
+  if (reason == Reason::count_ && tuned_to_native(process, way.kind, state->communicator->size(), bytes)) {
     reason = Reason::tuned_native;
   }
-  if (reason == Reason::count_) {
-    MpiHost host(comm);
-    reason = state->communicator->ready(*collective, has_equal_shards(kind), host);
+  if (reason == Reason::count_ && !is_nonblocking(way.kind)) {
+    MpiHost host(way.comm);
+    reason = state->communicator->ready(*collective_of(way.kind), has_equal_shards(way.kind), host);
   }
-  if (reason == Reason::count_ && bytes && process.config().measure && process.config().tuning_table.empty() &&
-      measured_to_native(process, *state, kind, comm, *bytes)) {
+  if (reason == Reason::count_ && bytes && !is_nonblocking(way.kind) && process.config().measure &&
+      process.config().tuning_table.empty() && measured_to_native(process, *state, way.kind, way.comm, *bytes)) {
     reason = Reason::measured_native;
   }
   if (reason == Reason::count_) {
     if (process.keeps_records()) underway.began = steady_nanoseconds();
     return state->communicator.get();
   }
-  fall_through(process, kind, reason, bytes.value_or(unknown_bytes));
+  fall_through(process, way.kind, reason, bytes.value_or(unknown_bytes));
   return nullptr;
 }
 
@@ -107,6 +135,8 @@ int raise(MPI_Comm comm, int code) {
   PMPI_Comm_call_errhandler(comm, code);
   return code;
 }
+
+namespace {
 
 std::int64_t bytes_of(const Call& call, int rank) {
   if (call.counts.empty()) return call.elements * call.element_bytes;
@@ -120,33 +150,48 @@ std::int64_t bytes_of(const Call& call, int rank) {
   return std::accumulate(first, last, std::int64_t{0}) * call.element_bytes;
 }
 
-void count_served(Runtime& process, CallKind kind, const Call& call, MPI_Comm comm, std::int64_t began) {
-  process.statistics().count_served(kind);
-  if (!process.keeps_records()) return;
-  const CommunicatorState* state = state_of(process, comm);
-  if (state == nullptr || state->record == nullptr) return;
+void trace_served(CallKind kind, const Call& call) {
+  if (!log_enabled(LogLevel::trace)) return;
+  const std::string size = call.counts.empty() ? std::to_string(call.elements * call.element_bytes) + " bytes"
+                                               : std::string("blocks of several sizes");
+  log(LogLevel::trace, std::string(to_string(kind)) + ": served, " + size);
+}
+
+}  // namespace
+
+Served served_call(Runtime& process, const Way& way, const Call& call) {
+  Served served{way.kind};
+  if (!process.keeps_records()) return served;
+  if (const CommunicatorState* state = known_state(process, way.comm)) served.record = state->record;
+  served.bytes = bytes_of(call, MpiHost(way.comm).rank());
+  served.began = underway.began;
+  return served;
+}
+
+void record_end(Runtime& process, const Served& served) {
+  if (served.record == nullptr) return;
   TraceEvent event;
-  event.call = kind;
-  event.communicator = state->record->number();
-  event.begin = began;
+  event.call = served.kind;
+  event.communicator = served.record->number();
+  event.begin = served.began;
   event.end = steady_nanoseconds();
-  event.bytes = bytes_of(call, MpiHost(comm).rank());
-  state->record->count_served(kind, event.bytes, event.end - event.begin);
+  event.bytes = served.bytes;
+  served.record->count_served(served.kind, event.bytes, event.end - event.begin);
   if (process.trace() != nullptr) process.trace()->add(event);
 }
 
-int run(Runtime& process, Communicator& communicator, CallKind kind, const Call& call, MPI_Comm comm) {
-  if (!communicator.run(call, {&progress_mpi})) {
-    log(LogLevel::error, std::string(to_string(kind)) + ": a message could not be delivered");
-    return raise(comm, MPI_ERR_OTHER);
+int run(Runtime& process, Communicator& communicator, const Way& way, std::unique_ptr<Operands> operands) {
+  if (is_nonblocking(way.kind)) return begin(process, communicator, way, std::move(operands));
+  Call call = operands->call();
+  trace_served(way.kind, call);
+  const Served served = served_call(process, way, call);
+  if (!communicator.run(std::move(call), {&progress_mpi})) {
+    log(LogLevel::error, std::string(to_string(way.kind)) + ": a message could not be delivered");
+    return raise(way.comm, MPI_ERR_OTHER);
   }
-  count_served(process, kind, call, comm, underway.began);
-  if (log_enabled(LogLevel::trace)) {
-    const std::string size = call.counts.empty() ? std::to_string(call.elements * call.element_bytes) + " bytes"
-                                                 : std::string("blocks of several sizes");
-    log(LogLevel::trace, std::string(to_string(kind)) + ": served, " + size);
-  }
-  return MPI_SUCCESS;
+  process.statistics().count_served(way.kind);
+  record_end(process, served);
+  return operands->finish(way.comm) ? MPI_SUCCESS : raise(way.comm, MPI_ERR_TYPE);
 }
 
 std::unique_ptr<std::byte[]> make_buffer(std::int64_t bytes) {

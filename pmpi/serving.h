@@ -8,29 +8,50 @@
 #include <utility>
 
 #include "pmpi/process.h"
+#include "pmpi/serve.h"
 
 namespace libcoll::pmpi {
 
 /// Counts why the call falls through, and returns nothing.
 std::optional<int> fall_through(Runtime& process, CallKind kind, Reason reason);
 
-/// The communicator when it serves this call; otherwise null, and why not is counted. Collective at the first call of a
-/// communicator and of each plan. `bytes` is the call's size for the tuning table, where it is equal on all ranks.
-Communicator* find_communicator(Runtime& process, CallKind kind, MPI_Comm comm,
-                                std::optional<std::int64_t> bytes = std::nullopt);
+/// The communicator when it serves this call; otherwise null, and why not is counted. Collective at the first blocking
+/// call of a communicator and of each plan; nonblocking calls are served when such a call came before. `bytes` is the
+/// call's size for the tuning table, where it is equal on all ranks.
+Communicator* find_communicator(Runtime& process, const Way& way, std::optional<std::int64_t> bytes = std::nullopt);
 
 /// Has MPI's error handler called; returns the code.
 int raise(MPI_Comm comm, int code);
 
-/// Bytes of a call that is served, as the statistics have it: of the vector (allreduce, bcast, reduce, reduce_scatter,
-/// allgatherv), of a block, or of all that `rank` sends (alltoallv).
-std::int64_t bytes_of(const Call& call, int rank);
+/// What the statistics keep of a call that is served, besides that it was.
+struct Served {
+  CallKind kind;
+  CommunicatorRecord* record = nullptr;  ///< null: nobody wants to know
+  std::int64_t bytes = 0;
+  std::int64_t began = 0;  ///< steady_nanoseconds()
+};
 
-/// Counts a call as served that began at that time (steady_nanoseconds()).
-void count_served(Runtime& process, CallKind kind, const Call& call, MPI_Comm comm, std::int64_t began);
+/// Of the call that this thread is in and that find_communicator() found one for. Bytes are those of the vector
+/// (allreduce, bcast, reduce, reduce_scatter, allgatherv), of a block, or of all that this rank sends (alltoallv).
+Served served_call(Runtime& process, const Way& way, const Call& call);
 
-/// Runs the call and counts it as served. MPI's return code.
-int run(Runtime& process, Communicator& communicator, CallKind kind, const Call& call, MPI_Comm comm);
+/// The call has come to its end.
+void record_end(Runtime& process, const Served& served);
+
+/// The operands of a call that is served, as the executor wants them.
+class Operands {
+ public:
+  virtual ~Operands() = default;
+  /// Refers to these operands. Once.
+  virtual Call call() = 0;
+  /// The program may free its datatypes before finish(). False when MPI reports an error.
+  virtual bool hold_types() { return true; }
+  /// Brings the result to where the program wants it. False when MPI reports an error.
+  virtual bool finish(MPI_Comm) { return true; }
+};
+
+/// Runs the call, or begins it, and counts it as served. MPI's return code.
+int run(Runtime& process, Communicator& communicator, const Way& way, std::unique_ptr<Operands> operands);
 
 /// Memory that is not zeroed.
 std::unique_ptr<std::byte[]> make_buffer(std::int64_t bytes);

@@ -47,6 +47,9 @@ void Execution::start() {
 }
 
 void Execution::advance() {
+  if (!stirred_ && pace_.duration_nanoseconds <= 0) return;
+  // Before the rest: what is posted may be done at once, and make more ready.
+  stirred_ = false;
   while (!ready_reductions_.empty()) {
     const std::uint32_t task = ready_reductions_.back();
     ready_reductions_.pop_back();
@@ -57,6 +60,7 @@ void Execution::advance() {
 }
 
 void Execution::completed(std::uint32_t index, bool ok) noexcept {
+  stirred_ = true;
   if (!ok) {
     failed_ = true;
     return;

@@ -122,6 +122,7 @@ class Execution final : public Waiter {
   std::vector<Lane> lanes_;  ///< as `peers`
   std::vector<std::uint32_t> ready_reductions_;
   std::uint32_t remaining_ = 0;
+  bool stirred_ = true;  ///< something has happened since advance() last looked
   bool failed_ = false;
 };
 

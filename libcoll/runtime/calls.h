@@ -12,20 +12,18 @@ namespace libcoll {
 
 #define LIBCOLL_CALL(name, collective) name,
 #define LIBCOLL_NATIVE_CALL(name) name,
+#define LIBCOLL_NONBLOCKING_CALL(name, twin) name,
 enum class CallKind : std::uint8_t {
 #include "libcoll/runtime/calls.def"
 };
-#undef LIBCOLL_CALL
-#undef LIBCOLL_NATIVE_CALL
 
 /// Name of each call as in MPI_NAME, in lower case; by CallKind.
 #define LIBCOLL_CALL(name, collective) std::string_view(#name),
 #define LIBCOLL_NATIVE_CALL(name) std::string_view(#name),
+#define LIBCOLL_NONBLOCKING_CALL(name, twin) std::string_view(#name),
 inline constexpr std::array call_names{
 #include "libcoll/runtime/calls.def"
 };
-#undef LIBCOLL_CALL
-#undef LIBCOLL_NATIVE_CALL
 
 inline constexpr std::size_t call_count = call_names.size();
 inline constexpr std::size_t collective_count = 4;
@@ -40,18 +38,27 @@ constexpr std::optional<CallKind> parse_call(std::string_view name) {
   return std::nullopt;
 }
 
-/// Whose plan serves each call, by CallKind.
+/// Of nonblocking calls the blocking ones that do the same, of others these themselves; by CallKind.
+#define LIBCOLL_CALL(name, collective) CallKind::name,
+#define LIBCOLL_NATIVE_CALL(name) CallKind::name,
+#define LIBCOLL_NONBLOCKING_CALL(name, twin) CallKind::twin,
+inline constexpr std::array blocking_twins{
+#include "libcoll/runtime/calls.def"
+};
+
+constexpr CallKind blocking_twin(CallKind kind) { return blocking_twins[static_cast<std::size_t>(kind)]; }
+constexpr bool is_nonblocking(CallKind kind) { return blocking_twin(kind) != kind; }
+
+/// Whose plan serves each blocking call, by CallKind.
 #define LIBCOLL_CALL(name, collective) std::optional<Collective>(Collective::collective),
 #define LIBCOLL_NATIVE_CALL(name) std::optional<Collective>(),
 inline constexpr std::array call_collectives{
 #include "libcoll/runtime/calls.def"
 };
-#undef LIBCOLL_CALL
-#undef LIBCOLL_NATIVE_CALL
 
 /// Whose plan serves the call; nullopt when it is always left to MPI.
 constexpr std::optional<Collective> collective_of(CallKind kind) {
-  return call_collectives[static_cast<std::size_t>(kind)];
+  return call_collectives[static_cast<std::size_t>(blocking_twin(kind))];
 }
 
 }  // namespace libcoll

@@ -21,6 +21,14 @@ namespace libcoll {
 namespace {
 
 constexpr std::size_t cached_scripts = 16;
+
+/// Calls under way at the same time beyond these wait for the oldest. Tags repeat after 4096 rounds, so that none is
+/// further ahead of the oldest than half of that.
+constexpr std::size_t most_under_way = 64;
+constexpr std::uint32_t most_rounds_ahead = 2048;
+/// Their memory is kept for later calls.
+constexpr std::size_t most_idle_flights = 4;
+
 constexpr double nanoseconds_per_second = 1e9;
 constexpr std::int64_t microsecond = 1000;  // in nanoseconds
 
@@ -190,10 +198,10 @@ std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunica
   if (host.rank() == 0) {
     log(LogLevel::info,
         host.name() + " (" + std::to_string(host.size()) + " ranks): " +
-            (communicator->obstacle_ == Reason::count_
+            (communicator->obstacle_.load() == Reason::count_
                  ? "served over " + communicator->planned_for().name() + " by " + runtime.transport().name() +
                        (communicator->hierarchy_ ? ", " + communicator->hierarchy_->to_string() : "")
-                 : "falls through, " + std::string(to_string(communicator->obstacle_))));
+                 : "falls through, " + std::string(to_string(communicator->obstacle_.load()))));
   }
   return communicator;
 }
@@ -336,6 +344,17 @@ Reason Communicator::agree_on_id(HostCommunicator& host, std::uint32_t candidate
   return Reason::too_many;
 }
 
+Reason Communicator::begins(Collective collective, bool equal_blocks) const {
+  if (obstacle_ != Reason::count_) return obstacle_;
+  // The ranks of a node wait for each other at every phase.
+  if (hierarchy_) return Reason::several_ranks;
+  const Plan& plan = plans_[static_cast<std::size_t>(collective)];
+  if (!plan.asked) return Reason::not_agreed;
+  // Hosts that forward blocks have to be told how long they are.
+  if (plan.obstacle == Reason::count_ && plan.forwards && !equal_blocks) return Reason::not_agreed;
+  return plan.obstacle;
+}
+
 Reason Communicator::ready(Collective collective, bool equal_shards, HostCommunicator& host) {
   if (obstacle_ != Reason::count_) return obstacle_;
   if (hierarchy_ && !hierarchy_->serves(collective, equal_shards)) return Reason::several_ranks;
@@ -447,7 +466,7 @@ Status Communicator::connect_peers(Plan& plan) {
   return {};
 }
 
-const Script& Communicator::script_for(Collective collective, const Shape& shape) {
+std::shared_ptr<const Script> Communicator::script_for(Collective collective, const Shape& shape) {
   const auto found = std::find_if(scripts_.begin(), scripts_.end(), [&](const CachedScript& cached) {
     return cached.collective == collective && cached.shape == shape;
   });
@@ -455,7 +474,9 @@ const Script& Communicator::script_for(Collective collective, const Shape& shape
     scripts_.splice(scripts_.begin(), scripts_, found);
   } else {
     const Program& program = plans_[static_cast<std::size_t>(collective)].program;
-    scripts_.push_front({collective, shape, make_script(program, place_of_shard_, shape, runtime_.tuning())});
+    scripts_.push_front(
+        {collective, shape,
+         std::make_shared<const Script>(make_script(program, place_of_shard_, shape, runtime_.tuning()))});
     if (scripts_.size() > cached_scripts) scripts_.pop_back();
   }
   return scripts_.front().script;
@@ -478,31 +499,8 @@ Pace Communicator::pace_of(const Plan& plan, const Shape& shape) const {
           &steady_nanoseconds};
 }
 
-bool Communicator::run_round(const Call& call, const Shape& shape, ProgressHook hook) {
-  const Script& script = script_for(call.collective, shape);
-  const Tuning tuning = runtime_.tuning();
-  const Plan& plan = plans_[static_cast<std::size_t>(call.collective)];
-  const TagSpace tags(id_, calls_++);
-  auto execution =
-      std::make_unique<Execution>(script, node_, Buffers{call.input, call.output}, call.reducer, runtime_.transport(),
-                                  plan.peers, tags, tuning, workspace_, pace_of(plan, shape));
-  if (record_ != nullptr && runtime_.trace() != nullptr) {
-    execution->observe(std::make_unique<MessageTrace>(*runtime_.trace(), script, node_, tags, record_->number()));
-  }
-  {
-    const std::lock_guard guard(runtime_.lock());
-    execution->start();
-  }
-  if (runtime_.drive(*execution, plan.peers, hook)) {
-    record_round(plan, script);
-    return true;
-  }
-  // Messages still under way may yet report to it: it stays behind, as does this communicator's memory.
-  static_cast<void>(execution.release());
-  return false;
-}
-
 void Communicator::keep_record(CommunicatorRecord* record) {
+  const std::lock_guard guard(runtime_.lock());
   record_ = record;
   if (record_ != nullptr) record_->set_nodes(nodes());
 }
@@ -513,9 +511,10 @@ void Communicator::record_plan(const Schedule& schedule, Plan& plan) {
   record_->set_plan(schedule.collective, schedule.algorithm);
 }
 
-void Communicator::record_round(const Plan& plan, const Script& script) {
+void Communicator::record_round(const Call& call, const Script& script) {
   if (record_ == nullptr) return;
-  record_->count_round(plan.program.collective, plan.links.ends(), plan.links.bytes_of(script));
+  const Plan& plan = plans_[static_cast<std::size_t>(call.collective)];
+  record_->count_round(call.collective, plan.links.ends(), plan.links.bytes_of(script));
 }
 
 bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
@@ -527,36 +526,98 @@ bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
   return host.allgather(mine.data(), ranks * sizeof(std::int64_t), call.counts.data());
 }
 
-bool Communicator::run(const Call& call, ProgressHook hook) {
-  if (run_whole(call, hook)) return true;
-  obstacle_ = Reason::transport;
+bool Communicator::run(Call call, ProgressHook hook) {
+  bool good = false;
+  if (hierarchy_) {
+    good = hierarchy_->run(call, hook, [this](const Call& part, const Shape& shape, ProgressHook its_hook) {
+      RunningCall running(*this, part, shape);
+      return drive(running, its_hook);
+    });
+  } else {
+    RunningCall running(*this, std::move(call));
+    good = drive(running, hook);
+  }
+  if (!good) obstacle_ = Reason::transport;
+  return good;
+}
+
+bool Communicator::drive(RunningCall& running, ProgressHook hook) {
+  {
+    const std::lock_guard guard(runtime_.lock());
+    running.begin();
+  }
+  if (runtime_.drive(running, hook)) return true;
+  const std::lock_guard guard(runtime_.lock());
+  running.abandon();
   return false;
 }
 
-bool Communicator::run_whole(const Call& call, ProgressHook hook) {
-  if (hierarchy_) {
-    return hierarchy_->run(call, hook, [this](const Call& part, const Shape& shape, ProgressHook its_hook) {
-      return run_round(part, shape, its_hook);
-    });
-  }
-  return call.counts.empty() ? run_equal(call, hook) : run_unequal(call, hook);
+void Communicator::enter(RunningCall& running) {
+  under_way_.push_back(&running);
+  running.first_number_ = calls_;
+  calls_ += static_cast<std::uint32_t>(running.rounds_);
 }
 
-bool Communicator::run_equal(const Call& call, ProgressHook hook) {
-  const auto ranks = static_cast<std::int64_t>(rank_of_node_.size());
-  const bool blocks = call.collective != Collective::allreduce;
-  // A round moves at most round_bytes of a rank's whole vector; its scratch memory is of that order.
-  const std::int64_t round_bytes = std::max<std::int64_t>(1, runtime_.config().round_bytes / (blocks ? ranks : 1));
-  const std::int64_t round_elements = std::max<std::int64_t>(1, round_bytes / call.element_bytes);
-  Shape shape = equal_shards(call.elements, call.element_bytes);
-  for (std::int64_t begin = 0; begin < call.elements; begin += round_elements) {
-    Call round = call;
-    round.input += begin * call.element_bytes;
-    round.output += begin * call.element_bytes;
-    shape.elements = std::min(round_elements, call.elements - begin);
-    if (!run_round(round, shape, hook)) return false;
+/// The oldest call always goes on, on every rank: so nobody waits for ever.
+bool Communicator::admits(const RunningCall& running) const {
+  const auto place =
+      static_cast<std::size_t>(std::find(under_way_.begin(), under_way_.end(), &running) - under_way_.begin());
+  if (place == 0) return true;
+  return place < most_under_way && running.number() - under_way_.front()->number() < most_rounds_ahead;
+}
+
+void Communicator::leave(const RunningCall& running) noexcept {
+  under_way_.erase(std::remove(under_way_.begin(), under_way_.end(), &running), under_way_.end());
+  if (running.failed()) obstacle_ = Reason::transport;
+}
+
+std::unique_ptr<Flight> Communicator::prepare(const Call& call, const Portion& portion, std::uint32_t number) {
+  std::unique_ptr<Flight> flight;
+  if (idle_flights_.empty()) {
+    flight = std::make_unique<Flight>();
+  } else {
+    flight = std::move(idle_flights_.back());
+    idle_flights_.pop_back();
   }
-  return true;
+  const Plan& plan = plans_[static_cast<std::size_t>(call.collective)];
+  flight->tuning = runtime_.tuning();
+  flight->script = script_for(call.collective, portion.shape);
+  flight->execution.emplace(*flight->script, node_, Buffers{portion.input, portion.output}, call.reducer,
+                            runtime_.transport(), plan.peers, TagSpace(id_, number), flight->tuning, flight->workspace,
+                            pace_of(plan, portion.shape));
+  if (record_ != nullptr && runtime_.trace() != nullptr) {
+    flight->execution->observe(std::make_unique<MessageTrace>(*runtime_.trace(), *flight->script, node_,
+                                                              TagSpace(id_, number), record_->number()));
+  }
+  return flight;
+}
+
+void Communicator::keep(std::unique_ptr<Flight> flight) {
+  flight->execution.reset();
+  if (idle_flights_.size() < most_idle_flights) idle_flights_.push_back(std::move(flight));
+}
+
+/// A round moves at most round_bytes of a rank's whole vector; its scratch memory is of that order.
+std::int64_t Communicator::elements_per_round(const Call& call) const {
+  const auto blocks = static_cast<std::int64_t>(call.collective != Collective::allreduce ? rank_of_node_.size() : 1);
+  const std::int64_t bytes = std::max<std::int64_t>(1, runtime_.config().round_bytes / blocks);
+  return std::max<std::int64_t>(1, bytes / call.element_bytes);
+}
+
+std::int64_t Communicator::rounds_of(const Call& call) const {
+  if (!call.counts.empty()) return rounds_of_unequal(call);
+  const std::int64_t elements = elements_per_round(call);
+  return call.elements / elements + (call.elements % elements != 0 ? 1 : 0);
+}
+
+Portion Communicator::portion_of(const Call& call, std::int64_t rounds, std::int64_t index) const {
+  if (!call.counts.empty()) return portion_of_unequal(call, rounds, index);
+  const std::int64_t elements = elements_per_round(call);
+  const std::int64_t begin = index * elements;
+  Shape shape = equal_shards(call.elements, call.element_bytes);
+  shape.elements = std::min(elements, call.elements - begin);
+  const std::int64_t offset = begin * call.element_bytes;
+  return {call.input + offset, call.output + offset, std::move(shape)};
 }
 
 /// The same on every rank.
@@ -581,46 +642,43 @@ std::int64_t Communicator::rounds_of_unequal(const Call& call) const {
 }
 
 /// Round k of K takes elements [n·k/K, n·(k+1)/K) of every shard of n.
-bool Communicator::run_unequal(const Call& call, ProgressHook hook) {
+Portion Communicator::portion_of_unequal(const Call& call, std::int64_t rounds, std::int64_t index) const {
   const auto ranks = static_cast<std::int64_t>(rank_of_node_.size());
-  const std::int64_t rounds = rounds_of_unequal(call);
   const auto cut = [rounds](std::int64_t elements, std::int64_t round) {
     __extension__ using Wide = __int128;
     return static_cast<std::int64_t>(Wide{elements} * round / rounds);
   };
-  for (std::int64_t round = 0; round < rounds; ++round) {
-    // Where in the shard that a rank owns, or exchanges with this one, the round begins.
-    const auto skipped = [&](std::int64_t index) {
-      return cut(call.counts[static_cast<std::size_t>(index)], round) * call.element_bytes;
-    };
-    Shape shape{0, call.element_bytes, 0, 0, call.counts, call.input_offsets, call.output_offsets};
-    for (std::int64_t& count : shape.counts) count = cut(count, round + 1) - cut(count, round);
-    Call part = call;
-    switch (call.collective) {
-      case Collective::allgather:
-        for (std::int64_t rank = 0; rank < ranks; ++rank) {
-          shape.output_offsets[static_cast<std::size_t>(rank)] += skipped(rank);
-        }
-        part.input += skipped(rank_);
-        break;
-      case Collective::reduce_scatter:
-        for (std::int64_t rank = 0; rank < ranks; ++rank) {
-          shape.input_offsets[static_cast<std::size_t>(rank)] += skipped(rank);
-        }
-        part.output += skipped(rank_);
-        break;
-      case Collective::alltoall:
-        for (std::int64_t rank = 0; rank < ranks; ++rank) {
-          shape.input_offsets[static_cast<std::size_t>(rank)] += skipped(rank_ * ranks + rank);
-          shape.output_offsets[static_cast<std::size_t>(rank)] += skipped(rank * ranks + rank_);
-        }
-        break;
-      case Collective::allreduce:
-        break;
-    }
-    if (!run_round(part, shape, hook)) return false;
+  // Where in the shard that a rank owns, or exchanges with this one, the round begins.
+  const auto skipped = [&](std::int64_t shard) {
+    return cut(call.counts[static_cast<std::size_t>(shard)], index) * call.element_bytes;
+  };
+  Portion portion{
+      call.input, call.output, {0, call.element_bytes, 0, 0, call.counts, call.input_offsets, call.output_offsets}};
+  Shape& shape = portion.shape;
+  for (std::int64_t& count : shape.counts) count = cut(count, index + 1) - cut(count, index);
+  switch (call.collective) {
+    case Collective::allgather:
+      for (std::int64_t rank = 0; rank < ranks; ++rank) {
+        shape.output_offsets[static_cast<std::size_t>(rank)] += skipped(rank);
+      }
+      portion.input += skipped(rank_);
+      break;
+    case Collective::reduce_scatter:
+      for (std::int64_t rank = 0; rank < ranks; ++rank) {
+        shape.input_offsets[static_cast<std::size_t>(rank)] += skipped(rank);
+      }
+      portion.output += skipped(rank_);
+      break;
+    case Collective::alltoall:
+      for (std::int64_t rank = 0; rank < ranks; ++rank) {
+        shape.input_offsets[static_cast<std::size_t>(rank)] += skipped(rank_ * ranks + rank);
+        shape.output_offsets[static_cast<std::size_t>(rank)] += skipped(rank * ranks + rank_);
+      }
+      break;
+    case Collective::allreduce:
+      break;
   }
-  return true;
+  return portion;
 }
 
 }  // namespace libcoll

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
@@ -11,7 +12,9 @@
 
 #include "libcoll/execute/execution.h"
 #include "libcoll/node/arrangement.h"
+#include "libcoll/runtime/call.h"
 #include "libcoll/runtime/plan_links.h"
+#include "libcoll/runtime/running_call.h"
 #include "libcoll/runtime/runtime.h"
 #include "planner/schedule/program.h"
 
@@ -48,23 +51,14 @@ class HostCommunicator {
 /// error. Collective.
 bool all_agree(HostCommunicator& host, bool mine);
 
-/// One collective call whose data is contiguous in memory.
-struct Call {
-  Collective collective = Collective::allreduce;
-  const std::byte* input = nullptr;  ///< in place: where this rank's data lies in `output`
+/// A round of a call: the part of its buffers that the round works on.
+struct Portion {
+  const std::byte* input = nullptr;
   std::byte* output = nullptr;
-  /// allreduce: elements of the vector; others: of one block, the blocks of a buffer lying one after the other.
-  std::int64_t elements = 0;
-  std::int64_t element_bytes = 1;
-  Reducer reducer;
-  /// Blocks of unequal length, as in Shape; `elements` then means nothing. alltoall: this rank's own row and column
-  /// are enough, agree_counts() has the others.
-  std::vector<std::int64_t> counts;
-  std::vector<std::int64_t> input_offsets;
-  std::vector<std::int64_t> output_offsets;
+  Shape shape;
 };
 
-class Communicator {
+class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -81,6 +75,11 @@ class Communicator {
   /// serve in an all-to-all.
   Reason ready(Collective collective, bool equal_shards, HostCommunicator& host);
 
+  /// What ready() would say when it need not ask the other ranks, for a call that is begun and not waited for;
+  /// not_agreed as long as it has not been called for this collective. Equal on all ranks between the same two of their
+  /// calls. `equal_blocks`: no rank's counts differ from another's.
+  [[nodiscard]] Reason begins(Collective collective, bool equal_blocks) const;
+
   /// Ranks of the communicator.
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(addresses_.size()); }
 
@@ -96,9 +95,11 @@ class Communicator {
 
   /// Runs one call; precondition ready() == count_. False when the transport failed: the result is then undefined
   /// and the communicator serves no further calls.
-  bool run(const Call& call, ProgressHook hook);
+  bool run(Call call, ProgressHook hook);
 
  private:
+  friend class RunningCall;
+
   /// A collective's plan, lowered for this rank.
   struct Plan {
     bool asked = false;
@@ -114,7 +115,7 @@ class Communicator {
   struct CachedScript {
     Collective collective;
     Shape shape;
-    Script script;
+    std::shared_ptr<const Script> script;
   };
 
   explicit Communicator(Runtime& runtime);
@@ -134,34 +135,48 @@ class Communicator {
   bool adopt_plan(const std::string& text, Plan& plan);
   Status connect_peers(Plan& plan);
   void wire_up(HostCommunicator& host, const Plan& plan);
-  const Script& script_for(Collective collective, const Shape& shape);
+  std::shared_ptr<const Script> script_for(Collective collective, const Shape& shape);
   [[nodiscard]] Pace pace_of(const Plan& plan, const Shape& shape) const;
-  bool run_round(const Call& call, const Shape& shape, ProgressHook hook);
-  bool run_whole(const Call& call, ProgressHook hook);
-  bool run_equal(const Call& call, ProgressHook hook);
-  bool run_unequal(const Call& call, ProgressHook hook);
+  /// Runs a call to its end.
+  bool drive(RunningCall& running, ProgressHook hook);
+
+  // For running calls; under the runtime's lock, but for the first three.
+  /// The same on every rank.
+  [[nodiscard]] std::int64_t rounds_of(const Call& call) const;
   [[nodiscard]] std::int64_t rounds_of_unequal(const Call& call) const;
+  [[nodiscard]] std::int64_t elements_per_round(const Call& call) const;
+  [[nodiscard]] Portion portion_of(const Call& call, std::int64_t rounds, std::int64_t index) const;
+  [[nodiscard]] Portion portion_of_unequal(const Call& call, std::int64_t rounds, std::int64_t index) const;
+  void enter(RunningCall& running);
+  [[nodiscard]] bool admits(const RunningCall& running) const;
+  void leave(const RunningCall& running) noexcept;
+  std::unique_ptr<Flight> prepare(const Call& call, const Portion& portion, std::uint32_t number);
+  void keep(std::unique_ptr<Flight> flight);
+  [[nodiscard]] std::span<const PeerId> peers_of(Collective collective) const {
+    return plans_[static_cast<std::size_t>(collective)].peers;
+  }
 
   void record_plan(const Schedule& schedule, Plan& plan);
-  void record_round(const Plan& plan, const Script& script);
+  void record_round(const Call& call, const Script& script);
 
   Runtime& runtime_;
   CommunicatorRecord* record_ = nullptr;  ///< null: nobody wants to know
-  Reason obstacle_ = Reason::count_;
+  std::atomic<Reason> obstacle_ = Reason::count_;
   std::shared_ptr<IdPool> ids_;
-  std::uint32_t id_ = 0;          ///< 0: none yet
-  std::optional<Topology> part_;  ///< on rank 0: what the ranks are on, where that is not the whole topology
-  std::string part_nodes_;        ///< its hosts as PlanRequest has them
-  std::uint32_t calls_ = 0;
-  NodeId node_ = 0;                           ///< of this rank
-  std::int32_t rank_ = 0;                     ///< in the communicator
-  std::unique_ptr<Hierarchy> hierarchy_;      ///< null where every node has one rank
-  std::vector<std::int32_t> rank_of_node_;    ///< with a hierarchy: of this rank's slice; empty when it is in none
+  std::uint32_t id_ = 0;                    ///< 0: none yet
+  std::optional<Topology> part_;            ///< on rank 0: what the ranks are on, where that is not the whole topology
+  std::string part_nodes_;                  ///< its hosts as PlanRequest has them
+  std::uint32_t calls_ = 0;                 ///< rounds that were numbered so far
+  NodeId node_ = 0;                         ///< of this rank
+  std::int32_t rank_ = 0;                   ///< in the communicator
+  std::unique_ptr<Hierarchy> hierarchy_;    ///< null where every node has one rank
+  std::vector<std::int32_t> rank_of_node_;  ///< with a hierarchy: of this rank's slice; empty when it is in none
   std::vector<std::int32_t> place_of_shard_;  ///< in the buffers: the node's rank, with a hierarchy the node
   std::vector<std::string> addresses_;        ///< by communicator rank
   std::array<Plan, collective_count> plans_;
-  std::list<CachedScript> scripts_;  ///< most recently used first
-  Workspace workspace_;
+  std::list<CachedScript> scripts_;      ///< most recently used first
+  std::vector<RunningCall*> under_way_;  ///< in the order of their beginnings
+  std::vector<std::unique_ptr<Flight>> idle_flights_;
 };
 
 }  // namespace libcoll

@@ -278,10 +278,9 @@ std::vector<Setting> make_settings() {
       boolean<&Config::background_planning>(
           "background_planning", "Leave calls to MPI while a missing plan is made, instead of waiting for it."),
 #define LIBCOLL_CALL(name, collective) call<CallKind::name, &Config::name>(),
-#define LIBCOLL_NATIVE_CALL(name)
 #include "libcoll/runtime/calls.def"
-#undef LIBCOLL_CALL
-#undef LIBCOLL_NATIVE_CALL
+      boolean<&Config::nonblocking>("nonblocking",
+                                    "Serve MPI_Iallreduce and the like as their blocking twins; no: MPI's own."),
       bytes<&Config::segment_bytes, 1_K, 1_G>("segment_bytes", "Transfers are cut into segments of this size."),
       bytes<&Config::bundle_bytes, 0_K, 16_M>("bundle_bytes",
                                               "Smaller pieces for one peer and step travel in one message; 0: never."),
@@ -472,16 +471,13 @@ std::string commented_setting(const Setting& setting) {
 
 const std::string& call_setting(const Config& config, CallKind kind) {
   static const std::string native = "native";
-  switch (kind) {
+  switch (blocking_twin(kind)) {
 #define LIBCOLL_CALL(name, collective) \
   case CallKind::name:                 \
     return config.name;
-#define LIBCOLL_NATIVE_CALL(name) \
-  case CallKind::name:            \
-    return native;
 #include "libcoll/runtime/calls.def"
-#undef LIBCOLL_CALL
-#undef LIBCOLL_NATIVE_CALL
+    default:
+      break;
   }
   return native;
 }

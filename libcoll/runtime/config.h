@@ -33,10 +33,8 @@ struct Config {
   bool background_planning = true;        ///< calls fall through while a plan is made, instead of waiting for it
 // One for each call that can be served: "auto" or "native"; where it bears the collective's name, a planner's as well.
 #define LIBCOLL_CALL(name, collective) std::string name = "auto";
-#define LIBCOLL_NATIVE_CALL(name)
 #include "libcoll/runtime/calls.def"
-#undef LIBCOLL_CALL
-#undef LIBCOLL_NATIVE_CALL
+  bool nonblocking = true;                      ///< nonblocking calls are served as their blocking twins are
   std::int64_t segment_bytes = 128 * 1024;      ///< transfers are cut into segments of this size
   std::int64_t bundle_bytes = 8 * 1024;         ///< smaller pieces for one peer and step travel in one message
   std::int64_t round_bytes = 64 * 1024 * 1024;  ///< a call larger than this per rank runs in several rounds
@@ -50,7 +48,7 @@ struct Config {
   std::int64_t timeout_seconds = 0;             ///< a call that did not move for so long fails; 0: it waits for ever
 };
 
-/// The setting of one call; of calls that are never served: "native".
+/// The setting of one call, of nonblocking ones that of the blocking twin; of calls that are never served: "native".
 const std::string& call_setting(const Config& config, CallKind kind);
 
 enum class SettingType : std::uint8_t { boolean, integer, bytes, text, choice };

@@ -157,7 +157,7 @@ std::uint64_t Runtime::digest() const {
        {std::to_string(config_.segment_bytes), std::to_string(config_.bundle_bytes),
         std::to_string(config_.round_bytes), std::to_string(config_.node_bytes), std::to_string(config_.leaders),
         std::to_string(static_cast<int>(config_.one_node)), std::to_string(static_cast<int>(config_.measure)),
-        std::to_string(static_cast<int>(route_binding_.backend)),
+        std::to_string(static_cast<int>(config_.nonblocking)), std::to_string(static_cast<int>(route_binding_.backend)),
         transport_ == nullptr ? std::string() : transport_->name(),
         // The plan file's name is a hash over the whole topology.
         plan_file_name(topology_, Collective::allgather, ""),
@@ -179,12 +179,52 @@ const std::vector<Automorphism>& Runtime::translation_group() {
   return translations_;
 }
 
-bool Runtime::step(Execution& execution, bool& done) {
+bool Runtime::step(RunningCall& running, bool& done) {
   const std::lock_guard guard(lock_);
   const bool moved = transport_->progress();
-  execution.advance();
-  done = execution.failed() || execution.finished();
+  running.advance();
+  advance_unattended();
+  done = running.over();
   return moved;
+}
+
+void Runtime::look_after(RunningCall& running) {
+  // Room for its end, which nothing may stand in the way of.
+  ended_.reserve(ended_.size() + unattended_.size() + 1);
+  unattended_.push_back(&running);
+}
+
+void Runtime::advance_unattended() noexcept {
+  if (unattended_.empty()) return;
+  for (RunningCall* running : unattended_) running->advance();
+  const auto first_over = std::stable_partition(unattended_.begin(), unattended_.end(),
+                                                [](const RunningCall* running) { return !running->over(); });
+  if (first_over == unattended_.end()) return;
+  ended_.insert(ended_.end(), first_over, unattended_.end());
+  unattended_.erase(first_over, unattended_.end());
+  some_ended_.store(true, std::memory_order_release);
+}
+
+std::vector<RunningCall*> Runtime::take_ended() {
+  if (!some_ended_.load(std::memory_order_acquire)) return {};
+  const std::unique_lock guard(lock_, std::try_to_lock);
+  if (!guard.owns_lock()) return {};
+  some_ended_.store(false, std::memory_order_release);
+  std::vector<RunningCall*> taken(ended_);
+  ended_.clear();
+  return taken;
+}
+
+bool Runtime::idle() {
+  const std::lock_guard guard(lock_);
+  return unattended_.empty() && ended_.empty();
+}
+
+int Runtime::milliseconds_to_next_send(const RunningCall& running) {
+  const std::lock_guard guard(lock_);
+  int soonest = running.milliseconds_to_next_send();
+  for (const RunningCall* other : unattended_) soonest = std::min(soonest, other->milliseconds_to_next_send());
+  return soonest;
 }
 
 bool Runtime::arm() {
@@ -194,7 +234,10 @@ bool Runtime::arm() {
 
 bool Runtime::progress() noexcept {
   const std::unique_lock guard(lock_, std::try_to_lock);
-  return guard.owns_lock() && transport_ != nullptr && transport_->progress();
+  if (!guard.owns_lock() || transport_ == nullptr) return false;
+  const bool moved = transport_->progress();
+  advance_unattended();
+  return moved;
 }
 
 /// Whether this wait begins with polling.
@@ -205,7 +248,7 @@ bool Runtime::polling_pays() noexcept {
   return fruitless % waits_per_try == 0;
 }
 
-bool Runtime::wait_for_end(Execution& execution, ProgressHook hook) {
+bool Runtime::wait_for_end(RunningCall& running, ProgressHook hook) {
   const auto poll_time = std::chrono::microseconds(config_.poll_microseconds);
   const auto patience = std::chrono::seconds(config_.timeout_seconds);
   const Clock::time_point begin = Clock::now();
@@ -214,7 +257,7 @@ bool Runtime::wait_for_end(Execution& execution, ProgressHook hook) {
   bool still = false;
   bool poll = true;
   for (bool done = false;;) {
-    const bool moved = step(execution, done);
+    const bool moved = step(running, done);
     if (done) return true;
     if (moved) {
       if (still && poll) fruitless_polls_.store(0, std::memory_order_relaxed);
@@ -243,7 +286,7 @@ bool Runtime::wait_for_end(Execution& execution, ProgressHook hook) {
     }
     if (std::exchange(poll, false)) fruitless_polls_.fetch_add(1, std::memory_order_relaxed);
     const auto until_hook = std::chrono::ceil<std::chrono::milliseconds>(next_hook - now).count();
-    if (arm()) transport_->block(std::min(static_cast<int>(until_hook), execution.milliseconds_to_next_send()));
+    if (arm()) transport_->block(std::min(static_cast<int>(until_hook), milliseconds_to_next_send(running)));
   }
 }
 
@@ -265,9 +308,11 @@ void Runtime::flush(std::span<const PeerId> peers, ProgressHook hook) {
   }
 }
 
-bool Runtime::drive(Execution& execution, std::span<const PeerId> peers, ProgressHook hook) {
-  if (!wait_for_end(execution, hook) || execution.failed()) return false;
-  if (!background_progress_ || execution.largest_message_bytes() > transport_->unflushed_bytes()) flush(peers, hook);
+bool Runtime::drive(RunningCall& running, ProgressHook hook) {
+  if (!wait_for_end(running, hook) || running.failed()) return false;
+  if (!background_progress_ || running.largest_message_bytes() > transport_->unflushed_bytes()) {
+    flush(running.peers(), hook);
+  }
   return true;
 }
 

@@ -11,10 +11,10 @@
 #include <string_view>
 #include <vector>
 
-#include "libcoll/execute/execution.h"
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/id_pool.h"
 #include "libcoll/runtime/plan_source.h"
+#include "libcoll/runtime/running_call.h"
 #include "libcoll/runtime/statistics.h"
 #include "libcoll/runtime/trace.h"
 #include "libcoll/runtime/tuning_table.h"
@@ -81,14 +81,23 @@ class Runtime {
 
   /// Somebody will call progress() while this process is in MPI.
   void set_background_progress() { background_progress_ = true; }
+  [[nodiscard]] bool has_background_progress() const { return background_progress_; }
   /// Moves our messages along from within the program's MPI; whether anything moved. Does nothing when a call of ours
   /// is at it.
   bool progress() noexcept;
 
-  /// Runs a started execution to its end: polls, then blocks on the transport's descriptor. What is still held back for
-  /// its peers then goes out too; with background progress that is waited for a short time only. False when the
-  /// transport failed or nothing moved for the configured time.
-  bool drive(Execution& execution, std::span<const PeerId> peers, ProgressHook hook);
+  /// Calls that nobody waits for: from now on they go on whenever progress is made here. Under lock().
+  void look_after(RunningCall& running);
+  /// Those that have come to their end, in the order in which they did, and are no longer looked after. Nothing when a
+  /// call of ours is at it.
+  std::vector<RunningCall*> take_ended();
+  /// Whether all of them were taken.
+  [[nodiscard]] bool idle();
+
+  /// Runs a call that has begun to its end: polls, then blocks on the transport's descriptor. What is still held
+  /// back for its peers then goes out too; with background progress that is waited for a short time only. False when
+  /// the transport failed or nothing moved for the configured time.
+  bool drive(RunningCall& running, ProgressHook hook);
 
  private:
   void read_topology();
@@ -102,9 +111,13 @@ class Runtime {
   /// Transport::arm() under the lock.
   bool arm();
   /// One round of progress under the lock; whether anything moved.
-  bool step(Execution& execution, bool& done);
+  bool step(RunningCall& running, bool& done);
+  /// The same for calls that nobody waits for.
+  void advance_unattended() noexcept;
+  /// How soon step() has something to send although nothing comes. Under the lock.
+  [[nodiscard]] int milliseconds_to_next_send(const RunningCall& running);
   /// False when it gave up: nothing moved for the configured time.
-  bool wait_for_end(Execution& execution, ProgressHook hook);
+  bool wait_for_end(RunningCall& running, ProgressHook hook);
   bool polling_pays() noexcept;
   void flush(std::span<const PeerId> peers, ProgressHook hook);
 
@@ -126,6 +139,9 @@ class Runtime {
   std::vector<Automorphism> translations_;
   std::atomic<NodeId> node_{-1};
   bool background_progress_ = false;
+  std::vector<RunningCall*> unattended_;
+  std::vector<RunningCall*> ended_;
+  std::atomic<bool> some_ended_{false};
   std::atomic<unsigned> fruitless_polls_{0};  ///< waits in a row that polling did not end
 };
 

@@ -47,6 +47,8 @@ enum class Reason : std::uint8_t {
   user_operation,
   unsupported_type,
   types_per_pair,
+  not_agreed,
+  no_progress,
   bad_arguments,
   count_,  ///< how many there are
 };

@@ -80,7 +80,7 @@ class Reader {
 
   void read_call(const toml::node& node, TuningChoice& choice) {
     const std::optional<CallKind> parsed = parse_call(node.is_string() ? node.as_string()->get() : "");
-    if (!parsed || !collective_of(*parsed)) {
+    if (!parsed || !collective_of(*parsed) || is_nonblocking(*parsed)) {
       return refuse(line_of(node), "call: found " + shown(node) + ", expected a call that can be served, as allreduce");
     }
     choice.call = *parsed;

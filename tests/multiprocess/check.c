@@ -29,10 +29,12 @@ long served_calls(const char* collective) {
 }
 
 void expect_call(const char* collective, int served, const char* what) {
-  enum { names_count = 10 };
+  enum { names_count = 20 };
   static const char* const names[names_count] = {
-      "allreduce",  "allgather", "alltoall",  "reduce_scatter", "reduce_scatter_block",
-      "allgatherv", "alltoallv", "alltoallw", "bcast",          "reduce"};
+      "allreduce",   "allgather",  "alltoall",   "reduce_scatter",  "reduce_scatter_block",
+      "allgatherv",  "alltoallv",  "alltoallw",  "bcast",           "reduce",
+      "iallreduce",  "iallgather", "ialltoall",  "ireduce_scatter", "ireduce_scatter_block",
+      "iallgatherv", "ialltoallv", "ialltoallw", "ibcast",          "ireduce"};
   static long expected[names_count];
   for (int i = 0; i < names_count; ++i) {
     if (strcmp(names[i], collective) == 0) expected[i] += served;

@@ -151,6 +151,9 @@ TEST(Environment, RelatedCallsAreServedOrNot) {
   EXPECT_EQ(call_setting(loaded.config, CallKind::reduce), "auto");
   EXPECT_EQ(call_setting(loaded.config, CallKind::allgather), "bfb");
   EXPECT_EQ(call_setting(loaded.config, CallKind::alltoallw), "native");
+  // Nonblocking calls follow their blocking twins.
+  EXPECT_EQ(call_setting(loaded.config, CallKind::ibcast), "native");
+  EXPECT_EQ(call_setting(loaded.config, CallKind::iallgather), "bfb");
 }
 
 TEST(Environment, SetsValuesWithoutWarnings) {

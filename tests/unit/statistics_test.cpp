@@ -33,9 +33,10 @@ Json expected_json(int ranks) {
     return Json{{"served", served}, {"fallen_through", fallen_through}};
   };
   Json collectives;
-  for (const char* name : {"allreduce", "allgather", "alltoall", "reduce_scatter", "reduce_scatter_block", "allgatherv",
-                           "alltoallv", "bcast", "reduce", "alltoallw"}) {
+  for (const std::string name : {"allreduce", "allgather", "alltoall", "reduce_scatter", "reduce_scatter_block",
+                                 "allgatherv", "alltoallv", "bcast", "reduce", "alltoallw"}) {
     collectives[name] = calls(0, 0);
+    collectives["i" + name] = calls(0, 0);
   }
   collectives["allreduce"] = calls(2, 1);
   collectives["alltoall"] = calls(0, 3);
@@ -100,6 +101,12 @@ TEST(Calls, NamesAndCollectives) {
   EXPECT_EQ(collective_of(CallKind::reduce), Collective::reduce_scatter);
   EXPECT_EQ(collective_of(CallKind::alltoallv), Collective::alltoall);
   EXPECT_EQ(collective_of(CallKind::alltoallw), std::nullopt);
+  EXPECT_EQ(collective_of(CallKind::ireduce), Collective::reduce_scatter);
+  EXPECT_EQ(collective_of(CallKind::ialltoallw), std::nullopt);
+  EXPECT_EQ(blocking_twin(CallKind::ibcast), CallKind::bcast);
+  EXPECT_EQ(blocking_twin(CallKind::bcast), CallKind::bcast);
+  EXPECT_TRUE(is_nonblocking(CallKind::iallgatherv));
+  EXPECT_FALSE(is_nonblocking(CallKind::alltoallw));
   // The call that bears a collective's name has its setting, so there is one.
   for (const Collective collective :
        {Collective::allgather, Collective::reduce_scatter, Collective::allreduce, Collective::alltoall}) {

@@ -1,0 +1,29 @@
+// What is asked of the runtime: one collective over contiguous memory.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "libcoll/execute/execution.h"
+#include "planner/schedule/schedule.h"
+
+namespace libcoll {
+
+/// One collective call whose data is contiguous in memory.
+struct Call {
+  Collective collective = Collective::allreduce;
+  const std::byte* input = nullptr;  ///< in place: where this rank's data lies in `output`
+  std::byte* output = nullptr;
+  /// allreduce: elements of the vector; others: of one block, the blocks of a buffer lying one after the other.
+  std::int64_t elements = 0;
+  std::int64_t element_bytes = 1;
+  Reducer reducer;
+  /// Blocks of unequal length, as in Shape; `elements` then means nothing. alltoall: this rank's own row and column
+  /// are enough, agree_counts() has the others.
+  std::vector<std::int64_t> counts;
+  std::vector<std::int64_t> input_offsets;
+  std::vector<std::int64_t> output_offsets;
+};
+
+}  // namespace libcoll

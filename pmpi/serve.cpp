@@ -1,0 +1,17 @@
+#include "pmpi/serve.h"
+
+#include "pmpi/serving.h"
+
+namespace libcoll::pmpi {
+
+#define LIBCOLL_SERVE(name, kind, request, parameters, ...)                                         \
+  std::optional<int> serve_##kind parameters noexcept {                                             \
+    return guarded(comm, [&] { return try_##name({CallKind::kind, comm, request}, __VA_ARGS__); }); \
+  }
+#define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...) \
+  LIBCOLL_SERVE(name, name, nullptr, parameters, __VA_ARGS__)    \
+  LIBCOLL_SERVE(name, i##name, request, (LIBCOLL_LIST parameters, MPI_Request * request), __VA_ARGS__)
+#include "pmpi/entry_points.def"
+#undef LIBCOLL_ENTRY
+
+}  // namespace libcoll::pmpi
