@@ -168,7 +168,7 @@ Served served_call(Runtime& process, const Way& way, const Call& call) {
   return served;
 }
 
-void record_end(Runtime& process, const Served& served) {
+void record_end(Runtime& process, const Served& served) noexcept try {
   if (served.record == nullptr) return;
   TraceEvent event;
   event.call = served.kind;
@@ -178,6 +178,7 @@ void record_end(Runtime& process, const Served& served) {
   event.bytes = served.bytes;
   served.record->count_served(served.kind, event.bytes, event.end - event.begin);
   if (process.trace() != nullptr) process.trace()->add(event);
+} catch (...) {  // NOLINT(bugprone-empty-catch): as in handed_back()
 }
 
 int run(Runtime& process, Communicator& communicator, const Way& way, std::unique_ptr<Operands> operands) {

@@ -36,7 +36,7 @@ struct Served {
 Served served_call(Runtime& process, const Way& way, const Call& call);
 
 /// The call has come to its end.
-void record_end(Runtime& process, const Served& served);
+void record_end(Runtime& process, const Served& served) noexcept;
 
 /// The operands of a call that is served, as the executor wants them.
 class Operands {
