@@ -30,7 +30,6 @@ struct Config {
   std::int64_t trace_events = 1'000'000;  ///< of one rank at most; further ones are dropped and counted
   std::string cache_dir;                  ///< empty: $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll
   std::string command;                    ///< path of the `libcoll` command; empty: beside the library
-  bool background_planning = true;        ///< calls fall through while a plan is made, instead of waiting for it
 // One for each call that can be served: "auto" or "native"; where it bears the collective's name, a planner's as well.
 #define LIBCOLL_CALL(name, collective) std::string name = "auto";
 #include "libcoll/runtime/calls.def"
@@ -41,6 +40,7 @@ struct Config {
   std::int64_t in_flight = 8;                   ///< messages in flight per peer
   std::int64_t poll_microseconds = 20;          ///< a waiting rank polls this long before it blocks
   bool pacing = false;                          ///< steered messages leave at the rate the plan gives their route
+  bool background_planning = true;              ///< calls fall through while a plan is made, instead of waiting for it
   std::string host;                             ///< of this process, as the topology names it; empty: MPI's name
   std::int64_t leaders = 0;                     ///< ranks of a node that move data between nodes; 0: all they can
   std::int64_t node_bytes = 8 * 1024 * 1024;    ///< memory that the ranks of a node share per communicator

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <cstdint>
 #include <cstdlib>
 #include <system_error>
@@ -163,7 +164,8 @@ PlanLock lock_plan(const std::string& directory, const Topology& topology, Colle
   struct flock range {};
   range.l_type = F_WRLCK;
   range.l_whence = SEEK_SET;
-  range.l_start = std::stol(name.substr(name.rfind('-') + 1, digits), nullptr, 16);
+  const char* hash = name.data() + name.rfind('-') + 1;
+  std::from_chars(hash, hash + digits, range.l_start, 16);
   range.l_len = 1;
   // Of the open file, not of this process: other threads' locks are others, and a child's copy keeps it.
   if (fcntl(file.get(), F_OFD_SETLK, &range) == 0) return {PlanTurn::ours, std::move(file)};

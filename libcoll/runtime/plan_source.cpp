@@ -27,18 +27,17 @@ std::string_view planner_name(const std::string& algorithm) {
 }
 
 std::vector<std::string> planning_command(const Config& config, const PlanRequest& request,
-                                          const std::string& cache_directory) {
+                                          const std::string& algorithm, const std::string& cache_directory) {
   std::vector<std::string> arguments{
       config.command, "plan", config.topology, std::string(to_string(request.collective)), "--quiet", "--output", "-"};
-  const std::string& algorithm = algorithm_setting(config, request.collective);
   if (algorithm != automatic_plan) arguments.insert(arguments.end(), {"--algorithm", algorithm});
   if (!request.nodes.empty()) arguments.insert(arguments.end(), {"--nodes", request.nodes});
   if (!cache_directory.empty()) arguments.insert(arguments.end(), {"--cache", "--cache-dir", cache_directory});
   return arguments;
 }
 
-Result<Schedule> plan_here(const Config& config, const PlanRequest& request) {
-  const std::string_view name = planner_name(algorithm_setting(config, request.collective));
+Result<Schedule> plan_here(const PlanRequest& request, const std::string& algorithm) {
+  const std::string_view name = planner_name(algorithm);
   if (!request.nodes.empty()) {
     return plan_part(broadcast_planners(), request.topology, request.collective, name, {});
   }
@@ -91,8 +90,22 @@ std::optional<Result<Schedule>> PlanSource::obtain(const Config& config, const P
 
 std::optional<Result<Schedule>> PlanSource::look(const Config& config, const PlanRequest& request,
                                                  const std::string& directory) {
-  const std::string& algorithm = algorithm_setting(config, request.collective);
-  const std::string key = plan_file_name(request.topology, request.collective, algorithm);
+  const auto search = [&](std::string_view algorithm) {
+    return Search{config, request, directory, std::string(algorithm),
+                  plan_file_name(request.topology, request.collective, algorithm)};
+  };
+  const Search wanted = search(algorithm_setting(config, request.collective));
+  if (request.nodes.empty() || wanted.algorithm == automatic_plan) return look(wanted);
+  if (!failed_.contains(wanted.key)) {
+    std::optional<Result<Schedule>> plan = look(wanted);
+    if (!plan || plan->ok()) return plan;
+    failed_.insert(wanted.key);
+  }
+  return look(search(automatic_plan));
+}
+
+std::optional<Result<Schedule>> PlanSource::look(const Search& search) {
+  const auto& [config, request, directory, algorithm, key] = search;
   if (const auto found = jobs_.find(key); found != jobs_.end()) {
     Job& job = found->second;
     if (!job.child.ended()) {
@@ -118,19 +131,18 @@ std::optional<Result<Schedule>> PlanSource::look(const Config& config, const Pla
   }
   const bool here = request.collective != Collective::alltoall;
   if (planned_at_once(request) || (here && config.command.empty())) {
-    Result<Schedule> plan = checked(plan_here(config, request), request);
+    Result<Schedule> plan = checked(plan_here(request, algorithm), request);
     keep(plan, directory, algorithm);
     return plan;
   }
-  return start(config, request, directory, key);
+  return start(search);
 }
 
-std::optional<Result<Schedule>> PlanSource::start(const Config& config, const PlanRequest& request,
-                                                  const std::string& directory, const std::string& key) {
+std::optional<Result<Schedule>> PlanSource::start(const Search& search) {
+  const auto& [config, request, directory, algorithm, key] = search;
   if (config.command.empty()) {
     return Result<Schedule>(Error{"the libcoll command was not found; set LIBCOLL_COMMAND"});
   }
-  const std::string& algorithm = algorithm_setting(config, request.collective);
   const PlanLock lock = lock_plan(directory, request.topology, request.collective, algorithm);
   if (lock.turn == PlanTurn::others) return std::nullopt;
   const bool stores = lock.turn == PlanTurn::ours;
@@ -141,7 +153,7 @@ std::optional<Result<Schedule>> PlanSource::start(const Config& config, const Pl
   }
   // The child holds the lock for as long as it lives, whatever becomes of this process.
   Result<PlanningChild> child = PlanningChild::start(
-      planning_command(config, request, stores ? directory : std::string()), lock.descriptor.get());
+      planning_command(config, request, algorithm, stores ? directory : std::string()), lock.descriptor.get());
   if (!child) return Result<Schedule>(child.error());
   jobs_.emplace(key, Job{std::move(child).value(), std::chrono::steady_clock::now(), stores});
   return std::nullopt;

@@ -31,7 +31,8 @@ bool planned_at_once(const PlanRequest& request);
 class PlanSource {
  public:
   /// The verified plan, from the cache or made now; nothing while the `libcoll` command is still at it, in a child of
-  /// this process or of another one that shares the cache: then ask again. Whoever has no use for waiting (LIBCOLL_
+  /// this process or of another one that shares the cache: then ask again. A planner that is set by name makes plans
+  /// for parts as far as it can; the others are made by the best of several. Whoever has no use for waiting (LIBCOLL_
   /// BACKGROUND_PLANNING off) never gets nothing. Plans are kept in the cache when that is possible.
   std::optional<Result<Schedule>> obtain(const Config& config, const PlanRequest& request);
 
@@ -43,13 +44,23 @@ class PlanSource {
     bool stores = false;  ///< it puts the plan into the cache itself
   };
 
+  /// What a look needs to know: the request, where plans are kept, and the planner's name or "auto".
+  struct Search {
+    const Config& config;
+    const PlanRequest& request;
+    const std::string& directory;
+    std::string algorithm;
+    std::string key;
+  };
+
   std::optional<Result<Schedule>> look(const Config& config, const PlanRequest& request, const std::string& directory);
-  std::optional<Result<Schedule>> start(const Config& config, const PlanRequest& request, const std::string& directory,
-                                        const std::string& key);
+  std::optional<Result<Schedule>> look(const Search& search);
+  std::optional<Result<Schedule>> start(const Search& search);
 
   std::mutex mutex_;
   std::map<std::string, Job> jobs_;  ///< by the plan's file name
   std::set<std::string> warned_of_;  ///< plans in the cache that are of no use
+  std::set<std::string> failed_;     ///< plans for parts that the planner that is set cannot make
 };
 
 /// Setting for one planned collective: "auto", "native" or a planner's name.

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -89,6 +90,38 @@ TEST_F(PlanSourceTest, OthersAreMadeInTheBackground) {
     EXPECT_TRUE(is_cached(wanted));
     EXPECT_TRUE(source_.obtain(config_, wanted).has_value());
   }
+}
+
+TEST_F(PlanSourceTest, LargeOnesOfTheAllgatherFamilyAsWell) {
+  config_.topology = "torus:9x8";
+  const PlanRequest wanted = request({}, Collective::allreduce);
+  EXPECT_FALSE(planned_at_once(wanted));
+  EXPECT_FALSE(source_.obtain(config_, wanted).has_value());
+  expect_good(insist(wanted), wanted);
+  config_.command.clear();
+  const PlanRequest other = request({}, Collective::allgather);
+  const std::optional<Result<Schedule>> here = source_.obtain(config_, other);  // nobody else can
+  ASSERT_TRUE(here.has_value());
+  expect_good(*here, other);
+}
+
+TEST_F(PlanSourceTest, APlannerThatIsSetPlansPartsAsFarAsItCan) {
+  config_.allreduce = "bfb";
+  config_.alltoall = "mcf-link";
+  for (const auto& [nodes, collective, algorithm] :
+       {std::tuple(std::vector<NodeId>{0, 1, 2}, Collective::allreduce, "bfb"),
+        std::tuple(std::vector<NodeId>{0, 1, 2}, Collective::alltoall, "mcf-link"),
+        std::tuple(std::vector<NodeId>{0, 4, 8}, Collective::alltoall, "sssp")}) {
+    const PlanRequest wanted = request(nodes, collective);
+    const Result<Schedule> plan = insist(wanted);
+    expect_good(plan, wanted);
+    EXPECT_EQ(plan->algorithm, algorithm);
+    EXPECT_EQ(insist(wanted)->algorithm, algorithm);
+  }
+  const PlanRequest scattered = request({0, 4, 8}, Collective::allreduce);
+  expect_good(insist(scattered), scattered);
+  config_.allreduce = "no-such-planner";
+  EXPECT_FALSE(insist(request({}, Collective::allreduce)).ok());
 }
 
 TEST_F(PlanSourceTest, WhoeverDoesNotWantToLeaveCallsToMpiWaits) {
