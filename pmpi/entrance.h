@@ -15,7 +15,7 @@ class Entrance {
  public:
   Entrance() { ++depth; }
   ~Entrance() {
-    if (--depth == 0 && at_end_ != nullptr) std::exchange(at_end_, nullptr)();
+    if (--depth == 0 && at_end != nullptr) std::exchange(at_end, nullptr)();
   }
   Entrance(const Entrance&) = delete;
   Entrance& operator=(const Entrance&) = delete;
@@ -30,19 +30,19 @@ class Entrance {
     (keep(arguments), ...);
   }
   /// Of the program's call that this thread is in; null when it has none.
-  [[nodiscard]] static ompi_communicator_t* communicator() { return communicator_; }
+  [[nodiscard]] static ompi_communicator_t* communicator() { return current; }
   /// Has this called when the program's call has come back from where it was handed on to.
-  static void call_at_end(void (*function)() noexcept) { at_end_ = function; }
+  static void call_at_end(void (*function)() noexcept) { at_end = function; }
 
  private:
-  static void keep(ompi_communicator_t* communicator) { communicator_ = communicator; }
+  static void keep(ompi_communicator_t* communicator) { current = communicator; }
   template <class Argument>
   static void keep(const Argument&) {}
 
   // The library is loaded with the program, so there is room in its thread-local storage.
   static inline thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
-  static inline thread_local ompi_communicator_t* communicator_ __attribute__((tls_model("initial-exec"))) = nullptr;
-  static inline thread_local void (*at_end_)() noexcept __attribute__((tls_model("initial-exec"))) = nullptr;
+  static inline thread_local ompi_communicator_t* current __attribute__((tls_model("initial-exec"))) = nullptr;
+  static inline thread_local void (*at_end)() noexcept __attribute__((tls_model("initial-exec"))) = nullptr;
 };
 
 /// Serves the call, or hands it on.

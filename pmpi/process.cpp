@@ -5,7 +5,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -340,8 +339,8 @@ void progress_mpi() noexcept {
 }
 
 void before_finalize() {
-  // Statistics were asked for and no collective was ever called: say so.
-  if (process_runtime.load() == nullptr && std::getenv("LIBCOLL_STATS") != nullptr && mpi_is_running()) {
+  // No collective was ever called here: rank 0 says so where statistics were asked for, and waits for the others.
+  if (process_runtime.load() == nullptr && mpi_is_running()) {
     write_reports(Statistics(), nullptr, load_config(environ).config);
   }
 }

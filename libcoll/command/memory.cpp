@@ -231,6 +231,7 @@ void be_nodes(int socket, const Config& config, const RouteBinding& binding, std
   const std::optional<std::string> address = read_text(socket);
   if (!address) return;
   std::vector<std::unique_ptr<Greeting>> greetings;
+  greetings.reserve(transports.size());
   for (std::int32_t i = 0; i < count; ++i) {
     greetings.push_back(
         std::make_unique<Greeting>(*transports[static_cast<std::size_t>(i)], *address, tag_of(first + i)));

@@ -13,10 +13,14 @@ namespace {
 constexpr std::int64_t first_bytes = 8;
 constexpr std::int64_t growth = 8;
 constexpr std::size_t tries = 5;
+/// A try is this many calls in a row, as programs make them: what ranks lag behind after the other way's calls then
+/// weighs little. Where calls are slow it is fewer, so that a size takes its part of the time only.
+constexpr std::int64_t most_calls_per_try = 8;
+constexpr std::int64_t sizes_in_time = 6;
 /// MPI has to be faster by one part in this many: what lies nearer is noise.
 constexpr std::int64_t margin_parts = 20;
 
-/// One rank's word after a size.
+/// One rank's word after a size, or after its first calls: one try of one call.
 struct Times {
   std::array<std::int64_t, tries> plan;
   std::array<std::int64_t, tries> native;
@@ -28,20 +32,6 @@ std::int64_t median(std::array<std::int64_t, tries> values) {
   auto* const middle = values.begin() + tries / 2;
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
-}
-
-/// Both ways in turn. The first calls make connections and scripts and do not count.
-bool try_size(const Contest& contest, std::int64_t bytes, Times& times) {
-  if (!contest.plan(bytes) || !contest.native(bytes)) return false;
-  for (std::size_t attempt = 0; attempt < tries; ++attempt) {
-    const std::int64_t begin = contest.now();
-    if (!contest.plan(bytes)) return false;
-    const std::int64_t middle = contest.now();
-    if (!contest.native(bytes)) return false;
-    times.plan[attempt] = middle - begin;
-    times.native[attempt] = contest.now() - middle;
-  }
-  return true;
 }
 
 /// A call has ended when its slowest rank has.
@@ -58,6 +48,61 @@ Times slowest_of(const std::vector<Times>& ranks) {
   return slowest;
 }
 
+class Trials {
+ public:
+  Trials(HostCommunicator& host, const Contest& contest)
+      : host_(host), contest_(contest), began_(contest.now()), ranks_(static_cast<std::size_t>(host.size())) {}
+
+  /// What all ranks agree the two ways take; nothing when a call failed.
+  std::optional<Times> try_size(std::int64_t bytes) {
+    // The very first calls make connections and scripts.
+    Times mine{};
+    mine.good = run(contest_.plan, bytes, 1) && run(contest_.native, bytes, 1) && measure(bytes, 1, 1, mine) ? 1 : 0;
+    const std::optional<Times> first = agree(mine);
+    if (!first) return std::nullopt;
+    const std::int64_t both = first->plan.front() + first->native.front();
+    const std::int64_t share = contest_.budget_nanoseconds / (2 * sizes_in_time);
+    const std::int64_t affordable = share / std::max<std::int64_t>(1, both * static_cast<std::int64_t>(tries));
+    mine.good = measure(bytes, std::clamp<std::int64_t>(affordable, 1, most_calls_per_try), tries, mine) ? 1 : 0;
+    return agree(mine);
+  }
+
+ private:
+  static bool run(const std::function<bool(std::int64_t)>& way, std::int64_t bytes, std::int64_t calls) {
+    for (std::int64_t call = 0; call < calls; ++call) {
+      if (!way(bytes)) return false;
+    }
+    return true;
+  }
+
+  /// Both ways in turn.
+  bool measure(std::int64_t bytes, std::int64_t calls, std::size_t attempts, Times& times) const {
+    for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
+      const std::int64_t begin = contest_.now();
+      if (!run(contest_.plan, bytes, calls)) return false;
+      const std::int64_t middle = contest_.now();
+      if (!run(contest_.native, bytes, calls)) return false;
+      times.plan[attempt] = middle - begin;
+      times.native[attempt] = contest_.now() - middle;
+    }
+    return true;
+  }
+
+  /// From here on every rank looks at the same figures.
+  std::optional<Times> agree(Times mine) {
+    mine.elapsed = contest_.now() - began_;
+    if (!host_.allgather(&mine, sizeof mine, ranks_.data())) return std::nullopt;
+    const Times all = slowest_of(ranks_);
+    if (all.good == 0) return std::nullopt;
+    return all;
+  }
+
+  HostCommunicator& host_;
+  const Contest& contest_;
+  const std::int64_t began_;
+  std::vector<Times> ranks_;
+};
+
 std::string file_name(const CrossoverPlace& place) {
   std::string name = "crossover-";
   name.append(place.plan_file.substr(0, place.plan_file.find('.'))).append("-").append(to_string(place.call));
@@ -70,21 +115,15 @@ std::string file_name(const CrossoverPlace& place) {
 }  // namespace
 
 std::optional<std::int64_t> find_crossover(HostCommunicator& host, const Contest& contest) {
-  const std::int64_t begin = contest.now();
+  Trials trials(host, contest);
   std::int64_t up_to = never_native;
-  std::vector<Times> ranks(static_cast<std::size_t>(host.size()));
   for (std::int64_t bytes = first_bytes; bytes <= contest.largest_bytes; bytes *= growth) {
-    Times mine{};
-    mine.good = try_size(contest, bytes, mine) ? 1 : 0;
-    mine.elapsed = contest.now() - begin;
-    // From here on every rank looks at the same figures.
-    if (!host.allgather(&mine, sizeof mine, ranks.data())) return std::nullopt;
-    const Times call = slowest_of(ranks);
-    if (call.good == 0) return std::nullopt;
-    const std::int64_t native = median(call.native);
-    if (native + native / margin_parts >= median(call.plan)) break;
+    const std::optional<Times> times = trials.try_size(bytes);
+    if (!times) return std::nullopt;
+    const std::int64_t native = median(times->native);
+    if (native + native / margin_parts >= median(times->plan)) break;
     up_to = bytes;
-    if (call.elapsed > contest.budget_nanoseconds) break;
+    if (times->elapsed > contest.budget_nanoseconds) break;
   }
   return up_to;
 }

@@ -24,7 +24,7 @@ struct Contest {
 };
 
 /// Collective; the same on all ranks. Tries sizes from 8 bytes on, eightfold each, for as long as MPI wins: a call
-/// takes as long as its slowest rank, the median of some calls counts, and a plan that is a little slower is still
+/// takes as long as its slowest rank, the median of some tries counts, and a plan that is a little slower is still
 /// taken. Nothing when a call failed.
 std::optional<std::int64_t> find_crossover(HostCommunicator& host, const Contest& contest);
 

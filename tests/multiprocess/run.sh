@@ -7,7 +7,7 @@
 #     -n                     no plans beforehand
 #     -c                     corrupt plans in the cache
 #     -w COUNT:TEXT          lines with TEXT on stderr
-#     -j TEXT                TEXT must be in the JSON statistics
+#     -j TEXT                TEXT must be in the JSON statistics; may be given more than once
 #     -x CODE                expected exit code, default 0
 set -euo pipefail
 
@@ -16,7 +16,7 @@ fail() {
   exit 1
 }
 
-libcoll='' settings=() rank_settings=() corrupt=no warning='' statistics='' expected_code=0 options=()
+libcoll='' settings=() rank_settings=() corrupt=no warning='' statistics=() expected_code=0 options=()
 while getopts l:e:r:ncw:j:x: option; do
   case $option in
     l) libcoll=$OPTARG ;;
@@ -25,7 +25,7 @@ while getopts l:e:r:ncw:j:x: option; do
     n) options+=(--no-plan) ;;
     c) corrupt=yes ;;
     w) warning=$OPTARG ;;
-    j) statistics=$OPTARG ;;
+    j) statistics+=("$OPTARG") ;;
     x) expected_code=$OPTARG ;;
     *) fail "wrong usage" ;;
   esac
@@ -90,6 +90,6 @@ if [[ -n $warning ]]; then
   count=$(grep -cF -- "${warning#*:}" stderr || true)
   [[ $count == "${warning%%:*}" ]] || fail "\"${warning#*:}\" was said $count times"
 fi
-if [[ -n $statistics ]]; then
-  grep -qF -- "$statistics" stats.json || fail "statistics: $(cat stats.json)"
-fi
+for text in "${statistics[@]}"; do
+  grep -qF -- "$text" stats.json || fail "\"$text\" is not in the statistics: $(cat stats.json)"
+done
