@@ -75,26 +75,30 @@ Call make_call(Collective collective, const ReductionArguments& arguments, const
   return call;
 }
 
+/// In place, the own block of the result of a reduce-scatter goes to the beginning of the input. On rank 0 that is
+/// where its own block of the input was; on the others data lies there that may still have to be sent, so their result
+/// waits elsewhere. So does one whose elements have gaps, for what the program keeps in these is not ours to change.
+int run_reduction(const Preparation& ready, const ReductionArguments& arguments, Call call, std::int64_t own_elements) {
+  const bool is_scattered =
+      arguments.kind == CallKind::reduce_scatter || arguments.kind == CallKind::reduce_scatter_block;
+  const bool waits = is_scattered && arguments.in_place() && MpiHost(arguments.comm).rank() != 0;
+  if (!waits && !has_gaps(ready.reduction)) {
+    return run(*ready.process, *ready.communicator, arguments.kind, call, arguments.comm);
+  }
+  const std::unique_ptr<std::byte[]> result = make_buffer(own_elements * call.element_bytes);
+  call.output = result.get();
+  const int code = run(*ready.process, *ready.communicator, arguments.kind, call, arguments.comm);
+  if (code != MPI_SUCCESS) return code;
+  const bool copied = copy_elements(ready.reduction, result.get(), arguments.output(), own_elements, arguments.comm);
+  return copied ? MPI_SUCCESS : raise(arguments.comm, MPI_ERR_TYPE);
+}
+
 std::optional<int> try_allreduce(const ReductionArguments& arguments, int count) {
   const Preparation ready = prepare(arguments, count >= 0, count);
   if (ready.communicator == nullptr) return std::nullopt;
   Call call = make_call(Collective::allreduce, arguments, ready.reduction);
   call.elements = count;
-  return run(*ready.process, *ready.communicator, arguments.kind, call, arguments.comm);
-}
-
-/// In place, the own block of the result goes to the beginning of the input. On rank 0 that is where its own block of
-/// the input was; on the others data lies there that may still have to be sent, so their result waits elsewhere.
-int run_scattered(const Preparation& ready, const ReductionArguments& arguments, Call call, std::int64_t own_elements) {
-  if (!arguments.in_place() || MpiHost(arguments.comm).rank() == 0) {
-    return run(*ready.process, *ready.communicator, arguments.kind, call, arguments.comm);
-  }
-  const std::int64_t bytes = own_elements * call.element_bytes;
-  const std::unique_ptr<std::byte[]> result = make_buffer(bytes);
-  call.output = result.get();
-  const int code = run(*ready.process, *ready.communicator, arguments.kind, call, arguments.comm);
-  if (code == MPI_SUCCESS) std::memcpy(arguments.output(), result.get(), static_cast<std::size_t>(bytes));
-  return code;
+  return run_reduction(ready, arguments, std::move(call), count);
 }
 
 std::optional<int> try_reduce_scatter_block(const ReductionArguments& arguments, int count) {
@@ -102,7 +106,7 @@ std::optional<int> try_reduce_scatter_block(const ReductionArguments& arguments,
   if (ready.communicator == nullptr) return std::nullopt;
   Call call = make_call(Collective::reduce_scatter, arguments, ready.reduction);
   call.elements = count;
-  return run_scattered(ready, arguments, std::move(call), count);
+  return run_reduction(ready, arguments, std::move(call), count);
 }
 
 std::optional<int> try_reduce_scatter(const ReductionArguments& arguments, const int* counts) {
@@ -119,20 +123,21 @@ std::optional<int> try_reduce_scatter(const ReductionArguments& arguments, const
     elements += counts[rank];
   }
   if (elements == 0) return fall_through(*ready.process, arguments.kind, Reason::no_bytes);
-  return run_scattered(ready, arguments, std::move(call), counts[host.rank()]);
+  return run_reduction(ready, arguments, std::move(call), counts[host.rank()]);
 }
 
 /// A reduce-scatter in which the root alone receives something: at large sizes that is what one link carries, M/b.
 std::optional<int> try_reduce(const ReductionArguments& arguments, int count, int root) {
   const Preparation ready = prepare(arguments, count >= 0, count);
   if (ready.communicator == nullptr) return std::nullopt;
-  const int ranks = MpiHost(arguments.comm).size();
+  const MpiHost host(arguments.comm);
+  const int ranks = host.size();
   if (root < 0 || root >= ranks) return fall_through(*ready.process, arguments.kind, Reason::bad_arguments);
   Call call = make_call(Collective::reduce_scatter, arguments, ready.reduction);
   call.counts.assign(static_cast<std::size_t>(ranks), 0);
   call.counts[static_cast<std::size_t>(root)] = count;
   call.input_offsets.assign(static_cast<std::size_t>(ranks), 0);
-  return run(*ready.process, *ready.communicator, arguments.kind, call, arguments.comm);
+  return run_reduction(ready, arguments, std::move(call), host.rank() == root ? count : 0);
 }
 
 }  // namespace
