@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -258,6 +259,21 @@ bool unpack(const std::byte* packed, void* data, std::int64_t count, MPI_Datatyp
     return PMPI_Unpack(packed + packed_offset, bytes, &position, static_cast<std::byte*>(data) + offset, elements, type,
                        comm) == MPI_SUCCESS;
   });
+}
+
+bool has_gaps(const Reduction& reduction) { return size_of(reduction.type) != reduction.element_bytes; }
+
+bool copy_elements(const Reduction& reduction, const std::byte* from, std::byte* to, std::int64_t elements,
+                   MPI_Comm comm) {
+  if (elements == 0) return true;
+  if (!has_gaps(reduction)) {
+    std::memcpy(to, from, static_cast<std::size_t>(elements * reduction.element_bytes));
+    return true;
+  }
+  const std::unique_ptr<std::byte[]> packed(
+      new std::byte[static_cast<std::size_t>(elements * size_of(reduction.type))]);
+  return pack(from, elements, reduction.type, packed.get(), comm) &&
+         unpack(packed.get(), to, elements, reduction.type, comm);
 }
 
 }  // namespace libcoll::pmpi

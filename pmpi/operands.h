@@ -40,4 +40,11 @@ std::int64_t extent_of(MPI_Datatype type);
 bool pack(const void* data, std::int64_t count, MPI_Datatype type, std::byte* packed, MPI_Comm comm);
 bool unpack(const std::byte* packed, void* data, std::int64_t count, MPI_Datatype type, MPI_Comm comm);
 
+/// Whether the elements of a reduction have bytes that belong to none of their parts (MPI_DOUBLE_INT).
+bool has_gaps(const Reduction& reduction);
+
+/// Copies elements of a reduction, but for what lies in their gaps. False when MPI cannot.
+bool copy_elements(const Reduction& reduction, const std::byte* from, std::byte* to, std::int64_t elements,
+                   MPI_Comm comm);
+
 }  // namespace libcoll::pmpi

@@ -1,6 +1,4 @@
 // Calls that reduce: allreduce, reduce_scatter(_block), reduce.
-#include <cstring>
-#include <numeric>
 
 #include "pmpi/operands.h"
 #include "pmpi/serve.h"
@@ -76,16 +74,15 @@ class ReductionOperands final : public Operands {
   }
 
   /// The result waits in memory of ours until the input is no longer needed.
-  void set_result_aside(std::int64_t bytes) {
-    bytes_aside_ = bytes;
-    aside_ = make_buffer(bytes);
+  void set_result_aside(std::int64_t elements) {
+    elements_aside_ = elements;
+    aside_ = make_buffer(elements * reduction_.element_bytes);
     prepared.output = aside_.get();
   }
 
   Call call() override { return std::move(prepared); }
-  bool finish(MPI_Comm) override {
-    if (aside_ != nullptr) std::memcpy(user_output_, aside_.get(), static_cast<std::size_t>(bytes_aside_));
-    return true;
+  bool finish(MPI_Comm comm) override {
+    return aside_ == nullptr || copy_elements(reduction_, aside_.get(), user_output_, elements_aside_, comm);
   }
 
   Call prepared;
@@ -94,7 +91,7 @@ class ReductionOperands final : public Operands {
   Reduction reduction_;
   std::byte* user_output_;
   std::unique_ptr<std::byte[]> aside_;
-  std::int64_t bytes_aside_ = 0;
+  std::int64_t elements_aside_ = 0;
 };
 
 using OperandsPointer = std::unique_ptr<ReductionOperands>;
@@ -103,13 +100,15 @@ OperandsPointer make_operands(Collective collective, const ReductionArguments& a
   return std::make_unique<ReductionOperands>(collective, arguments, ready.reduction);
 }
 
-/// In place, the own block of the result goes to the beginning of the input. On rank 0 that is where its own block of
-/// the input was; on the others data lies there that may still have to be sent, so their result waits elsewhere.
-int run_scattered(const Preparation& ready, const ReductionArguments& arguments, OperandsPointer operands,
+/// In place, the own block of the result of a reduce-scatter goes to the beginning of the input. On rank 0 that is
+/// where its own block of the input was; on the others data lies there that may still have to be sent, so their result
+/// waits elsewhere. So does one whose elements have gaps, for what the program keeps in these is not ours to change.
+int run_reduction(const Preparation& ready, const ReductionArguments& arguments, OperandsPointer operands,
                   std::int64_t own_elements) {
-  if (arguments.in_place() && MpiHost(arguments.way.comm).rank() != 0) {
-    operands->set_result_aside(own_elements * ready.reduction.element_bytes);
-  }
+  const CallKind kind = blocking_twin(arguments.way.kind);
+  const bool is_scattered = kind == CallKind::reduce_scatter || kind == CallKind::reduce_scatter_block;
+  const bool waits = is_scattered && arguments.in_place() && MpiHost(arguments.way.comm).rank() != 0;
+  if (waits || has_gaps(ready.reduction)) operands->set_result_aside(own_elements);
   return run(*ready.process, *ready.communicator, arguments.way, std::move(operands));
 }
 
@@ -122,7 +121,7 @@ std::optional<int> try_allreduce(const Way& way, const void* sendbuf, void* recv
   if (ready.communicator == nullptr) return std::nullopt;
   OperandsPointer operands = make_operands(Collective::allreduce, arguments, ready);
   operands->prepared.elements = count;
-  return run(*ready.process, *ready.communicator, way, std::move(operands));
+  return run_reduction(ready, arguments, std::move(operands), count);
 }
 
 std::optional<int> try_reduce_scatter_block(const Way& way, const void* sendbuf, void* recvbuf, int recvcount,
@@ -132,7 +131,7 @@ std::optional<int> try_reduce_scatter_block(const Way& way, const void* sendbuf,
   if (ready.communicator == nullptr) return std::nullopt;
   OperandsPointer operands = make_operands(Collective::reduce_scatter, arguments, ready);
   operands->prepared.elements = recvcount;
-  return run_scattered(ready, arguments, std::move(operands), recvcount);
+  return run_reduction(ready, arguments, std::move(operands), recvcount);
 }
 
 std::optional<int> try_reduce_scatter(const Way& way, const void* sendbuf, void* recvbuf, const int* recvcounts,
@@ -152,7 +151,7 @@ std::optional<int> try_reduce_scatter(const Way& way, const void* sendbuf, void*
     elements += recvcounts[rank];
   }
   if (elements == 0) return fall_through(*ready.process, way.kind, Reason::no_bytes);
-  return run_scattered(ready, arguments, std::move(operands), recvcounts[host.rank()]);
+  return run_reduction(ready, arguments, std::move(operands), recvcounts[host.rank()]);
 }
 
 /// A reduce-scatter in which the root alone receives something: at large sizes that is what one link carries, M/b.
@@ -161,14 +160,15 @@ std::optional<int> try_reduce(const Way& way, const void* sendbuf, void* recvbuf
   const ReductionArguments arguments{way, sendbuf, recvbuf, datatype, op};
   const Preparation ready = prepare(arguments, count >= 0, count);
   if (ready.communicator == nullptr) return std::nullopt;
-  const int ranks = MpiHost(comm).size();
+  const MpiHost host(comm);
+  const int ranks = host.size();
   if (root < 0 || root >= ranks) return fall_through(*ready.process, way.kind, Reason::bad_arguments);
   OperandsPointer operands = make_operands(Collective::reduce_scatter, arguments, ready);
   Call& call = operands->prepared;
   call.counts.assign(static_cast<std::size_t>(ranks), 0);
   call.counts[static_cast<std::size_t>(root)] = count;
   call.input_offsets.assign(static_cast<std::size_t>(ranks), 0);
-  return run(*ready.process, *ready.communicator, way, std::move(operands));
+  return run_reduction(ready, arguments, std::move(operands), host.rank() == root ? count : 0);
 }
 
 }  // namespace libcoll::pmpi
