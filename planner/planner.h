@@ -38,7 +38,7 @@ struct PlanOptions {
   std::int32_t trees = 0;       ///< per root, of ForestColl; 0: as many as the optimum takes; -1: a small number
   NodeId root = 0;              ///< of rooted collectives
   bool symmetry = true;         ///< look for automorphisms and use them (all-to-all)
-  std::string layer_method;     ///< "auto", "lash", "lash-longest", "dfsssp"; empty: auto (all-to-all on routes)
+  std::string layer_method;     ///< as parse_layer_method reads it; empty: auto (all-to-all on routes)
   std::int32_t max_layers = 0;  ///< layers at most, the routes chosen for them (p-mcf, mcf-path); 0: as many as it takes
   /// Share of a shard every source·N + destination asks for; empty: all 1 (all-to-all).
   std::vector<double> demand;

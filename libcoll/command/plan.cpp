@@ -233,9 +233,10 @@ void add_plan(CLI::App& app, int& exit_code) {
                   "Trees per root (forestcoll); 0: as many as the optimum takes, auto: a small number")
       ->transform(CLI::Transformer(std::map<std::string, std::int32_t>{{"auto", -1}}))
       ->check(CLI::Range(-1, 1 << 20));
-  sub->add_option("--layer-method", options->plan.layer_method, "Of routes: lash, lash-longest, dfsssp or auto")
+  sub->add_option("--layer-method", options->plan.layer_method,
+                  "Of routes: how they get their layers; auto: the fewest")
       ->type_name("METHOD")
-      ->check(CLI::IsMember({"auto", "lash", "lash-longest", "dfsssp"}));
+      ->check(CLI::IsMember({"auto", "lash", "lash-longest", "lash-shortest", "lash-destination", "dfsssp"}));
   sub->add_option("--max-layers", options->plan.max_layers,
                   "Layers at most: the routes are chosen for them (all-to-all); 0: as many as it takes")
       ->check(CLI::Range(0, 1024));

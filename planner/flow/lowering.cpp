@@ -4,8 +4,6 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <limits>
-#include <map>
 #include <utility>
 
 #include "planner/flow/demand.h"

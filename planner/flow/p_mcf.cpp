@@ -1,12 +1,13 @@
 #include "planner/flow/p_mcf.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "planner/flow/concurrent_flow.h"
 #include "planner/flow/lowering.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/path_sets.h"
@@ -48,19 +49,36 @@ Result<Candidate> solve(const Topology& fabric, const InjectionNetwork& network,
   return result;
 }
 
-/// Lengths of the fabric's links by which the optimum over all paths takes shortest ones only; none where finding them
-/// would take longer than the plan.
-std::vector<std::int64_t> optimal_lengths(const Topology& fabric, const InjectionNetwork& network,
-                                          const PlanOptions& options) {
-  FlowOptions quick;
-  quick.paths = false;
-  quick.symmetry = options.symmetry;
-  quick.time_limit_seconds = options.time_limit_seconds / 4;
-  const Result<ConcurrentFlow> flow = max_concurrent_flow(network.topology, quick);
-  if (!flow) return {};
-  std::vector<std::int64_t> lengths = flow->certificate.lengths;
-  lengths.resize(fabric.links().size());  // those of the hosts' own links come after
+constexpr std::int32_t most_rounds = 8;  // of other disjoint sets, while they gain
+constexpr std::int32_t most_failures = 3;
+constexpr std::int64_t most_paths = 4'000;  // beyond, one LP is all there is time for
+constexpr double longest = 1 << 20;         // of whole lengths
+
+/// Whole lengths of the fabric's links, in proportion to prices.
+std::vector<std::int64_t> lengths_of(std::vector<double> prices, std::size_t links) {
+  prices.resize(links);  // those of the hosts' own links come after
+  const double most = *std::max_element(prices.begin(), prices.end());
+  std::vector<std::int64_t> lengths;
+  lengths.reserve(links);
+  for (const double price : prices) lengths.push_back(most > 0 ? std::llround(longest * price / most) : 1);
   return lengths;
+}
+
+/// Which of the many disjoint sets a pair gets decides how near the optimum they come together: those of least total
+/// price, where prices are those of the sets before, as in column generation, averaged so that they settle.
+void choose_better_sets(const Topology& fabric, const InjectionNetwork& network, const LinkClasses& classes,
+                        const PathSet& set, const PlanOptions& options, const Deadline& deadline, Candidate& best) {
+  std::vector<double> prices = best.prices;
+  std::int32_t failures = 0;
+  for (std::int32_t round = 0; round < most_rounds && failures < most_failures && !deadline.passed(); ++round) {
+    const std::vector<std::int64_t> lengths = lengths_of(prices, fabric.links().size());
+    Result<Candidate> other = solve(fabric, network, classes, set, lengths, options, deadline);
+    if (!other || !other->solved) return;
+    for (std::size_t i = 0; i < prices.size(); ++i) prices[i] = (prices[i] + other->prices[i]) / 2;
+    const bool better = other->load < best.load * (1 - 1e-6);
+    failures = better ? 0 : failures + 1;
+    if (better) best = std::move(*other);
+  }
 }
 
 }  // namespace
@@ -74,11 +92,8 @@ Result<Schedule> plan_p_mcf(const Topology& topology, const PlanOptions& options
   LinkClasses classes = flow_classes(*network, options);
   Result<Candidate> best = solve(topology, *network, classes, *set, {}, options, deadline);
   if (!best) return best.error();
-  // Which of the many disjoint sets a pair gets decides how near the optimum they come together.
-  if (set->kind == PathSet::Kind::disjoint && options.demand.empty() && !deadline.passed()) {
-    const std::vector<std::int64_t> lengths = optimal_lengths(topology, *network, options);
-    Result<Candidate> other = solve(topology, *network, classes, *set, lengths, options, deadline);
-    if (other.ok() && other->load < best->load) best = std::move(other);
+  if (set->kind == PathSet::Kind::disjoint && best->solved && best->paths <= most_paths) {
+    choose_better_sets(topology, *network, classes, *set, options, deadline, *best);
   }
   FluidPlan plan;
   plan.method = best->solved ? to_string(method_for(best->paths + 1, options.time_limit_seconds))

@@ -9,8 +9,8 @@
 namespace libcoll {
 
 /// "p-mcf": the best weights on the path sets options.paths names (candidate_paths; link-disjoint unless said
-/// otherwise: those of least total hops or those of least total length by the certificate of the optimum, whichever
-/// serve better). The bound is that of all paths. Lowering, options and errors as candidate_paths, lower_to_routes and
+/// otherwise: of least total hops at first, then of least total price by the prices of the sets before, for as long as
+/// that gains). The bound is that of all paths. Lowering, options and errors as candidate_paths, lower_to_routes and
 /// checked_network; when the time limit ends the LP, the weights of a pair stay equal.
 Result<Schedule> plan_p_mcf(const Topology& topology, const PlanOptions& options);
 

@@ -83,7 +83,11 @@ Result<PathFlow> solve_path_lp(const Topology& topology, const LinkClasses& clas
                                std::span<const double> demand, double seconds) {
   const PathLp lp = formulate(topology, classes, pairs, demand);
   const auto columns = static_cast<std::int64_t>(lp.program.columns.size());
-  const Result<LpSolution> solution = solve_with_glpk(lp.program, method_for(columns, seconds), seconds);
+  const LpMethod method = method_for(columns, seconds);
+  Result<LpSolution> solution = solve_with_glpk(lp.program, method, seconds);
+  // Interior point now and then gives up on the way.
+  if (!solution && method == LpMethod::interior_point)
+    solution = solve_with_glpk(lp.program, LpMethod::simplex, seconds);
   if (!solution) return solution.error();
   if (solution->status != LpStatus::optimal) {
     return Error{"the LP of " + std::to_string(columns) + " paths on " + topology.name() + " took too long"};

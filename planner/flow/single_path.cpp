@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "planner/flow/injection.h"
 #include "planner/flow/lowering.h"
 #include "planner/route/dor.h"
+#include "planner/route/layers.h"
 #include "planner/route/route_classes.h"
 #include "planner/route/sssp.h"
 #include "planner/schedule/cost.h"
@@ -36,9 +38,25 @@ Schedule lower_routes(const Topology& topology, const char* algorithm, std::vect
   return schedule;
 }
 
+/// The routes come in layers by LASH; another method may be asked for, and no more layers than so many.
+Status put_in_layers(const Topology& topology, const PlanOptions& options, const char* algorithm,
+                     std::vector<Route>& routes) {
+  if (!options.layer_method.empty()) {
+    const Result<LayerMethod> method = parse_layer_method(options.layer_method);
+    if (!method) return method.error();
+    assign_layers_by(*method, topology, routes);
+  }
+  std::int32_t layers = 0;
+  for (const Route& route : routes) layers = std::max(layers, route.layer + 1);
+  if (options.max_layers <= 0 || layers <= options.max_layers) return {};
+  return Error{std::string(algorithm) + " on " + topology.name() + ": the routes need " + std::to_string(layers) +
+               " layers, expected at most " + std::to_string(options.max_layers) + ": use mcf-path or p-mcf"};
+}
+
 Result<Schedule> plan(const Topology& topology, const PlanOptions& options, const char* algorithm,
                       Result<std::vector<Route>> routes) {
   if (!routes) return routes.error();
+  if (const Status status = put_in_layers(topology, options, algorithm, *routes); !status) return status.error();
   Schedule schedule = lower_routes(topology, algorithm, std::move(routes).value());
   Proof& proof = schedule.proof;
   proof.max_link_load = std::max(max_link_load(schedule), injection_load(schedule));

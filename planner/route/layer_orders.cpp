@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <numeric>
+#include <optional>
 #include <string>
-#include <utility>
 
 #include "planner/route/acyclic_layer.h"
 #include "planner/route/sssp.h"
@@ -15,32 +16,74 @@ namespace {
 
 std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
-bool both_ways(const Topology& topology) {
-  return std::all_of(topology.links().begin(), topology.links().end(),
-                     [&](const Link& link) { return topology.find_link(link.to, link.from) >= 0; });
-}
+/// By node: the link it leaves by towards the root, and the one it is reached by from the root; no link is both.
+struct DisjointTrees {
+  std::vector<LinkId> next;
+  std::vector<LinkId> parent;
+};
 
-/// Hops from a node from which no other is farther than it has to be.
-std::vector<std::int32_t> levels(const Topology& topology) {
-  DistanceMatrix distance = hop_distances(topology);
-  const auto farthest = [](const std::vector<std::int32_t>& row) { return *std::max_element(row.begin(), row.end()); };
-  return *std::min_element(distance.begin(), distance.end(),
-                           [&](const auto& a, const auto& b) { return farthest(a) < farthest(b); });
-}
-
-/// Every turn but those from a link away from the root to one towards it.
-void add_up_down(const Topology& topology, AcyclicLayer& layer) {
-  const std::vector<std::int32_t> level = levels(topology);
-  const auto is_up = [&](const Link& link) {
-    return std::pair(level[at(link.to)], link.to) < std::pair(level[at(link.from)], link.from);
-  };
-  for (LinkId first = 0; first < topology.link_count(); ++first) {
-    for (const LinkId second : topology.out_links(topology.link(first).to)) {
-      const Link& next = topology.link(second);
-      if (next.to == topology.link(first).from || (!is_up(topology.link(first)) && is_up(next))) continue;
-      layer.try_add(std::array{first, second});
+/// Both breadth first. The way in leaves every node a link for the way out, as the shortest way in might not.
+std::optional<DisjointTrees> disjoint_trees(const Topology& topology, NodeId root) {
+  const auto nodes = at(topology.node_count());
+  DisjointTrees trees{std::vector<LinkId>(nodes, -1), std::vector<LinkId>(nodes, -1)};
+  std::vector<NodeId> leading{root};
+  for (std::size_t taken = 0; taken < leading.size(); ++taken) {
+    const NodeId node = leading[taken];
+    std::size_t left = topology.in_links(node).size();
+    for (const LinkId link : topology.in_links(node)) {
+      const NodeId from = topology.link(link).from;
+      if (from == root || trees.next[at(from)] >= 0 || (left == 1 && node != root)) continue;
+      trees.next[at(from)] = link;
+      leading.push_back(from);
+      --left;
     }
   }
+  if (leading.size() < nodes) return std::nullopt;
+  std::vector<NodeId> reached{root};
+  for (std::size_t taken = 0; taken < reached.size(); ++taken) {
+    for (const LinkId link : topology.out_links(reached[taken])) {
+      const NodeId to = topology.link(link).to;
+      if (to == root || trees.parent[at(to)] >= 0 || trees.next[at(reached[taken])] == link) continue;
+      trees.parent[at(to)] = link;
+      reached.push_back(to);
+    }
+  }
+  if (reached.size() < nodes) return std::nullopt;
+  return trees;
+}
+
+/// Nodes that others are near to come first.
+std::vector<NodeId> by_remoteness(const DistanceMatrix& distance) {
+  std::vector<std::int32_t> farthest(distance.size(), 0);
+  for (const std::vector<std::int32_t>& row : distance) {
+    for (std::size_t node = 0; node < row.size(); ++node) farthest[node] = std::max(farthest[node], row[node]);
+  }
+  std::vector<NodeId> order(distance.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](NodeId a, NodeId b) { return farthest[at(a)] < farthest[at(b)]; });
+  return order;
+}
+
+/// Ways over a root for every pair, in along one tree and out along the other; false where no root has such trees.
+bool add_in_out(const Topology& topology, AcyclicLayer& layer) {
+  const DistanceMatrix distance = hop_distances(topology);
+  for (const NodeId root : by_remoteness(distance)) {
+    const std::optional<DisjointTrees> trees = disjoint_trees(topology, root);
+    if (!trees) continue;
+    const auto is_next = [&](LinkId link) { return trees->next[at(topology.link(link).from)] == link; };
+    const auto is_parent = [&](LinkId link) { return trees->parent[at(topology.link(link).to)] == link; };
+    for (NodeId node = 0; node < topology.node_count(); ++node) {
+      for (const LinkId in : topology.in_links(node)) {
+        for (const LinkId out : topology.out_links(node)) {
+          const bool inwards = is_next(in) && is_next(out);
+          const bool outwards = (is_next(in) || is_parent(in)) && is_parent(out);
+          if (inwards || outwards) layer.try_add(std::array{in, out});
+        }
+      }
+    }
+    return true;
+  }
+  return false;
 }
 
 bool add_to_any(std::vector<AcyclicLayer>& layers, const Route& route) {
@@ -54,9 +97,7 @@ Result<LayerOrders> layer_orders(const Topology& topology, std::span<const Route
   std::vector<AcyclicLayer> graphs;
   graphs.reserve(at(layers));
   for (std::int32_t i = 0; i < layers; ++i) graphs.emplace_back(topology, places);
-  if (both_ways(topology)) {
-    add_up_down(topology, graphs.back());
-  } else {
+  if (!add_in_out(topology, graphs.back())) {
     const Result<std::vector<Route>> shortest = sssp_routes(topology);
     if (!shortest) return shortest.error();
     for (const Route& route : *shortest) {
@@ -68,7 +109,12 @@ Result<LayerOrders> layer_orders(const Topology& topology, std::span<const Route
                    std::to_string(needed) + " or more"};
     }
   }
-  for (const Route& route : wanted) add_to_any(graphs, route);
+  std::vector<const Route*> shortest_first;
+  shortest_first.reserve(wanted.size());
+  for (const Route& route : wanted) shortest_first.push_back(&route);
+  std::stable_sort(shortest_first.begin(), shortest_first.end(),
+                   [](const Route* a, const Route* b) { return a->links.size() < b->links.size(); });
+  for (const Route* route : shortest_first) add_to_any(graphs, *route);
   LayerOrders orders;
   for (const AcyclicLayer& graph : graphs) orders.emplace_back(graph.order().begin(), graph.order().end());
   return orders;

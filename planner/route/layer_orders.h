@@ -16,9 +16,9 @@ namespace libcoll {
 using LayerOrders = std::vector<std::vector<std::int32_t>>;
 
 /// Orders of `layers` layers that leave every pair of hosts a way in one of them, and beyond that follow as many of
-/// `wanted` as they can, taken in order. Where every link has its opposite, the ways are those of up*/down* routing
-/// (Schroeder et al. 1991) from a node in the middle, in the last layer; elsewhere those of SSSP, as far as LASH
-/// has room for them. Error where it has not.
+/// `wanted` as they can, short ones first. The ways lead in the last layer to some root and on to the destination,
+/// along two trees that share no link (on cables up*/down* routing does so, Schroeder et al. 1991); where no root has
+/// such trees they are those of SSSP, as far as LASH has room for them. Error where it has not.
 Result<LayerOrders> layer_orders(const Topology& topology, std::span<const Route> wanted, std::int32_t layers);
 
 /// The first layer whose order the links follow, or -1.

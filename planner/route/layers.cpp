@@ -14,29 +14,35 @@ namespace libcoll {
 namespace {
 
 // Hops of all routes beyond which one method has to do: each takes a second or two there.
-constexpr std::size_t most_hops_to_compare = 2'000'000;
-constexpr std::array<LayerMethod, 3> methods = {LayerMethod::lash, LayerMethod::lash_longest, LayerMethod::dfsssp};
+constexpr std::int64_t most_hops_to_compare = 2'000'000;
+constexpr std::array<LayerMethod, 5> methods = {LayerMethod::lash_destination, LayerMethod::lash,
+                                                LayerMethod::lash_shortest, LayerMethod::lash_longest,
+                                                LayerMethod::dfsssp};
 
-std::int32_t assign_longest_first(const Topology& topology, std::span<Route> routes) {
+/// LASH with the routes in ascending order of `key`.
+template <class Key>
+std::int32_t assign_ordered(const Topology& topology, std::span<Route> routes, const Key& key) {
   std::vector<std::size_t> order(routes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return routes[a].links.size() > routes[b].links.size(); });
+                   [&](std::size_t a, std::size_t b) { return key(routes[a]) < key(routes[b]); });
   return assign_layers(topology, routes, order);
 }
 
+std::int64_t hops(const Route& route) { return static_cast<std::int64_t>(route.links.size()); }
+
 Layers assign_fewest(const Topology& topology, std::span<Route> routes) {
-  std::size_t hops = 0;
-  for (const Route& route : routes) hops += route.links.size();
-  Layers best = assign_layers_by(LayerMethod::lash, topology, routes);
-  if (hops > most_hops_to_compare) return best;
+  std::int64_t all_hops = 0;
+  for (const Route& route : routes) all_hops += hops(route);
+  Layers best = assign_layers_by(methods.front(), topology, routes);
+  if (all_hops > most_hops_to_compare) return best;
   std::vector<std::int32_t> layers(routes.size());
   const auto keep = [&] {
     std::transform(routes.begin(), routes.end(), layers.begin(), [](const Route& route) { return route.layer; });
   };
   keep();
   for (const LayerMethod method : methods) {
-    if (method == LayerMethod::lash || best.count <= 1) continue;
+    if (method == methods.front() || best.count <= 1) continue;
     const Layers found = assign_layers_by(method, topology, routes);
     if (found.count >= best.count) continue;
     best = found;
@@ -56,6 +62,10 @@ std::string_view to_string(LayerMethod method) {
       return "lash";
     case LayerMethod::lash_longest:
       return "lash-longest";
+    case LayerMethod::lash_shortest:
+      return "lash-shortest";
+    case LayerMethod::lash_destination:
+      return "lash-destination";
     case LayerMethod::dfsssp:
       return "dfsssp";
   }
@@ -67,7 +77,8 @@ Result<LayerMethod> parse_layer_method(std::string_view text) {
   for (const LayerMethod method : methods) {
     if (text == to_string(method)) return method;
   }
-  return Error{"found layer method '" + std::string(text) + "', expected auto, lash, lash-longest or dfsssp"};
+  return Error{"found layer method '" + std::string(text) +
+               "', expected auto, lash, lash-longest, lash-shortest, lash-destination or dfsssp"};
 }
 
 Layers assign_layers_by(LayerMethod method, const Topology& topology, std::span<Route> routes) {
@@ -75,7 +86,11 @@ Layers assign_layers_by(LayerMethod method, const Topology& topology, std::span<
     case LayerMethod::automatic:
       return assign_fewest(topology, routes);
     case LayerMethod::lash_longest:
-      return {assign_longest_first(topology, routes), method};
+      return {assign_ordered(topology, routes, [](const Route& route) { return -hops(route); }), method};
+    case LayerMethod::lash_shortest:
+      return {assign_ordered(topology, routes, hops), method};
+    case LayerMethod::lash_destination:
+      return {assign_ordered(topology, routes, [](const Route& route) { return route.destination; }), method};
     case LayerMethod::dfsssp:
       return {break_cycles(topology, routes), method};
     case LayerMethod::lash:

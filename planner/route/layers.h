@@ -14,13 +14,15 @@ namespace libcoll {
 /// The fewest layers an order of LASH-sequential or DF-SSSP needs for the routes: which is least has no rule, and the
 /// minimum itself is NP-hard (paper 003 §5.5).
 enum class LayerMethod : std::uint8_t {
-  automatic,     ///< the best of all the others; LASH-sequential alone for very large route sets
-  lash,          ///< assign_layers in the order given
-  lash_longest,  ///< assign_layers, routes of most hops first
-  dfsssp,        ///< break_cycles
+  automatic,         ///< the best of all the others; LASH by destination alone for very large route sets
+  lash,              ///< assign_layers in the order given
+  lash_longest,      ///< assign_layers, routes of most hops first
+  lash_shortest,     ///< assign_layers, routes of fewest hops first
+  lash_destination,  ///< assign_layers, destination by destination
+  dfsssp,            ///< break_cycles
 };
 
-/// "auto", "lash", "lash-longest", "dfsssp".
+/// "auto", "lash", "lash-longest", "lash-shortest", "lash-destination", "dfsssp".
 std::string_view to_string(LayerMethod method);
 Result<LayerMethod> parse_layer_method(std::string_view text);
 

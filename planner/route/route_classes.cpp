@@ -97,21 +97,32 @@ struct Group {
   }
 };
 
+/// Classes of the routes of one key, and how many there are.
+std::int32_t colour(const Topology& topology, std::span<Route* const> routes) {
+  if (routes.size() == 1) return routes.front()->route_class = 1;
+  Group group;
+  for (Route* route : routes) group.add(*route);
+  const std::vector<std::int32_t> colours = dsatur(ConflictGraph(topology, group.paths));
+  for (const auto& [route, path] : group.members) route->route_class = colours[path];
+  return *std::max_element(colours.begin(), colours.end());
+}
+
 }  // namespace
 
 std::int32_t assign_route_classes(const Topology& topology, std::span<Route> routes, Forwarding forwarding) {
-  std::map<std::pair<NodeId, NodeId>, Group> groups;
-  for (Route& route : routes) {
-    const NodeId source = forwarding == Forwarding::by_source ? route.source : 0;
-    groups[{route.destination, source}].add(route);
-  }
+  const auto key = [&](const Route* route) {
+    return std::pair(route->destination, forwarding == Forwarding::by_source ? route->source : 0);
+  };
+  std::vector<Route*> sorted;
+  sorted.reserve(routes.size());
+  for (Route& route : routes) sorted.push_back(&route);
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const Route* a, const Route* b) { return key(a) < key(b); });
   std::int32_t classes = 0;
-  for (auto& [key, group] : groups) {
-    const std::vector<std::int32_t> colours = dsatur(ConflictGraph(topology, group.paths));
-    for (const auto& [route, path] : group.members) {
-      route->route_class = colours[path];
-      classes = std::max(classes, route->route_class);
-    }
+  for (std::size_t first = 0; first < sorted.size();) {
+    std::size_t last = first + 1;
+    while (last < sorted.size() && key(sorted[last]) == key(sorted[first])) ++last;
+    classes = std::max(classes, colour(topology, std::span(sorted).subspan(first, last - first)));
+    first = last;
   }
   return classes;
 }

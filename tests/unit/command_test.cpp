@@ -254,6 +254,26 @@ TEST_F(Command, SinglePathPlansAreBaselines) {
   EXPECT_TRUE(contains(libcoll("plan ring:8 alltoall --algorithm dor").out, "1 class (1 if"));
 }
 
+TEST_F(Command, PlanTakesLayersStepsAndSymmetryAsAsked) {
+  // GenKautz(20,4) has 2·gcd(20, 5) automorphisms (planner-figures.md).
+  EXPECT_EQ(json("plan genkautz:20,4 alltoall")["symmetry_order"], 10);
+  EXPECT_EQ(json("plan genkautz:20,4 alltoall --no-symmetry")["symmetry_order"], 1);
+  for (const std::string method : {"lash", "lash-shortest", "dfsssp"}) {
+    EXPECT_EQ(json("plan genkautz:20,4 alltoall --layer-method " + method)["layer_method"], method);
+  }
+  expect_refused("plan genkautz:20,4 alltoall --layer-method fewest", "--layer-method");
+  const Json narrow = json("plan genkautz:20,4 alltoall --max-layers 1");
+  EXPECT_EQ(narrow["layers"], 1);
+  EXPECT_EQ(narrow["verified"], true);
+  EXPECT_GT(narrow["loss_layers"].get<double>(), 0);
+  EXPECT_LE(narrow["F"].get<double>(), narrow["F_upper_bound_layers"].get<double>() * (1 + 1e-9));
+  expect_refused("plan genkautz:20,4 alltoall --algorithm sssp --max-layers 1", "layers, expected at most 1");
+  const Json stepped = json("plan torus:3x3x3 alltoall --steps 3");
+  EXPECT_EQ(stepped["steps"], 3);
+  EXPECT_GE(stepped["stepped_load_chunks"].get<double>(), 9);
+  EXPECT_EQ(stepped["chunks_in_flight"], 9);  // 26 blocks in three steps
+}
+
 TEST_F(Command, PlanForPeopleNamesProofAndBound) {
   const std::string text = libcoll("plan torus:3x3x3 alltoall").out;
   for (const char* part : {"N = 27", "T_L", "T_B", "bound", "optimal", "0.111111111", "upper bound", "gap 0 %",

@@ -15,7 +15,6 @@
 #include "planner/flow/p_mcf.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/path_sets.h"
-#include "planner/flow/single_path.h"
 #include "planner/route/channel_dependency.h"
 #include "planner/route/layer_orders.h"
 #include "planner/route/sssp.h"
@@ -35,8 +34,9 @@ std::int32_t layers_of(const Schedule& schedule) {
 }
 
 TEST(LayerOrders, LeaveEveryPairAWayAndFollowWhatIsWanted) {
-  std::vector<Topology> topologies = {made("torus:4x4"), made("hypercube:4"), made("ring:7"), made("mesh:3x4"),
-                                      made("random_regular:16,4,1")};
+  std::vector<Topology> topologies = {made("torus:4x4"),       made("hypercube:4"),           made("ring:7"),
+                                      made("mesh:3x4"),        made("random_regular:16,4,1"), made("genkautz:16,4"),
+                                      random_regular(12, 3, 2)};
   for (const Topology& topology : topologies) {
     SCOPED_TRACE(topology.name());
     const std::vector<Route> shortest = sssp_routes(topology).value();

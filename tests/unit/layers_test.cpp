@@ -21,7 +21,9 @@ namespace libcoll {
 namespace {
 
 const std::vector<LayerMethod>& single_methods() {
-  static const std::vector<LayerMethod> methods = {LayerMethod::lash, LayerMethod::lash_longest, LayerMethod::dfsssp};
+  static const std::vector<LayerMethod> methods = {LayerMethod::lash, LayerMethod::lash_longest,
+                                                   LayerMethod::lash_shortest, LayerMethod::lash_destination,
+                                                   LayerMethod::dfsssp};
   return methods;
 }
 
@@ -79,7 +81,8 @@ TEST(Dfsssp, BreaksACycleAtItsWeakestDependency) {
 }
 
 TEST(Layers, NamesAreRead) {
-  for (const LayerMethod method : {LayerMethod::automatic, LayerMethod::lash, LayerMethod::dfsssp}) {
+  EXPECT_EQ(*parse_layer_method("auto"), LayerMethod::automatic);
+  for (const LayerMethod method : single_methods()) {
     EXPECT_EQ(*parse_layer_method(to_string(method)), method);
   }
   EXPECT_NE(parse_layer_method("fewest").error().message.find("expected auto, lash"), std::string::npos);

@@ -237,7 +237,9 @@ TEST(PMcf, DisjointPathsComeNearTheOptimumAndShortestOnesLess) {
   const Topology kautz = made("genkautz:16,4");
   const double flow = optimum(kautz);
   const Schedule disjoint = planned(plan_p_mcf, kautz);
-  EXPECT_GE(disjoint.proof.flow, 0.97 * flow);
+  // A set of disjoint paths has one shortest path at most where that is unique, as it is on Kautz graphs.
+  EXPECT_GE(disjoint.proof.flow, 0.9 * flow);
+  EXPECT_GE(planned(plan_p_mcf, made("genkautz:32,4")).proof.flow, 0.995 * optimum(made("genkautz:32,4")));
   PlanOptions options;
   options.paths = "shortest";
   const Schedule shortest = planned(plan_p_mcf, kautz, options);
