@@ -32,7 +32,8 @@ void closed_form(benchmark::State& state) {
 void general(benchmark::State& state, const char* collective, const char* algorithm) {
   const auto nodes = static_cast<std::int32_t>(state.range(0));
   while (state.KeepRunning()) {
-    Result<StagedCollective> stages = stage(collective, algorithm, {.nodes = nodes, .ports = 1, .dimensions = {}});
+    Result<StagedCollective> stages =
+        stage(collective, algorithm, {.nodes = nodes, .ports = 1, .dimensions = {}, .demand = {}});
     const Result<Harvest> harvest =
         Harvest::prepare(std::move(stages).value(), static_cast<std::int32_t>(state.range(1)));
     if (!harvest.ok()) {

@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "libcoll/command/command.h"
+#include "planner/flow/demand_reader.h"
 #include "planner/reconfigure/rewired_schedule.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
+#include "planner/topology/generators.h"
 #include "planner/topology/reader.h"
 
 namespace libcoll::command {
@@ -25,7 +27,8 @@ struct Options {
   std::string collective;
   std::string algorithm;
   std::string schedule;  ///< a file whose steps are taken
-  StageOptions stages{.nodes = 0, .ports = 1, .dimensions = {}};
+  StageOptions stages{.nodes = 0, .ports = 1, .dimensions = {}, .demand = {}};
+  std::string demand;  ///< a file: what each node sends to each other
   std::int32_t degree = 0;
   std::string topology;  ///< the initial wiring
   std::uint64_t size = 1 << 20;
@@ -87,6 +90,19 @@ void take_links(const Topology& topology, HarvestModel& model) {
   for (const Link& link : topology.links()) model.delta_seconds = std::max(model.delta_seconds, link.latency_seconds);
 }
 
+Status read_demand_file(const Options& options, StageOptions& stages) {
+  if (options.demand.empty()) return {};
+  if (options.collective != "alltoall" || (options.algorithm != "direct" && !options.algorithm.empty())) {
+    return Error{"--demand is for the direct alltoall only"};
+  }
+  const Result<Topology> names = generate("complete:" + std::to_string(stages.nodes));
+  if (!names) return names.error();
+  Result<std::vector<double>> demand = load_demand(options.demand, *names);
+  if (!demand) return demand.error();
+  stages.demand = std::move(demand).value();
+  return {};
+}
+
 Result<Request> understand(const Options& options) {
   if (options.collective.empty() == options.schedule.empty()) {
     return Error{"expected a collective, or the schedule whose steps to take (--schedule FILE)"};
@@ -107,6 +123,7 @@ Result<Request> understand(const Options& options) {
     take_links(*initial, request.model);
     request.initial = std::move(initial).value();
   }
+  if (const Status read = read_demand_file(options, stages); !read) return read.error();
   Result<StagedCollective> collective =
       options.schedule.empty() ? stage(options.collective, options.algorithm, stages) : read_stages(options.schedule);
   if (!collective) return collective.error();
@@ -318,6 +335,8 @@ void add_harvest(CLI::App& app, int& exit_code) {
                   "allreduce, reduce_scatter, allgather, alltoall or broadcast");
   sub->add_option("--algorithm", options->algorithm, "Staged algorithm (below); default: the first that serves");
   sub->add_option("--schedule", options->schedule, "Take the steps of this schedule file instead")->type_name("FILE");
+  sub->add_option("--demand", options->demand, "What each node sends to each other (direct alltoall): CSV or TOML")
+      ->type_name("FILE");
   sub->add_option("--nodes", options->stages.nodes, "Number of nodes")->check(CLI::Range(2, max_harvest_nodes));
   sub->add_option("--degree", options->degree, "Ports of a node, out and in")->check(CLI::Range(1, max_harvest_degree));
   sub->add_option("--topology", options->topology,

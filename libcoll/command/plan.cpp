@@ -256,7 +256,7 @@ void add_plan(CLI::App& app, int& exit_code) {
           ->delimiter(',')
           ->transform(CLI::AsSizeValue(false))
           ->check(CLI::PositiveNumber);
-  sub->add_option("--staging", options->plan.staging, "Staged algorithm of harvest (libcoll harvest --help)");
+  sub->add_option("--staging", options->plan.staging, "Staged algorithm of harvest: recursive-doubling, swing, …");
   sub->add_option("--alpha", options->alpha, "Start-up time of a step, for harvest: 500ns")->type_name("TIME");
   sub->add_option("--reconfiguration", options->reconfiguration, "What rewiring the fabric takes, for harvest: 10us")
       ->type_name("TIME");

@@ -192,7 +192,7 @@ Result<Schedule> rewired_schedule(const Harvest& harvest, const HarvestPlan& pla
                                   std::int32_t max_chunks, const Topology* initial) {
   const StagedCollective& collective = harvest.collective();
   if (!collective.pattern || !collective.collective) {
-    return Error{"there are no schedules of broadcasts: " + collective.algorithm + " has figures only"};
+    return Error{"there are no schedules of broadcasts and of demands: " + collective.algorithm + " has figures only"};
   }
   Result<Topology> topology = united(harvest, plan, model, initial);
   if (!topology) return topology.error();
@@ -232,8 +232,8 @@ Result<Schedule> plan_harvest(Collective collective, const Topology& topology, c
   Result<Configuration> initial = configuration_of(topology);
   if (!initial) return refused(initial.error());
   const std::int32_t degree = ports_used(*initial);
-  Result<StagedCollective> stages =
-      stage(to_string(collective), options.staging, {.nodes = topology.host_count(), .ports = 1, .dimensions = {}});
+  Result<StagedCollective> stages = stage(to_string(collective), options.staging,
+                                          {.nodes = topology.host_count(), .ports = 1, .dimensions = {}, .demand = {}});
   if (!stages) return refused(stages.error());
   const Result<Harvest> harvest = Harvest::prepare(std::move(stages).value(), degree, std::move(initial).value());
   if (!harvest) return refused(harvest.error());

@@ -14,7 +14,7 @@ namespace libcoll {
 /// the shares of the paths ask for; the wirings with their delays, unless the first one serves throughout. The topology
 /// is the union of all wirings, with the name and the nodes of `initial` where it is not null; a wire has
 /// `model.bytes_per_second` for each of its ports and `model.delta_seconds`. Layers and classes as for other routed
-/// schedules. Error for broadcasts.
+/// schedules. Error for broadcasts and demands.
 Result<Schedule> rewired_schedule(const Harvest& harvest, const HarvestPlan& plan, const HarvestModel& model,
                                   std::int32_t max_chunks, const Topology* initial = nullptr);
 

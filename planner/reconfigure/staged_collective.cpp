@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <utility>
 
 #include "planner/broadcast/swing.h"
+#include "planner/reconfigure/birkhoff.h"
 #include "planner/topology/generators.h"
 
 namespace libcoll {
@@ -123,9 +125,39 @@ Result<StagedCollective> swing_multiport(const StageOptions& options) {
   return swing_of(collective, options, "swing-multiport", topology, plan_swing_multiport);
 }
 
+/// The matchings of a Birkhoff–von Neumann decomposition, largest coefficients first, `ports` of them in a step. M is
+/// what a node would send if it had the largest demand for everyone.
+Result<StagedCollective> decomposed_alltoall(const StageOptions& options) {
+  constexpr std::int64_t parts = 1 << 12;  // of the largest demand
+  const std::size_t pairs = at(options.nodes) * at(options.nodes);
+  if (options.demand.size() != pairs) {
+    return Error{"direct: found demands of " + std::to_string(options.demand.size()) + " pairs, expected " +
+                 std::to_string(pairs)};
+  }
+  std::vector<std::int64_t> matrix;
+  for (const double amount : options.demand) {
+    if (!(amount >= 0 && amount <= 1)) return Error{"direct: found a demand outside 0 to 1"};
+    matrix.push_back(std::llround(amount * static_cast<double>(parts)));
+  }
+  const std::vector<MatchingTerm> terms = birkhoff_von_neumann(matrix, options.nodes);
+  StagedCollective result{"direct", options.nodes, {}, std::nullopt, std::nullopt};
+  for (std::size_t first = 0; first < terms.size(); first += at(options.ports)) {
+    std::map<std::pair<NodeId, NodeId>, std::int64_t> units;
+    for (std::size_t i = first; i < std::min(first + at(options.ports), terms.size()); ++i) {
+      for (const Demand& demand : terms[i].demands) units[{demand.from, demand.to}] += demand.units;
+    }
+    StagedStep step{{}, Rational(1, options.nodes * parts)};
+    for (const auto& [ends, count] : units) step.demands.push_back({ends.first, ends.second, count});
+    result.steps.push_back(reduced(std::move(step)));
+  }
+  if (result.steps.empty()) return Error{"direct: found no demand at all, expected at least one"};
+  return result;
+}
+
 /// The transpose: in step t every node sends the blocks for the `ports` nodes next in turn. The rotations are a
 /// Birkhoff–von Neumann decomposition of the uniform demand with equal coefficients (§3.3).
 Result<StagedCollective> direct_alltoall(const StageOptions& options) {
+  if (!options.demand.empty()) return decomposed_alltoall(options);
   const std::int32_t nodes = options.nodes;
   Pattern pattern;
   for (std::int32_t shift = 1; shift < nodes; ++shift) {

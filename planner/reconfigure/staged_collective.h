@@ -35,8 +35,8 @@ struct StagedCollective {
   std::string algorithm;
   std::int32_t nodes = 0;
   std::vector<StagedStep> steps;
-  std::optional<Collective> collective;  ///< none for broadcasts
-  /// Which chunks go from whom to whom, where a schedule can be made of it: not for broadcasts.
+  std::optional<Collective> collective;  ///< none for broadcasts and demands
+  /// Which chunks go from whom to whom, where a schedule can be made of it: not for broadcasts, nor for demands.
   std::optional<Pattern> pattern;
 };
 
@@ -45,6 +45,9 @@ struct StageOptions {
   std::int32_t nodes = 2;
   std::int32_t ports = 1;                ///< of "bruck", "direct" and "binary-tree": messages of a node in a step
   std::vector<std::int32_t> dimensions;  ///< of "swing-multiport": sizes of the torus; empty: one ring
+  /// Of "direct" all-to-all: what each source·N + destination asks for, the largest being 1 (demand_reader.h); empty:
+  /// all the same.
+  std::vector<double> demand;
 };
 
 /// One way to stage one collective.

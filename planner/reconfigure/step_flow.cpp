@@ -125,7 +125,7 @@ class StepProgram {
 
   /// Precondition: hops ≥ least_hops(). The point's hops are those of the longest path in use.
   Result<FlowPoint> solve(std::int32_t hops) {
-    add_columns(std::vector<double>(configuration_.wires.size(), 1), hops);
+    seed_columns(hops);
     double bound = 0;
     for (int round = 0; round < max_rounds; ++round) {
       const Result<LpSolution> solution = solve_master(hops);
@@ -161,6 +161,31 @@ class StepProgram {
       result.added = true;
     }
     return result;
+  }
+
+  /// Paths that keep clear of each other, so that the first masters have something to choose from: cheapest paths time
+  /// and again, on wires that cost the more the more was sent over them.
+  void seed_columns(std::int32_t hops) {
+    constexpr int rounds = 6;
+    std::vector<double> load(ports_.size(), 0);
+    double heaviest = 0;
+    for (int round = 0; round < rounds; ++round) {
+      std::vector<double> cost;
+      for (const std::size_t orbit : symmetry_.wire_orbit) {
+        const double share = heaviest > 0 ? load[orbit] / heaviest : 0;
+        cost.push_back((1 + round * share) / static_cast<double>(ports_[orbit]));
+      }
+      const std::size_t before = columns_.size();
+      add_columns(cost, hops);
+      if (round > 0 && columns_.size() == before) return;
+      for (std::size_t i = before; i < columns_.size(); ++i) {
+        for (const std::size_t wire : columns_[i].wires) {
+          const std::size_t orbit = symmetry_.wire_orbit[wire];
+          load[orbit] += weight_[columns_[i].orbit] / static_cast<double>(ports_[orbit]);
+          heaviest = std::max(heaviest, load[orbit]);
+        }
+      }
+    }
   }
 
   Result<LpSolution> solve_master(std::int32_t hops) {

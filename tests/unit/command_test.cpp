@@ -558,7 +558,7 @@ TEST_F(Command, ReportSaysWhatThereWasNoTimeFor) {
 // ---- help -----------------------------------------------------------------------------------------------------
 
 TEST_F(Command, HelpIsGoodAndNothingIsWrongUsage) {
-  for (const char* sub : {"", "topo", "plan", "verify", "info", "run"}) {
+  for (const char* sub : {"", "topo", "plan", "harvest", "verify", "info", "run"}) {
     const Outcome help = libcoll(std::string(sub) + " --help");
     EXPECT_EQ(help.code, 0) << sub;
     EXPECT_TRUE(contains(help.out, "Usage: libcoll")) << sub;
@@ -578,7 +578,7 @@ TEST_F(Command, ManPageNamesEverySettingSubcommandAndField) {
     std::transform(variable.begin(), variable.end(), variable.begin(), [](unsigned char c) { return std::toupper(c); });
     EXPECT_TRUE(contains(page, variable)) << variable;
   }
-  for (const char* sub : {"topo", "plan", "verify", "info", "report", "run", "tune"}) {
+  for (const char* sub : {"topo", "plan", "harvest", "verify", "info", "report", "run", "tune"}) {
     EXPECT_TRUE(contains(page, std::string("\n.SS ") + sub + "\n")) << sub;
     EXPECT_TRUE(contains(page, std::string("\n.B libcoll ") + sub + "\n")) << sub;
     std::istringstream words(libcoll(std::string(sub) + " --help").out);
@@ -589,7 +589,8 @@ TEST_F(Command, ManPageNamesEverySettingSubcommandAndField) {
       EXPECT_TRUE(contains(page, option)) << sub << " " << option;
     }
   }
-  for (const char* call : {"topo ring:4", "plan ring:4 alltoall", "info"}) {
+  for (const char* call : {"topo ring:4", "plan ring:4 alltoall", "plan ring:4 allreduce --algorithm harvest",
+                           "harvest allreduce --nodes 4 --degree 1", "info"}) {
     for (const std::string& field : names(json(call))) EXPECT_TRUE(contains(page, field)) << call << ": " << field;
   }
 }
