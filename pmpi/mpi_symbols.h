@@ -47,6 +47,7 @@
 #pragma weak PMPI_Issend
 #pragma weak PMPI_Op_f2c
 #pragma weak PMPI_Pack
+#pragma weak PMPI_Query_thread
 #pragma weak PMPI_Reduce_local
 #pragma weak PMPI_Request_c2f
 #pragma weak PMPI_Request_free

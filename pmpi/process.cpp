@@ -69,6 +69,7 @@ int finish_with_self(MPI_Comm, int, void*, void*) {
   Runtime* process = process_runtime.load();
   if (process == nullptr) return MPI_SUCCESS;
   finish_pending(*process);
+  process->stop_progress_thread();
   write_statistics(process->statistics(), process->config());
   if (private_messages != nullptr) {
     // The transport ends with MPI. What is still to come, in callbacks of the program's, falls through everywhere.
@@ -123,6 +124,9 @@ void start_runtime() {
   if (&opal_progress_register != nullptr && opal_progress_register(&progress_ours) == 0) {
     process->set_background_progress();
   }
+  int level = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&level);
+  if (level == MPI_THREAD_MULTIPLE) process->set_threads_may_call_mpi();
   process_runtime = process.release();
 }
 

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_cache.h"
+#include "libcoll/runtime/progress_thread.h"
 #include "libcoll/transport/ofi_transport.h"
 #include "libcoll/transport/uct_transport.h"
 #include "libcoll/transport/ucx_transport.h"
@@ -63,6 +65,8 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
   find_command(library_directory);
   settings_digest_ = digest();
 }
+
+Runtime::~Runtime() = default;
 
 void Runtime::read_topology() {
   if (config_.topology.empty()) {
@@ -180,11 +184,21 @@ void Runtime::look_after(RunningCall& running) {
   // Room for its end, which nothing may stand in the way of.
   ended_.reserve(ended_.size() + unattended_.size() + 1);
   unattended_.push_back(&running);
+  if (!config_.progress_thread || (over_host_messages_ && !threads_may_call_mpi_)) return;
+  try {
+    if (progress_thread_ == nullptr) progress_thread_ = std::make_unique<ProgressThread>(*this);
+    progress_thread_->wake();
+  } catch (const std::system_error& error) {
+    config_.progress_thread = false;
+    log(LogLevel::warn, std::string("no progress thread: ") + error.what());
+  }
 }
 
-void Runtime::advance_unattended() noexcept {
+void Runtime::advance_unattended(bool may_call_mpi) noexcept {
   if (unattended_.empty()) return;
-  for (RunningCall* running : unattended_) running->advance();
+  for (RunningCall* running : unattended_) {
+    if (may_call_mpi || !running->calls_mpi()) running->advance();
+  }
   const auto first_over = std::stable_partition(unattended_.begin(), unattended_.end(),
                                                 [](const RunningCall* running) { return !running->over(); });
   if (first_over == unattended_.end()) return;
@@ -203,6 +217,19 @@ std::vector<RunningCall*> Runtime::take_ended() {
   return taken;
 }
 
+bool Runtime::step_unattended() noexcept {
+  const bool moved = transport_->progress();
+  advance_unattended(threads_may_call_mpi_);
+  return moved;
+}
+
+int Runtime::milliseconds_to_next_unattended_send(int most) const {
+  for (const RunningCall* running : unattended_) most = std::min(most, running->milliseconds_to_next_send());
+  return most;
+}
+
+void Runtime::stop_progress_thread() { progress_thread_.reset(); }
+
 bool Runtime::idle() {
   const std::lock_guard guard(lock_);
   return unattended_.empty() && ended_.empty();
@@ -210,9 +237,7 @@ bool Runtime::idle() {
 
 int Runtime::milliseconds_to_next_send(const RunningCall& running) {
   const std::lock_guard guard(lock_);
-  int soonest = running.milliseconds_to_next_send();
-  for (const RunningCall* other : unattended_) soonest = std::min(soonest, other->milliseconds_to_next_send());
-  return soonest;
+  return milliseconds_to_next_unattended_send(running.milliseconds_to_next_send());
 }
 
 bool Runtime::arm() {
@@ -297,7 +322,10 @@ void Runtime::flush(std::span<const PeerId> peers, ProgressHook hook) {
 }
 
 bool Runtime::drive(RunningCall& running, ProgressHook hook) {
-  if (!wait_for_end(running, hook) || running.failed()) return false;
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  const bool ended = wait_for_end(running, hook);
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  if (!ended || running.failed()) return false;
   if (!background_progress_ || running.largest_message_bytes() > transport_->unflushed_bytes()) {
     flush(running.peers(), hook);
   }

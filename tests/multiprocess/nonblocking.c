@@ -1,6 +1,8 @@
 /* Nonblocking collectives: many at once, in any order of completion, among the program's own messages, given up, freed,
- * and beside blocking ones. What each computes is checked by the other programs of this folder (twins.h). */
+ * and beside blocking ones. What each computes is checked by the other programs of this folder (twins.h).
+ *   nonblocking [thread]: with a progress thread, which moves them without any call of the program's */
 #include <mpi.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +114,15 @@ static long expected(const struct Job* job, int i) {
 static int is_right(const struct Job* job) {
   for (int i = 0; i < size_of(job->comm) * per_block; ++i) {
     if (job->output[i] != expected(job, i)) return 0;
+  }
+  return 1;
+}
+
+/* Looks at memory that another thread writes. */
+static int is_right_without_mpi(const struct Job* job) {
+  const volatile long* output = job->output;
+  for (int i = 0; i < size_of(job->comm) * per_block; ++i) {
+    if (output[i] != expected(job, i)) return 0;
   }
   return 1;
 }
@@ -299,6 +310,20 @@ static void check_fallen_through(MPI_Comm comm) {
   MPI_Op_free(&op);
 }
 
+/* Comes to its result without a call of MPI's: there is a thread for it. */
+static void check_thread(MPI_Comm comm) {
+  for (int kind = 0; kind < kinds; ++kind) {
+    start(&jobs[kind], kind, 3 + kind, comm, 1);
+    const double begin = MPI_Wtime();
+    while (!is_right_without_mpi(&jobs[kind])) {
+      sched_yield();
+      CHECK(MPI_Wtime() - begin < 60, "%s does not move by itself", names[kind]);
+    }
+    MPI_Wait(&jobs[kind].request, MPI_STATUS_IGNORE);
+    check(&jobs[kind]);
+  }
+}
+
 /* Moves while the program computes and looks now and then. */
 static void check_overlap(MPI_Comm comm) {
   int done = 0;
@@ -328,6 +353,7 @@ int main(int argc, char** argv) {
   check_freed_handles();
   check_fallen_through(first);
   check_overlap(first);
+  if (argc > 1 && strcmp(argv[1], "thread") == 0) check_thread(first);
   MPI_Comm_free(&fresh);
   MPI_Comm_free(&second);
   /* Its end comes in MPI_Finalize at the latest. */
