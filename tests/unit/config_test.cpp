@@ -114,6 +114,8 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"alltoallv", "native"},
                                                                    {"bcast", "native"},
                                                                    {"reduce", "native"},
+                                                                   {"nonblocking", "no"},
+                                                                   {"progress_thread", "yes"},
                                                                    {"segment_bytes", "1536"},
                                                                    {"bundle_bytes", "0"},
                                                                    {"round_bytes", "inf"},
@@ -124,8 +126,6 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"leaders", "2"},
                                                                    {"node_bytes", "16M"},
                                                                    {"one_node", "yes"},
-                                                                   {"nonblocking", "no"},
-                                                                   {"progress_thread", "yes"},
                                                                    {"timeout_seconds", "30"}};
   ASSERT_EQ(values.size(), settings().size());
   for (std::size_t i = 0; i < values.size(); ++i) {
