@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -46,7 +47,7 @@ std::atomic<std::uint64_t> communicators_gone{0};
 std::atomic<std::int64_t> open_wishes{0};
 
 void forget_wishes(CommunicatorState& state) {
-  open_wishes -= __builtin_popcount(state.wishes);
+  open_wishes -= std::popcount(state.wishes);
   state.wishes = 0;
 }
 
@@ -217,10 +218,15 @@ void wish(CommunicatorState& state, Collective collective) {
 void fulfil_wishes(CommunicatorState& state, MPI_Comm comm) {
   if (state.wishes == 0) return;
   MpiHost host(comm);
+  std::uint8_t left = 0;
   for (std::size_t each = 0; each < collective_count; ++each) {
-    if ((state.wishes >> each & 1U) != 0) state.communicator->ready(static_cast<Collective>(each), true, host);
+    if ((state.wishes >> each & 1U) == 0) continue;
+    const Reason answer = state.communicator->ready(static_cast<Collective>(each), true, host);
+    if (is_provisional(answer)) left = static_cast<std::uint8_t>(left | 1U << each);
   }
   forget_wishes(state);
+  state.wishes = left;
+  open_wishes += std::popcount(left);
 }
 
 bool has_wishes() noexcept { return open_wishes.load(std::memory_order_relaxed) != 0; }
