@@ -31,6 +31,9 @@ constexpr int hook_intervals_per_wait = 4;
 constexpr unsigned fruitless_limit = 3;
 constexpr unsigned waits_per_try = 32;
 
+/// A program that lets MPI make progress less often than this is not waiting.
+constexpr auto longest_absence = std::chrono::milliseconds(500);
+
 /// How long a finished call waits for what it still owes its peers, when MPI will look after that later: over shared
 /// memory almost always nothing, over tcp also for answers of peers that may have gone on already.
 constexpr auto flush_time = std::chrono::microseconds(200);
@@ -174,6 +177,7 @@ std::uint64_t Runtime::digest() const {
 bool Runtime::step(RunningCall& running, bool& done) {
   const std::lock_guard guard(lock_);
   const bool moved = transport_->progress();
+  if (moved) note_movement();
   running.advance();
   advance_unattended();
   done = running.over();
@@ -184,6 +188,7 @@ void Runtime::look_after(RunningCall& running) {
   // Room for its end, which nothing may stand in the way of.
   ended_.reserve(ended_.size() + unattended_.size() + 1);
   unattended_.push_back(&running);
+  note_movement();
   if (!config_.progress_thread || (over_host_messages_ && !threads_may_call_mpi_)) return;
   try {
     if (progress_thread_ == nullptr) progress_thread_ = std::make_unique<ProgressThread>(*this);
@@ -207,6 +212,21 @@ void Runtime::advance_unattended(bool may_call_mpi) noexcept {
   some_ended_.store(true, std::memory_order_release);
 }
 
+void Runtime::note_movement() noexcept {
+  if (config_.timeout_seconds > 0 && !unattended_.empty()) still_since_ = Clock::now();
+}
+
+void Runtime::give_up_unattended() noexcept {
+  if (config_.timeout_seconds == 0 || unattended_.empty()) return;
+  const Clock::time_point now = Clock::now();
+  // Nobody may have asked because nobody waits.
+  if (now - asked_at_ > longest_absence) still_since_ = now;
+  asked_at_ = now;
+  if (now - still_since_ <= std::chrono::seconds(config_.timeout_seconds)) return;
+  for (RunningCall* running : unattended_) running->abandon();
+  advance_unattended();
+}
+
 std::vector<RunningCall*> Runtime::take_ended() {
   if (!some_ended_.load(std::memory_order_acquire)) return {};
   const std::unique_lock guard(lock_, std::try_to_lock);
@@ -219,6 +239,7 @@ std::vector<RunningCall*> Runtime::take_ended() {
 
 bool Runtime::step_unattended() noexcept {
   const bool moved = transport_->progress();
+  if (moved) note_movement();
   advance_unattended(threads_may_call_mpi_);
   return moved;
 }
@@ -250,6 +271,8 @@ bool Runtime::progress() noexcept {
   if (!guard.owns_lock() || transport_ == nullptr) return false;
   const bool moved = transport_->progress();
   advance_unattended();
+  if (moved) note_movement();
+  give_up_unattended();
   return moved;
 }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -117,6 +118,9 @@ class Runtime {
   void advance_unattended(bool may_call_mpi = true) noexcept;
   /// How soon step() has something to send although nothing comes. Under the lock.
   [[nodiscard]] int milliseconds_to_next_send(const RunningCall& running);
+  /// Gives them up when nothing moved for the configured time, in which MPI kept asking for progress.
+  void give_up_unattended() noexcept;
+  void note_movement() noexcept;
   /// False when it gave up: nothing moved for the configured time.
   bool wait_for_end(RunningCall& running, ProgressHook hook);
   bool polling_pays() noexcept;
@@ -137,6 +141,8 @@ class Runtime {
   std::vector<RunningCall*> unattended_;
   std::vector<RunningCall*> ended_;
   std::atomic<bool> some_ended_{false};
+  std::chrono::steady_clock::time_point asked_at_;  ///< by give_up_unattended()
+  std::chrono::steady_clock::time_point still_since_;
   std::atomic<int> waiting_{0};  ///< blocking calls under way
   bool threads_may_call_mpi_ = false;
   std::unique_ptr<ProgressThread> progress_thread_;

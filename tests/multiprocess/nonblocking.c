@@ -1,6 +1,7 @@
 /* Nonblocking collectives: many at once, in any order of completion, among the program's own messages, given up, freed,
  * and beside blocking ones. What each computes is checked by the other programs of this folder (twins.h).
- *   nonblocking [thread]: with a progress thread, which moves them without any call of the program's */
+ *   nonblocking [thread | timeout]: with a progress thread, which moves them without any call of the program's; with a
+ * limit to the time in which nothing moves */
 #include <mpi.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -324,6 +325,24 @@ static void check_thread(MPI_Comm comm) {
   }
 }
 
+/* Rank 0 does not come: the others are told, by an error. */
+static void check_timeout(MPI_Comm comm) {
+  const int rank = rank_in(comm);
+  int token = 1;
+  if (rank == 0) {
+    for (int r = 1; r < size_of(comm); ++r) MPI_Recv(&token, 1, MPI_INT, r, 6, comm, MPI_STATUS_IGNORE);
+    return;
+  }
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  int error_class = MPI_SUCCESS;
+  start(&jobs[0], 0, 5, comm, 1);
+  const int code = MPI_Wait(&jobs[0].request, MPI_STATUS_IGNORE);
+  MPI_Error_class(code, &error_class);
+  CHECK(error_class == MPI_ERR_OTHER, "MPI_Wait returns %d", code);
+  if (jobs[0].request != MPI_REQUEST_NULL) MPI_Request_free(&jobs[0].request);
+  MPI_Send(&token, 1, MPI_INT, 0, 6, comm);
+}
+
 /* Moves while the program computes and looks now and then. */
 static void check_overlap(MPI_Comm comm) {
   int done = 0;
@@ -347,6 +366,11 @@ int main(int argc, char** argv) {
   check_freed(first);
   check_run_ahead(first, 10, 1);
   check_run_ahead(second, 300, 1); /* more than are under way at a time */
+  if (argc > 1 && strcmp(argv[1], "timeout") == 0) {
+    check_timeout(second);
+    MPI_Finalize();
+    return 0;
+  }
   MPI_Comm fresh;
   MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
   check_run_ahead(fresh, 10, 0);
