@@ -50,6 +50,7 @@
 #pragma weak PMPI_Issend
 #pragma weak PMPI_Op_f2c
 #pragma weak PMPI_Pack
+#pragma weak PMPI_Query_thread
 #pragma weak PMPI_Recv
 #pragma weak PMPI_Reduce
 #pragma weak PMPI_Reduce_local

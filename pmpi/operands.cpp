@@ -178,7 +178,7 @@ void apply_mpi(const void* context, void* destination, const void* left, const v
 
 }  // namespace
 
-Reducer Reduction::reducer() const { return {kernel != nullptr ? &apply_kernel : &apply_mpi, this}; }
+Reducer Reduction::reducer() const { return {kernel != nullptr ? &apply_kernel : &apply_mpi, this, kernel == nullptr}; }
 
 ReductionKind classify(MPI_Op op, MPI_Datatype type, Reduction& reduction) {
   const auto& ops = predefined_ops();

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -47,7 +48,7 @@ std::atomic<std::uint64_t> communicators_gone{0};
 std::atomic<std::int64_t> open_wishes{0};
 
 void forget_wishes(CommunicatorState& state) {
-  open_wishes -= __builtin_popcount(state.wishes);
+  open_wishes -= std::popcount(state.wishes);
   state.wishes = 0;
 }
 
@@ -63,6 +64,7 @@ int finish_with_self(MPI_Comm, int, void*, void*) {
   Runtime* process = process_runtime.load();
   if (process == nullptr) return MPI_SUCCESS;
   finish_pending(*process);
+  process->stop_progress_thread();
   write_reports(process->statistics(), process->trace(), process->config());
   if (private_messages != nullptr) {
     // The transport ends with MPI. What is still to come, in callbacks of the program's, falls through everywhere.
@@ -117,6 +119,9 @@ void start_runtime() {
   if (&opal_progress_register != nullptr && opal_progress_register(&progress_ours) == 0) {
     process->set_background_progress();
   }
+  int level = MPI_THREAD_SINGLE;
+  PMPI_Query_thread(&level);
+  if (level == MPI_THREAD_MULTIPLE) process->set_threads_may_call_mpi();
   process_runtime = process.release();
 }
 
@@ -222,10 +227,15 @@ void wish(CommunicatorState& state, Collective collective) {
 void fulfil_wishes(CommunicatorState& state, MPI_Comm comm) {
   if (state.wishes == 0) return;
   MpiHost host(comm);
+  std::uint8_t left = 0;
   for (std::size_t each = 0; each < collective_count; ++each) {
-    if ((state.wishes >> each & 1U) != 0) state.communicator->ready(static_cast<Collective>(each), true, host);
+    if ((state.wishes >> each & 1U) == 0) continue;
+    const Reason answer = state.communicator->ready(static_cast<Collective>(each), true, host);
+    if (is_provisional(answer)) left = static_cast<std::uint8_t>(left | 1U << each);
   }
   forget_wishes(state);
+  state.wishes = left;
+  open_wishes += std::popcount(left);
 }
 
 bool has_wishes() noexcept { return open_wishes.load(std::memory_order_relaxed) != 0; }

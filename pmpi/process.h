@@ -34,7 +34,9 @@ CommunicatorState* known_state(Runtime& process, MPI_Comm comm);
 
 /// A nonblocking call cannot wait for the others: it says what it misses, on all ranks before the same blocking call.
 void wish(CommunicatorState& state, Collective collective);
-/// Makes up for it; collective. Precondition: the ranks have agreed.
+/// Whether asking later may bring another answer.
+constexpr bool is_provisional(Reason reason) { return reason == Reason::not_agreed; }
+/// Makes up for it as far as can be; collective. Precondition: the ranks have agreed on the communicator.
 void fulfil_wishes(CommunicatorState& state, MPI_Comm comm);
 /// Whether there are any in this process.
 bool has_wishes() noexcept;

@@ -94,7 +94,7 @@ Reason begins(CommunicatorState& state, CallKind kind) {
   const Collective collective = *collective_of(kind);
   const Reason reason = state.communicator == nullptr ? Reason::not_agreed
                                                       : state.communicator->begins(collective, has_equal_shards(kind));
-  if (reason == Reason::not_agreed) wish(state, collective);
+  if (is_provisional(reason)) wish(state, collective);
   return reason;
 }
 

@@ -19,6 +19,7 @@ struct Reducer {
   void (*apply)(const void* context, void* destination, const void* left, const void* right,
                 std::int64_t elements) noexcept = nullptr;
   const void* context = nullptr;
+  bool calls_mpi = false;  ///< which not every thread may do
 };
 
 /// The user's memory of one call. In place: input is where the call's own data lies in the output.

@@ -351,7 +351,7 @@ Reason Communicator::begins(Collective collective, bool equal_blocks) const {
   const Plan& plan = plans_[static_cast<std::size_t>(collective)];
   if (!plan.asked) return Reason::not_agreed;
   // Hosts that forward blocks have to be told how long they are.
-  if (plan.obstacle == Reason::count_ && plan.forwards && !equal_blocks) return Reason::not_agreed;
+  if (plan.obstacle == Reason::count_ && plan.forwards && !equal_blocks) return Reason::unknown_counts;
   return plan.obstacle;
 }
 
@@ -560,10 +560,10 @@ void Communicator::enter(RunningCall& running) {
 
 /// The oldest call always goes on, on every rank: so nobody waits for ever.
 bool Communicator::admits(const RunningCall& running) const {
-  const auto place =
-      static_cast<std::size_t>(std::find(under_way_.begin(), under_way_.end(), &running) - under_way_.begin());
-  if (place == 0) return true;
-  return place < most_under_way && running.number() - under_way_.front()->number() < most_rounds_ahead;
+  if (under_way_.front() == &running) return true;
+  const auto end = under_way_.begin() + static_cast<std::ptrdiff_t>(std::min(most_under_way, under_way_.size()));
+  return std::find(under_way_.begin(), end, &running) != end &&
+         running.number() - under_way_.front()->number() < most_rounds_ahead;
 }
 
 void Communicator::leave(const RunningCall& running) noexcept {

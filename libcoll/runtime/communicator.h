@@ -76,8 +76,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Reason ready(Collective collective, bool equal_shards, HostCommunicator& host);
 
   /// What ready() would say when it need not ask the other ranks, for a call that is begun and not waited for;
-  /// not_agreed as long as it has not been called for this collective. Equal on all ranks between the same two of their
-  /// calls. `equal_blocks`: no rank's counts differ from another's.
+  /// not_agreed as long as ready() has not been called for this collective. Equal on all ranks between the same two of
+  /// their calls. `equal_blocks`: no rank's counts differ from another's.
   [[nodiscard]] Reason begins(Collective collective, bool equal_blocks) const;
 
   /// Ranks of the communicator.

@@ -281,6 +281,8 @@ std::vector<Setting> make_settings() {
 #include "libcoll/runtime/calls.def"
       boolean<&Config::nonblocking>("nonblocking",
                                     "Serve MPI_Iallreduce and the like as their blocking twins; no: MPI's own."),
+      boolean<&Config::progress_thread>("progress_thread",
+                                        "A thread moves nonblocking calls along while the program computes."),
       bytes<&Config::segment_bytes, 1_K, 1_G>("segment_bytes", "Transfers are cut into segments of this size."),
       bytes<&Config::bundle_bytes, 0_K, 16_M>("bundle_bytes",
                                               "Smaller pieces for one peer and step travel in one message; 0: never."),

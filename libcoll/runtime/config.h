@@ -33,6 +33,7 @@ struct Config {
 // One for each call that can be served: "auto" or "native"; where it bears the collective's name, a planner's as well.
 #define LIBCOLL_CALL(name, collective) std::string name = "auto";
 #include "libcoll/runtime/calls.def"
+  bool progress_thread = false;                 ///< a thread moves nonblocking calls along
   bool nonblocking = true;                      ///< nonblocking calls are served as their blocking twins are
   std::int64_t segment_bytes = 128 * 1024;      ///< transfers are cut into segments of this size
   std::int64_t bundle_bytes = 8 * 1024;         ///< smaller pieces for one peer and step travel in one message

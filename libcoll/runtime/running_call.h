@@ -44,6 +44,8 @@ class RunningCall {
   /// Gives up. Messages still under way may yet report to what this leaves behind, and arrive in the call's buffers.
   void abandon() noexcept;
 
+  /// Whether advance() may call MPI.
+  [[nodiscard]] bool calls_mpi() const { return call_.reducer.calls_mpi; }
   [[nodiscard]] std::span<const PeerId> peers() const;
   [[nodiscard]] std::int64_t largest_message_bytes() const { return largest_message_bytes_; }
   /// How soon advance() is to be called again although nothing comes.

@@ -6,10 +6,12 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <system_error>
 #include <utility>
 
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_cache.h"
+#include "libcoll/runtime/progress_thread.h"
 #include "libcoll/transport/ofi_transport.h"
 #include "libcoll/transport/uct_transport.h"
 #include "libcoll/transport/ucx_transport.h"
@@ -28,6 +30,9 @@ constexpr int hook_intervals_per_wait = 4;
 /// Polling that ended in blocking this often in a row is left out, but for a try every now and then.
 constexpr unsigned fruitless_limit = 3;
 constexpr unsigned waits_per_try = 32;
+
+/// A program that lets MPI make progress less often than this is not waiting.
+constexpr auto longest_absence = std::chrono::milliseconds(500);
 
 /// How long a finished call waits for what it still owes its peers, when MPI will look after that later: over shared
 /// memory almost always nothing, over tcp also for answers of peers that may have gone on already.
@@ -68,6 +73,8 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
   find_command(library_directory);
   settings_digest_ = digest();
 }
+
+Runtime::~Runtime() = default;
 
 void Runtime::read_topology() {
   if (config_.topology.empty()) {
@@ -182,6 +189,7 @@ const std::vector<Automorphism>& Runtime::translation_group() {
 bool Runtime::step(RunningCall& running, bool& done) {
   const std::lock_guard guard(lock_);
   const bool moved = transport_->progress();
+  if (moved) note_movement();
   running.advance();
   advance_unattended();
   done = running.over();
@@ -192,17 +200,43 @@ void Runtime::look_after(RunningCall& running) {
   // Room for its end, which nothing may stand in the way of.
   ended_.reserve(ended_.size() + unattended_.size() + 1);
   unattended_.push_back(&running);
+  note_movement();
+  if (!config_.progress_thread || (over_host_messages_ && !threads_may_call_mpi_)) return;
+  try {
+    if (progress_thread_ == nullptr) progress_thread_ = std::make_unique<ProgressThread>(*this);
+    progress_thread_->wake();
+  } catch (const std::system_error& error) {
+    config_.progress_thread = false;
+    log(LogLevel::warn, std::string("no progress thread: ") + error.what());
+  }
 }
 
-void Runtime::advance_unattended() noexcept {
+void Runtime::advance_unattended(bool may_call_mpi) noexcept {
   if (unattended_.empty()) return;
-  for (RunningCall* running : unattended_) running->advance();
+  for (RunningCall* running : unattended_) {
+    if (may_call_mpi || !running->calls_mpi()) running->advance();
+  }
   const auto first_over = std::stable_partition(unattended_.begin(), unattended_.end(),
                                                 [](const RunningCall* running) { return !running->over(); });
   if (first_over == unattended_.end()) return;
   ended_.insert(ended_.end(), first_over, unattended_.end());
   unattended_.erase(first_over, unattended_.end());
   some_ended_.store(true, std::memory_order_release);
+}
+
+void Runtime::note_movement() noexcept {
+  if (config_.timeout_seconds > 0 && !unattended_.empty()) still_since_ = Clock::now();
+}
+
+void Runtime::give_up_unattended() noexcept {
+  if (config_.timeout_seconds == 0 || unattended_.empty()) return;
+  const Clock::time_point now = Clock::now();
+  // Nobody may have asked because nobody waits.
+  if (now - asked_at_ > longest_absence) still_since_ = now;
+  asked_at_ = now;
+  if (now - still_since_ <= std::chrono::seconds(config_.timeout_seconds)) return;
+  for (RunningCall* running : unattended_) running->abandon();
+  advance_unattended();
 }
 
 std::vector<RunningCall*> Runtime::take_ended() {
@@ -215,6 +249,20 @@ std::vector<RunningCall*> Runtime::take_ended() {
   return taken;
 }
 
+bool Runtime::step_unattended() noexcept {
+  const bool moved = transport_->progress();
+  if (moved) note_movement();
+  advance_unattended(threads_may_call_mpi_);
+  return moved;
+}
+
+int Runtime::milliseconds_to_next_unattended_send(int most) const {
+  for (const RunningCall* running : unattended_) most = std::min(most, running->milliseconds_to_next_send());
+  return most;
+}
+
+void Runtime::stop_progress_thread() { progress_thread_.reset(); }
+
 bool Runtime::idle() {
   const std::lock_guard guard(lock_);
   return unattended_.empty() && ended_.empty();
@@ -222,9 +270,7 @@ bool Runtime::idle() {
 
 int Runtime::milliseconds_to_next_send(const RunningCall& running) {
   const std::lock_guard guard(lock_);
-  int soonest = running.milliseconds_to_next_send();
-  for (const RunningCall* other : unattended_) soonest = std::min(soonest, other->milliseconds_to_next_send());
-  return soonest;
+  return milliseconds_to_next_unattended_send(running.milliseconds_to_next_send());
 }
 
 bool Runtime::arm() {
@@ -237,6 +283,8 @@ bool Runtime::progress() noexcept {
   if (!guard.owns_lock() || transport_ == nullptr) return false;
   const bool moved = transport_->progress();
   advance_unattended();
+  if (moved) note_movement();
+  give_up_unattended();
   return moved;
 }
 
@@ -309,7 +357,10 @@ void Runtime::flush(std::span<const PeerId> peers, ProgressHook hook) {
 }
 
 bool Runtime::drive(RunningCall& running, ProgressHook hook) {
-  if (!wait_for_end(running, hook) || running.failed()) return false;
+  waiting_.fetch_add(1, std::memory_order_relaxed);
+  const bool ended = wait_for_end(running, hook);
+  waiting_.fetch_sub(1, std::memory_order_relaxed);
+  if (!ended || running.failed()) return false;
   if (!background_progress_ || running.largest_message_bytes() > transport_->unflushed_bytes()) {
     flush(running.peers(), hook);
   }

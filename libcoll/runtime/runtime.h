@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -39,6 +40,8 @@ struct ProgressHook {
   }
 };
 
+class ProgressThread;
+
 /// One per process, made at the first collective that could be served.
 class Runtime {
  public:
@@ -47,6 +50,9 @@ class Runtime {
   /// `host_messages` is what the MPI transport sends by; null: there is none. It must outlive the runtime.
   Runtime(char* const* environment, const std::string& library_directory, int world_rank,
           MpiMessages* host_messages = nullptr);
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
 
   [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] const Topology& topology() const { return topology_; }
@@ -82,6 +88,8 @@ class Runtime {
   /// Somebody will call progress() while this process is in MPI.
   void set_background_progress() { background_progress_ = true; }
   [[nodiscard]] bool has_background_progress() const { return background_progress_; }
+  /// Any thread may call MPI at any time.
+  void set_threads_may_call_mpi() { threads_may_call_mpi_ = true; }
   /// Moves our messages along from within the program's MPI; whether anything moved. Does nothing when a call of ours
   /// is at it.
   bool progress() noexcept;
@@ -91,6 +99,14 @@ class Runtime {
   /// Those that have come to their end, in the order in which they did, and are no longer looked after. Nothing when a
   /// call of ours is at it.
   std::vector<RunningCall*> take_ended();
+  /// For the progress thread, under lock(): whether there are any, whether a blocking call makes progress, progress for
+  /// them (whether anything moved), and how soon there is something to send although nothing comes.
+  [[nodiscard]] bool has_unattended() const { return !unattended_.empty(); }
+  [[nodiscard]] bool somebody_waits() const { return waiting_.load(std::memory_order_relaxed) > 0; }
+  bool step_unattended() noexcept;
+  [[nodiscard]] int milliseconds_to_next_unattended_send(int most) const;
+  /// Ends the thread, if there is one. Not under lock().
+  void stop_progress_thread();
   /// Whether all of them were taken.
   [[nodiscard]] bool idle();
 
@@ -113,9 +129,12 @@ class Runtime {
   /// One round of progress under the lock; whether anything moved.
   bool step(RunningCall& running, bool& done);
   /// The same for calls that nobody waits for.
-  void advance_unattended() noexcept;
+  void advance_unattended(bool may_call_mpi = true) noexcept;
   /// How soon step() has something to send although nothing comes. Under the lock.
   [[nodiscard]] int milliseconds_to_next_send(const RunningCall& running);
+  /// Gives them up when nothing moved for the configured time, in which MPI kept asking for progress.
+  void give_up_unattended() noexcept;
+  void note_movement() noexcept;
   /// False when it gave up: nothing moved for the configured time.
   bool wait_for_end(RunningCall& running, ProgressHook hook);
   bool polling_pays() noexcept;
@@ -142,6 +161,11 @@ class Runtime {
   std::vector<RunningCall*> unattended_;
   std::vector<RunningCall*> ended_;
   std::atomic<bool> some_ended_{false};
+  std::chrono::steady_clock::time_point asked_at_;  ///< by give_up_unattended()
+  std::chrono::steady_clock::time_point still_since_;
+  std::atomic<int> waiting_{0};  ///< blocking calls under way
+  bool threads_may_call_mpi_ = false;
+  std::unique_ptr<ProgressThread> progress_thread_;
   std::atomic<unsigned> fruitless_polls_{0};  ///< waits in a row that polling did not end
 };
 

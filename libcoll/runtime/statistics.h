@@ -48,6 +48,7 @@ enum class Reason : std::uint8_t {
   unsupported_type,
   types_per_pair,
   not_agreed,
+  unknown_counts,
   no_progress,
   bad_arguments,
   count_,  ///< how many there are

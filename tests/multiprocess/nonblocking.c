@@ -1,6 +1,9 @@
 /* Nonblocking collectives: many at once, in any order of completion, among the program's own messages, given up, freed,
- * and beside blocking ones. What each computes is checked by the other programs of this folder (twins.h). */
+ * and beside blocking ones. What each computes is checked by the other programs of this folder (twins.h).
+ *   nonblocking [thread | timeout]: with a progress thread, which moves them without any call of the program's; with a
+ * limit to the time in which nothing moves */
 #include <mpi.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -112,6 +115,15 @@ static long expected(const struct Job* job, int i) {
 static int is_right(const struct Job* job) {
   for (int i = 0; i < size_of(job->comm) * per_block; ++i) {
     if (job->output[i] != expected(job, i)) return 0;
+  }
+  return 1;
+}
+
+/* Looks at memory that another thread writes. */
+static int is_right_without_mpi(const struct Job* job) {
+  const volatile long* output = job->output;
+  for (int i = 0; i < size_of(job->comm) * per_block; ++i) {
+    if (output[i] != expected(job, i)) return 0;
   }
   return 1;
 }
@@ -299,6 +311,38 @@ static void check_fallen_through(MPI_Comm comm) {
   MPI_Op_free(&op);
 }
 
+/* Comes to its result without a call of MPI's: there is a thread for it. */
+static void check_thread(MPI_Comm comm) {
+  for (int kind = 0; kind < kinds; ++kind) {
+    start(&jobs[kind], kind, 3 + kind, comm, 1);
+    const double begin = MPI_Wtime();
+    while (!is_right_without_mpi(&jobs[kind])) {
+      sched_yield();
+      CHECK(MPI_Wtime() - begin < 60, "%s does not move by itself", names[kind]);
+    }
+    MPI_Wait(&jobs[kind].request, MPI_STATUS_IGNORE);
+    check(&jobs[kind]);
+  }
+}
+
+/* Rank 0 does not come: the others are told, by an error. */
+static void check_timeout(MPI_Comm comm) {
+  const int rank = rank_in(comm);
+  int token = 1;
+  if (rank == 0) {
+    for (int r = 1; r < size_of(comm); ++r) MPI_Recv(&token, 1, MPI_INT, r, 6, comm, MPI_STATUS_IGNORE);
+    return;
+  }
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  int error_class = MPI_SUCCESS;
+  start(&jobs[0], 0, 5, comm, 1);
+  const int code = MPI_Wait(&jobs[0].request, MPI_STATUS_IGNORE);
+  MPI_Error_class(code, &error_class);
+  CHECK(error_class == MPI_ERR_OTHER, "MPI_Wait returns %d", code);
+  if (jobs[0].request != MPI_REQUEST_NULL) MPI_Request_free(&jobs[0].request);
+  MPI_Send(&token, 1, MPI_INT, 0, 6, comm);
+}
+
 /* Moves while the program computes and looks now and then. */
 static void check_overlap(MPI_Comm comm) {
   int done = 0;
@@ -322,12 +366,18 @@ int main(int argc, char** argv) {
   check_freed(first);
   check_run_ahead(first, 10, 1);
   check_run_ahead(second, 300, 1); /* more than are under way at a time */
+  if (argc > 1 && strcmp(argv[1], "timeout") == 0) {
+    check_timeout(second);
+    MPI_Finalize();
+    return 0;
+  }
   MPI_Comm fresh;
   MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
   check_run_ahead(fresh, 10, 0);
   check_freed_handles();
   check_fallen_through(first);
   check_overlap(first);
+  if (argc > 1 && strcmp(argv[1], "thread") == 0) check_thread(first);
   MPI_Comm_free(&fresh);
   MPI_Comm_free(&second);
   /* Its end comes in MPI_Finalize at the latest. */

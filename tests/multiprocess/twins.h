@@ -58,7 +58,8 @@ static inline int twin_alltoall(const void* input, int count, MPI_Datatype type,
   TWIN(comm, twins_alltoall,
        MPI_Ialltoall(input, count, type, output, output_count, output_type, comm, &twins_request));
 }
-/* In place on three ranks, Open MPI 4.1.4's own waits for ever: where libcoll does not serve it, it is left out. */
+/* A rank with nothing to move in place does not number the call in Open MPI 4.1.4's own, and the communicator's next
+ * waits for ever: where libcoll does not serve it, it is left out. */
 static inline int twin_alltoallv(const void* input, const int* counts, const int* displacements, MPI_Datatype type,
                                  void* output, const int* output_counts, const int* output_displacements,
                                  MPI_Datatype output_type, MPI_Comm comm) {

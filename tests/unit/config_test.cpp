@@ -91,7 +91,7 @@ TEST(Settings, EveryRecordIsCompleteAndAgreesWithConfig) {
     EXPECT_TRUE(setting.text.ends_with('.')) << setting.name;
     EXPECT_EQ(setting.default_value, setting.print(Config{})) << setting.name;
   }
-  EXPECT_EQ(names.size(), 33U);  // one for each member of Config
+  EXPECT_EQ(names.size(), 36U);  // one for each member of Config
 }
 
 TEST(Settings, PrintedValuesAreReadBack) {
@@ -118,6 +118,8 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"alltoallv", "native"},
                                                                    {"bcast", "native"},
                                                                    {"reduce", "native"},
+                                                                   {"nonblocking", "no"},
+                                                                   {"progress_thread", "yes"},
                                                                    {"segment_bytes", "1536"},
                                                                    {"bundle_bytes", "0"},
                                                                    {"round_bytes", "inf"},
