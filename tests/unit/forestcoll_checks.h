@@ -18,12 +18,12 @@
 namespace libcoll {
 
 /// Cables with bandwidths in GB/s; the nodes from `hosts` on are switches.
-class Wiring {
+class Cabling {
  public:
-  Wiring(std::int32_t hosts, std::int32_t switches) {
+  Cabling(std::int32_t hosts, std::int32_t switches) {
     for (std::int32_t i = 0; i < hosts + switches; ++i) nodes_.push_back({std::to_string(i), "", i >= hosts});
   }
-  Wiring& link(NodeId from, NodeId to, std::int64_t gigabytes) {
+  Cabling& link(NodeId from, NodeId to, std::int64_t gigabytes) {
     Link added;
     added.from = from;
     added.to = to;
@@ -31,7 +31,7 @@ class Wiring {
     links_.push_back(added);
     return *this;
   }
-  Wiring& cable(NodeId a, NodeId b, std::int64_t gigabytes) { return link(a, b, gigabytes).link(b, a, gigabytes); }
+  Cabling& cable(NodeId a, NodeId b, std::int64_t gigabytes) { return link(a, b, gigabytes).link(b, a, gigabytes); }
   [[nodiscard]] Topology topology(const std::string& name) const {
     auto made = Topology::make(name, nodes_, links_);
     EXPECT_TRUE(made.ok());
@@ -45,27 +45,27 @@ class Wiring {
 
 /// Boxes of GPUs, each with a switch of its own, and one switch for all.
 inline Topology boxes(std::int32_t count, std::int32_t gpus, std::int64_t inside, std::int64_t outside) {
-  Wiring wiring(count * gpus, count + 1);
+  Cabling cabling(count * gpus, count + 1);
   for (std::int32_t box = 0; box < count; ++box) {
     for (std::int32_t gpu = 0; gpu < gpus; ++gpu) {
-      wiring.cable(box * gpus + gpu, count * gpus + box, inside);
-      wiring.cable(box * gpus + gpu, count * gpus + count, outside);
+      cabling.cable(box * gpus + gpu, count * gpus + box, inside);
+      cabling.cable(box * gpus + gpu, count * gpus + count, outside);
     }
   }
-  return wiring.topology(std::to_string(count) + " boxes of " + std::to_string(gpus));
+  return cabling.topology(std::to_string(count) + " boxes of " + std::to_string(gpus));
 }
 
 /// Leaf switches with hosts of 10 GB/s, each joined to every spine.
 inline Topology leaf_spine(std::int32_t leaves, std::int32_t hosts, std::int32_t spines, std::int64_t uplink) {
-  Wiring wiring(leaves * hosts, leaves + spines);
+  Cabling cabling(leaves * hosts, leaves + spines);
   for (std::int32_t leaf = 0; leaf < leaves; ++leaf) {
     const NodeId leaf_switch = leaves * hosts + leaf;
-    for (std::int32_t host = 0; host < hosts; ++host) wiring.cable(leaf * hosts + host, leaf_switch, 10);
+    for (std::int32_t host = 0; host < hosts; ++host) cabling.cable(leaf * hosts + host, leaf_switch, 10);
     for (std::int32_t spine = 0; spine < spines; ++spine) {
-      wiring.cable(leaf_switch, leaves * hosts + leaves + spine, uplink);
+      cabling.cable(leaf_switch, leaves * hosts + leaves + spine, uplink);
     }
   }
-  return wiring.topology("leaves and spines");
+  return cabling.topology("leaves and spines");
 }
 
 /// A connected graph of cables with bandwidths from 1 to `widest`: a random tree and some more.
@@ -77,11 +77,11 @@ inline Topology random_cables(std::int32_t hosts, std::int32_t switches, std::in
     return static_cast<NodeId>(random() % static_cast<std::uint32_t>(n));
   };
   const auto width = [&] { return 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(widest)); };
-  Wiring wiring(hosts, switches);
+  Cabling cabling(hosts, switches);
   std::set<std::pair<NodeId, NodeId>> cables;
   const auto add = [&](NodeId a, NodeId b) {
     if (a == b || !cables.insert(std::minmax(a, b)).second) return;
-    wiring.cable(a, b, width());
+    cabling.cable(a, b, width());
   };
   // Nodes in random order, each joined to one before it.
   std::vector<NodeId> order;
@@ -91,24 +91,24 @@ inline Topology random_cables(std::int32_t hosts, std::int32_t switches, std::in
   for (std::int32_t i = 1; i < nodes; ++i)
     add(order[static_cast<std::size_t>(i)], order[static_cast<std::size_t>(below(i))]);
   for (std::int32_t i = 0; i < extra; ++i) add(below(nodes), below(nodes));
-  return wiring.topology("random cables " + std::to_string(seed));
+  return cabling.topology("random cables " + std::to_string(seed));
 }
 
 /// A strongly connected digraph of hosts: a one-way ring and some more links.
 inline Topology random_digraph(std::int32_t hosts, std::int32_t extra, std::int64_t widest, std::uint32_t seed) {
   std::mt19937 random(seed);
-  Wiring wiring(hosts, 0);
+  Cabling cabling(hosts, 0);
   std::set<std::pair<NodeId, NodeId>> links;
   const auto add = [&](NodeId a, NodeId b) {
     if (a == b || !links.insert({a, b}).second) return;
-    wiring.link(a, b, 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(widest)));
+    cabling.link(a, b, 1 + static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(widest)));
   };
   for (NodeId host = 0; host < hosts; ++host) add(host, (host + 1) % hosts);
   for (std::int32_t i = 0; i < extra; ++i) {
     const auto from = static_cast<NodeId>(random() % static_cast<std::uint32_t>(hosts));
     add(from, static_cast<NodeId>(random() % static_cast<std::uint32_t>(hosts)));
   }
-  return wiring.topology("random digraph " + std::to_string(seed));
+  return cabling.topology("random digraph " + std::to_string(seed));
 }
 
 /// The right-hand side of (1), without M/N, in 1/LinkWidths::unit: every cut tried.

@@ -96,7 +96,7 @@ TEST(ForestOptimum, OfTheTopologiesOfThePaper) {
 }
 
 TEST(ForestOptimum, RefusesWhatIsNotConnectedOrTooFine) {
-  EXPECT_FALSE(forest_optimum(Wiring(2, 0).link(0, 1, 1).topology("one way")).ok());
+  EXPECT_FALSE(forest_optimum(Cabling(2, 0).link(0, 1, 1).topology("one way")).ok());
   // Bandwidths of 10^14 bytes per second without a common divisor: N·Σ widths over such a denominator leaves 63 bits.
   constexpr NodeId hosts = 256;
   std::vector<Node> nodes(hosts);
@@ -208,7 +208,7 @@ void expect_no_loss(const Topology& topology) {
   ASSERT_TRUE(links.ok()) << links.error().message;
   expect_paths_fit(topology, *links, capacity);
   // The logical graph has the same optimum (Theorem 7): no cut became narrower than the bottleneck.
-  Wiring logical(topology.host_count(), 0);
+  Cabling logical(topology.host_count(), 0);
   for (const LogicalLink& link : *links) logical.link(link.from, link.to, link.capacity);
   const Topology graph = logical.topology("logical");
   const Rational inverse_x = forest_optimum(graph)->inverse_x() * Rational(1'000'000'000, link_widths(graph).unit);

@@ -176,7 +176,7 @@ TEST(ForestColl, WithoutAScheduleTheProofIsTheSame) {
 }
 
 TEST(ForestColl, RefusesWhatItCannotPlan) {
-  const Topology one_way = Wiring(2, 0).link(0, 1, 1).topology("one way");
+  const Topology one_way = Cabling(2, 0).link(0, 1, 1).topology("one way");
   for (const Plan plan : {plan_forestcoll_allgather, plan_forestcoll_reduce_scatter, plan_forestcoll_allreduce}) {
     const auto refused = plan(one_way, {});
     ASSERT_FALSE(refused.ok());
@@ -188,10 +188,10 @@ TEST(ForestColl, RefusesWhatItCannotPlan) {
 
 TEST(ForestColl, SwitchesNeedNotBeBalancedWhereThatCostsNothing) {
   // Switch 2 takes in 2 and gives 1; host 1 could not use more.
-  planned(plan_forestcoll_allgather, Wiring(2, 1).link(0, 2, 2).link(2, 1, 1).link(1, 0, 1).topology("funnel"));
+  planned(plan_forestcoll_allgather, Cabling(2, 1).link(0, 2, 2).link(2, 1, 1).link(1, 0, 1).topology("funnel"));
   // The butterfly (Ahlswede et al. 2000): a flow of 2 reaches both 1 and 2, but only switches that multicast or code
   // could broadcast at that rate. Switches 3, 4 give twice what they take in.
-  Wiring butterfly(3, 4);
+  Cabling butterfly(3, 4);
   butterfly.link(0, 3, 1).link(0, 4, 1).link(3, 1, 1).link(4, 2, 1).link(3, 5, 1).link(4, 5, 1);
   butterfly.link(5, 6, 1).link(6, 1, 1).link(6, 2, 1).link(1, 0, 1).link(2, 0, 1);
   const auto refused = broadcast_forest(butterfly.topology("butterfly"), 0);
@@ -261,7 +261,7 @@ TEST(AllreduceLp, NothingBeatsReduceScatterThenAllgatherHere) {
       generate("torus:3x3").value(),
       generate("hypercube:3").value(),
       generate("complete:4").value(),
-      Wiring(4, 1).cable(0, 4, 1).cable(1, 4, 1).cable(2, 4, 1).cable(3, 4, 1).topology("star")};
+      Cabling(4, 1).cable(0, 4, 1).cable(1, 4, 1).cable(2, 4, 1).cable(3, 4, 1).topology("star")};
   for (const Topology& topology : topologies) {
     SCOPED_TRACE(topology.name());
     const auto rate = allreduce_lp_rate(topology);
@@ -280,7 +280,7 @@ TEST(AllreduceLp, IsABoundOnRandomFabrics) {
     const Schedule schedule = planned(plan_forestcoll_allreduce, topology);
     EXPECT_GE(schedule.proof.bandwidth_time.to_double(), degree(topology) / *rate - 1e-9);
   }
-  EXPECT_FALSE(allreduce_lp_rate(Wiring(2, 0).link(0, 1, 1).topology("one way")).ok());
+  EXPECT_FALSE(allreduce_lp_rate(Cabling(2, 0).link(0, 1, 1).topology("one way")).ok());
 }
 
 }  // namespace
