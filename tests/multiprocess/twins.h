@@ -64,10 +64,8 @@ static inline int twin_alltoallv(const void* input, const int* counts, const int
                                  void* output, const int* output_counts, const int* output_displacements,
                                  MPI_Datatype output_type, MPI_Comm comm) {
   int ranks = 0;
-  int all_ranks = 0;
   MPI_Comm_size(comm, &ranks);
-  MPI_Comm_size(MPI_COMM_WORLD, &all_ranks);
-  if (input == MPI_IN_PLACE && ranks != all_ranks) {
+  if (input == MPI_IN_PLACE && (ranks == 1 || nodes_spanned(comm) != ranks)) {
     return PMPI_Alltoallv(input, counts, displacements, type, output, output_counts, output_displacements, output_type,
                           comm);
   }
