@@ -33,8 +33,6 @@ struct Config {
 // One for each call that can be served: "auto" or "native"; where it bears the collective's name, a planner's as well.
 #define LIBCOLL_CALL(name, collective) std::string name = "auto";
 #include "libcoll/runtime/calls.def"
-  bool progress_thread = false;                 ///< a thread moves nonblocking calls along
-  bool nonblocking = true;                      ///< nonblocking calls are served as their blocking twins are
   std::int64_t segment_bytes = 128 * 1024;      ///< transfers are cut into segments of this size
   std::int64_t bundle_bytes = 8 * 1024;         ///< smaller pieces for one peer and step travel in one message
   std::int64_t round_bytes = 64 * 1024 * 1024;  ///< a call larger than this per rank runs in several rounds
@@ -42,6 +40,8 @@ struct Config {
   std::int64_t poll_microseconds = 20;          ///< a waiting rank polls this long before it blocks
   bool pacing = false;                          ///< steered messages leave at the rate the plan gives their route
   bool background_planning = true;              ///< calls fall through while a plan is made, instead of waiting for it
+  bool nonblocking = true;                      ///< nonblocking calls are served as their blocking twins are
+  bool progress_thread = false;                 ///< a thread moves nonblocking calls along
   std::string host;                             ///< of this process, as the topology names it; empty: MPI's name
   std::int64_t leaders = 0;                     ///< ranks of a node that move data between nodes; 0: all they can
   std::int64_t node_bytes = 8 * 1024 * 1024;    ///< memory that the ranks of a node share per communicator
