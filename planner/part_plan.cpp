@@ -19,10 +19,15 @@ namespace {
 
 std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
+/// Hosts times nodes up to which forests through routers take two seconds at most (32 of 256 nodes do); 256 of 512 take
+/// more than 25.
+constexpr std::int64_t small_forest = 1 << 13;
+
 /// A planner, and whether it is to see the routers.
 struct Attempt {
   std::string_view planner;  ///< empty: the first of the collective
   bool through_routers = false;
+  bool last_resort = false;  ///< where others succeed it takes too long
 };
 
 /// In the order of preference among equals.
@@ -37,7 +42,8 @@ std::vector<Attempt> attempts(const Topology& part, Collective collective, std::
     list = {{"sssp", routers}, {"mcf-link", false}};
   } else {
     list.push_back({{}, false});
-    if (routers) list.insert(list.end(), {{"forestcoll", true}, {"multitree", true}});
+    const bool large = std::int64_t{part.host_count()} * part.node_count() > small_forest;
+    if (routers) list.insert(list.end(), {{"multitree", true}, {"forestcoll", true, large}});
   }
   return list;
 }
@@ -151,6 +157,7 @@ Result<Schedule> plan_part(std::span<const Planner> table, const Topology& part,
   std::optional<Schedule> best;
   std::string errors;
   for (const Attempt& how : attempts(part, collective, algorithm)) {
+    if (how.last_resort && best) continue;
     Result<Schedule> schedule = attempt(table, part, collective, how, options);
     if (!schedule) {
       errors += (errors.empty() ? "" : "; ") + schedule.error().message;

@@ -12,10 +12,10 @@
 namespace libcoll {
 
 /// A plan for the hosts of part_of(), by a planner of `table`; an empty name takes the best of several: breadth-first
-/// broadcast or the flow on links among the hosts alone, where they are connected; ForestColl, MultiTree or single
-/// paths through the routers. Best is the least T_B, and among equals what goes through no router, as other parts of
-/// the fabric are busy with collectives of their own as a rule. A planner that is named may plan either way, whichever
-/// is better.
+/// broadcast or the flow on links among the hosts alone, where they are connected; MultiTree, ForestColl (which is left
+/// out for large parts that others can plan) or single paths through the routers. Best is the least T_B, and among
+/// equals what goes through no router, as other parts of the fabric are busy with collectives of their own as a rule. A
+/// planner that is named may plan either way, whichever is better.
 ///
 /// Nobody steers messages of a part: a route binding is for the routes of the whole fabric. So whatever the planner's
 /// routes are, the schedule's are the shortest paths of default routing (SSSP, class 0), and loads, T_B and F are those

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -36,6 +37,18 @@ std::vector<char*> environment_of_child() {
   return kept;
 }
 
+Result<std::string> read_all(int descriptor) {
+  std::string text;
+  std::array<char, 65536> buffer{};
+  for (;;) {
+    const ssize_t bytes = pread(descriptor, buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
+    if (bytes < 0 && errno == EINTR) continue;
+    if (bytes < 0) return Error{"reading a plan: " + reason()};
+    if (bytes == 0) return text;
+    text.append(buffer.data(), static_cast<std::size_t>(bytes));
+  }
+}
+
 /// The descriptor, or one above those the child's are put in: a target must not be another's source.
 int out_of_the_way(int descriptor, FileDescriptor& copy) {
   if (descriptor < 0 || descriptor > first_kept + 1) return descriptor;
@@ -49,6 +62,7 @@ PlanningChild::PlanningChild(PlanningChild&& other) noexcept
     : name_(std::move(other.name_)),
       process_(std::exchange(other.process_, -1)),
       output_(std::move(other.output_)),
+      errors_(std::move(other.errors_)),
       alive_(std::move(other.alive_)) {}
 
 PlanningChild::~PlanningChild() {
@@ -61,16 +75,18 @@ Result<PlanningChild> PlanningChild::start(std::vector<std::string> arguments, i
   PlanningChild child;
   child.name_ = arguments.front();
   child.output_ = FileDescriptor(memfd_create("libcoll-plan", MFD_CLOEXEC));
-  if (!child.output_) return Error{"memfd_create: " + reason()};
+  child.errors_ = FileDescriptor(memfd_create("libcoll-plan-errors", MFD_CLOEXEC));
+  if (!child.output_ || !child.errors_) return Error{"memfd_create: " + reason()};
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return Error{"pipe: " + reason()};
   child.alive_ = FileDescriptor(ends[0]);
   const FileDescriptor write_end(ends[1]);
 
-  FileDescriptor copies[3];
+  std::array<FileDescriptor, 4> copies;
   const int output = out_of_the_way(child.output_.get(), copies[0]);
-  const int life = out_of_the_way(write_end.get(), copies[1]);
-  const int kept = out_of_the_way(kept_open, copies[2]);
+  const int errors = out_of_the_way(child.errors_.get(), copies[1]);
+  const int life = out_of_the_way(write_end.get(), copies[2]);
+  const int kept = out_of_the_way(kept_open, copies[3]);
   std::vector<char*> argv;
   argv.reserve(arguments.size() + 1);
   for (std::string& argument : arguments) argv.push_back(argument.data());
@@ -80,6 +96,7 @@ Result<PlanningChild> PlanningChild::start(std::vector<std::string> arguments, i
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
   posix_spawn_file_actions_adddup2(&actions, life, first_kept);
   if (kept >= 0) posix_spawn_file_actions_adddup2(&actions, kept, first_kept + 1);
   const int error = posix_spawn(&child.process_, argv[0], &actions, nullptr, argv.data(), environment.data());
@@ -108,16 +125,12 @@ int PlanningChild::reap() {
 
 Result<std::string> PlanningChild::output() {
   const int exit_code = reap();
-  if (exit_code > 0) return Error{name_ + " plan ended with exit code " + std::to_string(exit_code)};
-  std::string text;
-  std::array<char, 65536> buffer{};
-  for (;;) {
-    const ssize_t bytes = pread(output_.get(), buffer.data(), buffer.size(), static_cast<off_t>(text.size()));
-    if (bytes < 0 && errno == EINTR) continue;
-    if (bytes < 0) return Error{"reading a plan: " + reason()};
-    if (bytes == 0) return text;
-    text.append(buffer.data(), static_cast<std::size_t>(bytes));
-  }
+  if (exit_code <= 0) return read_all(output_.get());
+  Result<std::string> said = read_all(errors_.get());
+  std::string text = said.ok() ? std::move(said).value() : std::string();
+  text.erase(text.find_last_not_of('\n') + 1);
+  std::replace(text.begin(), text.end(), '\n', ' ');
+  return Error{name_ + " plan ended with exit code " + std::to_string(exit_code) + (text.empty() ? "" : ": " + text)};
 }
 
 }  // namespace libcoll

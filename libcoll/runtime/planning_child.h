@@ -11,7 +11,7 @@
 
 namespace libcoll {
 
-/// A child process whose standard output is kept in memory, however long nobody looks. Nothing of this needs signals or
+/// A child process whose output is kept in memory, however long nobody looks. Nothing of this needs signals or
 /// threads. The child is killed when this goes before it has ended.
 class PlanningChild {
  public:
@@ -27,7 +27,8 @@ class PlanningChild {
   ~PlanningChild();
 
   [[nodiscard]] bool ended() const;
-  /// What it wrote, or an error when it did not exit with 0. Once, after ended().
+  /// What it wrote to standard output, or an error with what it wrote to standard error when it did not exit with 0.
+  /// Once, after ended().
   Result<std::string> output();
 
  private:
@@ -37,6 +38,7 @@ class PlanningChild {
   std::string name_;
   pid_t process_ = -1;
   FileDescriptor output_;
+  FileDescriptor errors_;
   FileDescriptor alive_;  ///< a pipe that is closed at the other end when the child is gone
 };
 

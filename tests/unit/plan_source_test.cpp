@@ -179,6 +179,13 @@ TEST_F(PlanSourceTest, ACommandThatFailsIsAnError) {
   }
 }
 
+TEST_F(PlanSourceTest, WhatACommandSaysIsInTheError) {
+  config_.alltoall = "no-such-planner";
+  const Result<Schedule> plan = insist(request({}, Collective::alltoall));
+  ASSERT_FALSE(plan.ok());
+  EXPECT_NE(plan.error().message.find("no-such-planner"), std::string::npos) << plan.error().message;
+}
+
 TEST_F(PlanSourceTest, WhatIsStillBeingMadeEndsWithThoseWhoWantIt) {
   config_.command = directory_ + "/slow";
   std::ofstream(config_.command) << "#!/bin/sh\nexec sleep 600\n";
