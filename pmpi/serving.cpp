@@ -120,18 +120,16 @@ std::int64_t bytes_of(const Call& call, int rank) {
   return std::accumulate(first, last, std::int64_t{0}) * call.element_bytes;
 }
 
-void count_served(Runtime& process, CallKind kind, const Call& call, MPI_Comm comm, std::int64_t began) {
+void count_served(Runtime& process, CommunicatorRecord* record, CallKind kind, std::int64_t bytes, std::int64_t began) {
   process.statistics().count_served(kind);
-  if (!process.keeps_records()) return;
-  const CommunicatorState* state = state_of(process, comm);
-  if (state == nullptr || state->record == nullptr) return;
+  if (record == nullptr) return;
   TraceEvent event;
   event.call = kind;
-  event.communicator = state->record->number();
+  event.communicator = record->number();
   event.begin = began;
   event.end = steady_nanoseconds();
-  event.bytes = bytes_of(call, MpiHost(comm).rank());
-  state->record->count_served(kind, event.bytes, event.end - event.begin);
+  event.bytes = bytes;
+  record->count_served(kind, bytes, event.end - began);
   if (process.trace() != nullptr) process.trace()->add(event);
 }
 
@@ -140,7 +138,10 @@ int run(Runtime& process, Communicator& communicator, CallKind kind, const Call&
     log(LogLevel::error, std::string(to_string(kind)) + ": a message could not be delivered");
     return raise(comm, MPI_ERR_OTHER);
   }
-  count_served(process, kind, call, comm, underway.began);
+  const CommunicatorState* state = process.keeps_records() ? state_of(process, comm) : nullptr;
+  CommunicatorRecord* record = state == nullptr ? nullptr : state->record;
+  const std::int64_t bytes = record == nullptr ? unknown_bytes : bytes_of(call, MpiHost(comm).rank());
+  count_served(process, record, kind, bytes, underway.began);
   if (log_enabled(LogLevel::trace)) {
     const std::string size = call.counts.empty() ? std::to_string(call.elements * call.element_bytes) + " bytes"
                                                  : std::string("blocks of several sizes");

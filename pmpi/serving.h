@@ -26,8 +26,8 @@ int raise(MPI_Comm comm, int code);
 /// allgatherv), of a block, or of all that `rank` sends (alltoallv).
 std::int64_t bytes_of(const Call& call, int rank);
 
-/// Counts a call as served that began at that time (steady_nanoseconds()).
-void count_served(Runtime& process, CallKind kind, const Call& call, MPI_Comm comm, std::int64_t began);
+/// Counts a call of `bytes` bytes as served that began at that time (steady_nanoseconds()); `record` may be null.
+void count_served(Runtime& process, CommunicatorRecord* record, CallKind kind, std::int64_t bytes, std::int64_t began);
 
 /// Runs the call and counts it as served. MPI's return code.
 int run(Runtime& process, Communicator& communicator, CallKind kind, const Call& call, MPI_Comm comm);
