@@ -334,23 +334,29 @@ ReportRow ratio_to_kautz(const ReportTable& table, const std::string& family, Pa
   return row;
 }
 
+std::string specified(const char* before, std::int32_t number, const std::string& after = "") {
+  return before + std::to_string(number) + after;
+}
+
 ReportTable against_the_bound(const ReportScope& scope) {
   ReportTable table{{"topology", "nodes"}, "time_over_bound", {}};
   Pace pace;
   const std::vector<std::int32_t> sides =
       scope.full ? std::vector<std::int32_t>{5, 10, 15, 20, 25, 30} : std::vector<std::int32_t>{5, 10};
   for (const std::int32_t side : sides) {
-    const std::string n = std::to_string(side);
-    const std::string nodes = std::to_string(side * side);
-    table.rows.push_back(against_bound("genkautz", "genkautz:" + nodes + ",4", scope, pace));
-    table.rows.push_back(against_bound("2D torus", "torus:" + n + "x" + n, scope, pace));
-    table.rows.push_back(against_bound("xpander", "xpander:4," + std::to_string(side * side / 5) + ",1", scope, pace));
-    table.rows.push_back(against_bound("random regular", "random_regular:" + nodes + ",4,1", scope, pace));
+    const std::vector<std::pair<const char*, std::string>> rivals = {
+        {"genkautz", specified("genkautz:", side * side, ",4")},
+        {"2D torus", specified("torus:", side, specified("x", side))},
+        {"xpander", specified("xpander:4,", side * side / 5, ",1")},
+        {"random regular", specified("random_regular:", side * side, ",4,1")}};
+    for (const auto& [family, specification] : rivals) {
+      table.rows.push_back(against_bound(family, specification, scope, pace));
+    }
   }
   const std::vector<std::int32_t> sizes =
       scope.full ? std::vector<std::int32_t>{16, 32, 64, 128, 256, 512, 1000} : std::vector<std::int32_t>{16, 32};
   for (const std::int32_t nodes : sizes) {
-    table.rows.push_back(against_bound("genkautz", "genkautz:" + std::to_string(nodes) + ",4", scope, pace));
+    table.rows.push_back(against_bound("genkautz", specified("genkautz:", nodes, ",4"), scope, pace));
   }
   ReportRow& largest = table.rows.back();
   largest.paper.text = "approaches 1 for large N";
