@@ -12,7 +12,6 @@
 #include "planner/flow/lowering.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/widest_paths.h"
-#include "planner/lp/glpk_solver.h"
 
 namespace libcoll {
 namespace {

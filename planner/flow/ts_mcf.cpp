@@ -12,7 +12,6 @@
 #include "planner/flow/demand.h"
 #include "planner/flow/lowering.h"
 #include "planner/flow/path_lp.h"
-#include "planner/lp/glpk_solver.h"
 #include "planner/route/sssp.h"
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
