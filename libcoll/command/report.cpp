@@ -143,18 +143,15 @@ std::string report_text(const Report& report, const ReportTable& table, double s
   return text;
 }
 
-double Pace::expected(const std::string& name, double size) const {
+double Pace::expected(const std::string& name, double size, double power) const {
   const auto known = times_.find(name);
   if (known == times_.end()) return 0;
   const auto [last_size, last_seconds] = known->second.back();
-  // What cannot be measured yet grows as the paper's N^4.74 (§2.3); start-up costs make the measured power too small.
-  constexpr double usual = 4.74;
-  constexpr double least = 3;
-  constexpr double most = 8;
-  double power = usual;
+  constexpr double most = 7;  // small sizes can jump from one method to another
   if (known->second.size() > 1) {
     const auto [size_before, seconds_before] = known->second[known->second.size() - 2];
-    power = std::clamp(std::log(last_seconds / seconds_before) / std::log(last_size / size_before), least, most);
+    const double measured = std::log(last_seconds / seconds_before) / std::log(last_size / size_before);
+    if (last_size > size_before) power = std::clamp(measured, power, most);
   }
   return last_seconds * std::pow(size / last_size, power);
 }

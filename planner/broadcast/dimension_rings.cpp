@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <vector>
 
-#include "planner/broadcast/grid.h"
 #include "planner/broadcast/pattern.h"
+#include "planner/topology/grid.h"
 
 namespace libcoll {
 namespace {

@@ -6,8 +6,8 @@
 #include <numeric>
 #include <utility>
 
-#include "planner/broadcast/grid.h"
 #include "planner/topology/generators.h"
+#include "planner/topology/grid.h"
 #include "planner/topology/specification.h"
 
 namespace libcoll {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "planner/broadcast/grid.h"
 #include "planner/broadcast/pattern.h"
+#include "planner/topology/grid.h"
 
 namespace libcoll {
 namespace {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "planner/broadcast/grid.h"
 #include "planner/broadcast/pattern.h"
+#include "planner/topology/grid.h"
 
 namespace libcoll {
 namespace {

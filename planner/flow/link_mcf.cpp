@@ -12,7 +12,6 @@
 #include "planner/flow/lowering.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/widest_paths.h"
-#include "planner/lp/glpk_solver.h"
 
 namespace libcoll {
 namespace {
@@ -123,7 +122,7 @@ Result<Schedule> plan_mcf(const Topology& topology, const PlanOptions& options) 
   add_capacity_rows(graph, lp);
   add_conservation_rows(graph, lp);
   const LpMethod method = method_for(columns, options.time_limit_seconds);
-  const Result<LpSolution> solution = solve_with_glpk(lp.program, method, deadline.remaining());
+  const Result<LpSolution> solution = solve_linear_program(lp.program, method, deadline.remaining());
   if (!solution) return solution.error();
   if (solution->status == LpStatus::time_limit) {
     return lower_to_routes(topology, plan_in_haste(std::move(*network), options, deadline), options, "mcf", deadline);

@@ -304,8 +304,13 @@ LinkClasses flow_classes(const InjectionNetwork& network, const PlanOptions& opt
 
 FlowCertificate tightest_bound(const Topology& topology, const LinkClasses& classes, std::span<const double> prices,
                                std::span<const double> demand, double load) {
+  // Prices of a program that was not solved to the end can be worth less than none.
   const std::vector<double> equal(topology.links().size(), 1);
-  FlowCertificate best = certify(topology, prices.empty() ? std::span<const double>(equal) : prices, demand);
+  FlowCertificate best = certify(topology, equal, demand);
+  if (!prices.empty()) {
+    FlowCertificate priced = certify(topology, prices, demand);
+    if (priced.flow_upper_bound < best.flow_upper_bound) best = std::move(priced);
+  }
   if (best.flow_upper_bound * load <= 1 + proven) return best;
   if (master_lp_columns(topology, classes) > most_columns) return best;
   if (auto optimal = optimal_certificate(topology, classes, demand)) {

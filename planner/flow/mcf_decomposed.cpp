@@ -90,7 +90,10 @@ Result<FluidPlan> split_flow(const Topology& topology, const PlanOptions& option
   const Topology& graph = network->topology;
   LinkClasses classes = flow_classes(*network, options);
   const LpMethod method = method_for(master_lp_columns(graph, classes), options.time_limit_seconds);
-  const Result<MasterFlow> master = solve_master_lp(graph, classes, method, options.demand, deadline.remaining());
+  Result<MasterFlow> master = solve_master_lp(graph, classes, method, options.demand, deadline.remaining());
+  if (!master && method == LpMethod::interior_point) {
+    master = solve_master_lp(graph, classes, LpMethod::simplex, options.demand, deadline.remaining());
+  }
   if (!master && deadline.passed()) return plan_in_haste(std::move(*network), options, deadline);
   if (!master) return master.error();
   std::vector<PairPaths> pairs;

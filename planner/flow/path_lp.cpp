@@ -79,15 +79,17 @@ LpMethod method_for(std::int64_t columns, double seconds) {
 
 const char* to_string(LpMethod method) { return method == LpMethod::simplex ? "simplex" : "interior point"; }
 
+Result<LpSolution> solve_linear_program(const LinearProgram& program, LpMethod method, double seconds) {
+  Result<LpSolution> solution = solve_with_glpk(program, method, seconds);
+  const bool again = method == LpMethod::interior_point && (!solution || solution->status != LpStatus::optimal);
+  return again ? solve_with_glpk(program, LpMethod::simplex, seconds) : solution;
+}
+
 Result<PathFlow> solve_path_lp(const Topology& topology, const LinkClasses& classes, std::vector<PairPaths> pairs,
                                std::span<const double> demand, double seconds) {
   const PathLp lp = formulate(topology, classes, pairs, demand);
   const auto columns = static_cast<std::int64_t>(lp.program.columns.size());
-  const LpMethod method = method_for(columns, seconds);
-  Result<LpSolution> solution = solve_with_glpk(lp.program, method, seconds);
-  // Interior point now and then gives up on the way.
-  if (!solution && method == LpMethod::interior_point)
-    solution = solve_with_glpk(lp.program, LpMethod::simplex, seconds);
+  const Result<LpSolution> solution = solve_linear_program(lp.program, method_for(columns, seconds), seconds);
   if (!solution) return solution.error();
   if (solution->status != LpStatus::optimal) {
     return Error{"the LP of " + std::to_string(columns) + " paths on " + topology.name() + " took too long"};

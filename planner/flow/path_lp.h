@@ -29,6 +29,9 @@ LpMethod method_for(std::int64_t columns, double seconds);
 /// "simplex" or "interior point".
 const char* to_string(LpMethod method);
 
+/// solve_with_glpk, and again by simplex where interior point gives up on the way, as it does now and then.
+Result<LpSolution> solve_linear_program(const LinearProgram& program, LpMethod method, double seconds);
+
 /// Solves (21)–(24) for the paths given, in the form "unit demands, least largest load" as solve_master_lp. Pairs are
 /// those of classes.sources; what pairs do not demand follows their first path. `demand` and `seconds` as there.
 Result<PathFlow> solve_path_lp(const Topology& topology, const LinkClasses& classes, std::vector<PairPaths> pairs,

@@ -12,7 +12,6 @@
 #include "planner/flow/demand.h"
 #include "planner/flow/lowering.h"
 #include "planner/flow/path_lp.h"
-#include "planner/lp/glpk_solver.h"
 #include "planner/route/sssp.h"
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
@@ -382,7 +381,7 @@ Result<TimeSteppedFlow> solve_time_stepped(const Topology& topology, const LinkC
   add_capacity_rows(rows, steps, lp);
   add_conservation_rows(topology, rows, steps, demand, lp);
   const LpMethod method = method_for(static_cast<std::int64_t>(lp.program.columns.size()), seconds);
-  const Result<LpSolution> solution = solve_with_glpk(lp.program, method, seconds);
+  const Result<LpSolution> solution = solve_linear_program(lp.program, method, seconds);
   if (!solution) return solution.error();
   if (solution->status != LpStatus::optimal) {
     return Error{"the time-stepped LP of " + topology.name() + " in " + std::to_string(steps) + " steps " +

@@ -95,7 +95,7 @@ TEST(Dor, RefusesWhatHasNoDimensions) {
   for (const char* name : {"my torus", "", "torus:", "torus:3,3", "hypercube:x"}) {
     expect_refused(with_links(torus, name, links), "found '" + std::string(name) + "'");
   }
-  expect_refused(with_links(torus, "torus:3x4", links), "found 9 hosts and 0 switches, expected 12 hosts");
+  expect_refused(with_links(torus, "torus:3x4", links), "stands for 12 hosts, found 9 and 0 switches");
   expect_refused(with_links(torus, "hypercube:60000", links), "hypercube:60000");
   const Link lost = links.back();
   links.pop_back();

@@ -1,4 +1,4 @@
-#include "planner/broadcast/grid.h"
+#include "planner/topology/grid.h"
 
 #include <cstddef>
 #include <functional>
