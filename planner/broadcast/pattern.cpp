@@ -184,6 +184,7 @@ Status Gathering::exchange(const std::vector<NodeId>& partner) {
   const std::vector<std::vector<ShardId>> before = held_;
   for (NodeId from = 0; from < static_cast<NodeId>(before.size()); ++from) {
     const NodeId to = partner[at(from)];
+    if (to == from) continue;
     for (const ShardId shard : before[at(from)]) {
       if (holds_[at(to)][at(shard)]) {
         return Error{"shard " + std::to_string(shard) + " would reach node " + std::to_string(to) + " twice"};
@@ -193,6 +194,18 @@ Status Gathering::exchange(const std::vector<NodeId>& partner) {
     }
   }
   return {};
+}
+
+void Gathering::supply(const std::vector<std::pair<NodeId, NodeId>>& pairs) {
+  ++pattern_.steps;
+  const std::vector<std::vector<ShardId>> before = held_;
+  for (const auto& [from, to] : pairs) {
+    for (const ShardId shard : before[at(from)]) {
+      if (holds_[at(to)][at(shard)]) continue;
+      take(to, shard);
+      pattern_.transfers.push_back({shard, 0, 1, from, to, pattern_.steps, direct, TransferKind::copy});
+    }
+  }
 }
 
 void Gathering::around(const std::vector<std::vector<NodeId>>& rings, std::int32_t begin) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "planner/planner.h"
@@ -40,8 +41,12 @@ class Gathering {
   /// Every host holds its own shard.
   explicit Gathering(std::int32_t hosts);
 
-  /// One step: host v sends all it holds to partner[v]. Error when something would arrive where it already is.
+  /// One step: host v sends all it holds to partner[v], or nothing where that is v itself. Error when something would
+  /// arrive where it already is.
   Status exchange(const std::vector<NodeId>& partner);
+
+  /// One step: of each pair the first host sends all that it holds and the second one lacks. Nobody receives from two.
+  void supply(const std::vector<std::pair<NodeId, NodeId>>& pairs);
 
   /// Steps begin..begin+n−2 of rings that all have n members: what each holds now travels around its ring (once, in the
   /// order of its members). Rings are disjoint.

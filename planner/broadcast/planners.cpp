@@ -35,7 +35,6 @@ std::span<const Planner> broadcast_planners() {
   static constexpr std::string_view names = "a topology named line:, degree:, power:, product:, bidirectional:";
   static constexpr std::string_view cycle = "a Hamiltonian cycle";
   static constexpr std::string_view dimensions = "a torus, mesh, ring or hypercube";
-  static constexpr std::string_view power = "a power of two hosts";
   static constexpr std::string_view powers = "dimensions that are powers of two";
   static constexpr std::string_view bigraph = "a bigraph of powers of two";
   static constexpr std::string_view lockstep = "lockstep (a model: not for the runtime)";
@@ -84,15 +83,15 @@ std::span<const Planner> broadcast_planners() {
               "dimension-rings: mirror image of its allgather"},
       Planner{"dimension-rings", allreduce, dimensions, plan_as<plan_dimension_rings, allreduce>,
               "dimension-rings reduce-scatter followed by allgather"},
-      Planner{"recursive-doubling", allgather, power, plan_as<plan_recursive_doubling, allgather>,
+      Planner{"recursive-doubling", allgather, "", plan_as<plan_recursive_doubling, allgather>,
               "partners at distances 1, 2, 4, ..."},
-      Planner{"recursive-halving", reduce_scatter, power, plan_as<plan_recursive_doubling, reduce_scatter>,
+      Planner{"recursive-halving", reduce_scatter, "", plan_as<plan_recursive_doubling, reduce_scatter>,
               "the mirror image of recursive doubling"},
-      Planner{"halving-doubling", allgather, power, plan_as<plan_halving_doubling, allgather>,
+      Planner{"halving-doubling", allgather, "", plan_as<plan_halving_doubling, allgather>,
               "partners at distances N/2, ..., 2, 1"},
-      Planner{"halving-doubling", reduce_scatter, power, plan_as<plan_halving_doubling, reduce_scatter>,
+      Planner{"halving-doubling", reduce_scatter, "", plan_as<plan_halving_doubling, reduce_scatter>,
               "halving-doubling: mirror image of its allgather"},
-      Planner{"halving-doubling", allreduce, power, plan_as<plan_halving_doubling, allreduce>,
+      Planner{"halving-doubling", allreduce, "", plan_as<plan_halving_doubling, allreduce>,
               "Rabenseifner: vector halving, then vector doubling"},
       Planner{"swing", allgather, powers, plan_as<plan_swing, allgather>,
               "Swing: partners at distances 1, 1, 3, 5, ... to alternate sides"},

@@ -1,9 +1,10 @@
 #include "planner/broadcast/recursive_doubling.h"
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <numeric>
-#include <string>
+#include <utility>
 #include <vector>
 
 #include "planner/broadcast/pattern.h"
@@ -11,36 +12,67 @@
 namespace libcoll {
 namespace {
 
-Status check_power_of_two(std::int32_t hosts) {
-  if (std::has_single_bit(static_cast<std::uint32_t>(hosts))) return {};
-  return Error{"found " + std::to_string(hosts) + " hosts, expected a power of two"};
-}
+using Pairs = std::vector<std::pair<NodeId, NodeId>>;
 
-std::vector<NodeId> partners_at(std::int32_t hosts, std::int32_t distance) {
+/// Hosts from the largest power of two on and who stands in for them.
+struct Core {
+  explicit Core(std::int32_t hosts)
+      : size(static_cast<std::int32_t>(std::bit_floor(static_cast<std::uint32_t>(hosts)))) {
+    for (NodeId host = size; host < hosts; ++host) to_stand_in.emplace_back(host, host - size);
+  }
+  [[nodiscard]] Pairs from_stand_in() const {
+    Pairs pairs;
+    for (const auto& [host, other] : to_stand_in) pairs.emplace_back(other, host);
+    return pairs;
+  }
+
+  std::int32_t size;
+  Pairs to_stand_in;
+};
+
+/// Those beyond the core keep to themselves.
+std::vector<NodeId> partners_at(std::int32_t hosts, const Core& core, std::int32_t distance) {
   std::vector<NodeId> partners(static_cast<std::size_t>(hosts));
   std::iota(partners.begin(), partners.end(), 0);
-  for (NodeId& partner : partners) partner ^= distance;
+  for (NodeId host = 0; host < core.size; ++host) partners[static_cast<std::size_t>(host)] ^= distance;
   return partners;
 }
 
-Result<Pattern> doubling_pattern(const Topology& topology, const PlanOptions& /*options*/) {
-  const std::int32_t hosts = topology.host_count();
-  if (const Status status = check_power_of_two(hosts); !status) return status.error();
+Result<Pattern> exchanges_at(std::int32_t hosts, const std::vector<std::int32_t>& distances) {
+  const Core core(hosts);
   Gathering gathering(hosts);
-  for (std::int32_t distance = 1; distance < hosts; distance *= 2) {
-    if (const Status status = gathering.exchange(partners_at(hosts, distance)); !status) return status.error();
+  if (!core.to_stand_in.empty()) gathering.supply(core.to_stand_in);
+  for (const std::int32_t distance : distances) {
+    if (const Status status = gathering.exchange(partners_at(hosts, core, distance)); !status) return status.error();
   }
+  if (!core.to_stand_in.empty()) gathering.supply(core.from_stand_in());
   return gathering.finish();
 }
 
+std::vector<std::int32_t> powers_below(std::int32_t size) {
+  std::vector<std::int32_t> powers;
+  for (std::int32_t power = 1; power < size; power *= 2) powers.push_back(power);
+  return powers;
+}
+
+Result<Pattern> doubling_pattern(const Topology& topology, const PlanOptions& /*options*/) {
+  return exchanges_at(topology.host_count(), powers_below(Core(topology.host_count()).size));
+}
+
 Result<Pattern> distance_halving_pattern(const Topology& topology, const PlanOptions& /*options*/) {
-  const std::int32_t hosts = topology.host_count();
-  if (const Status status = check_power_of_two(hosts); !status) return status.error();
-  Gathering gathering(hosts);
-  for (std::int32_t distance = hosts / 2; distance > 0; distance /= 2) {
-    if (const Status status = gathering.exchange(partners_at(hosts, distance)); !status) return status.error();
+  std::vector<std::int32_t> distances = powers_below(Core(topology.host_count()).size);
+  std::reverse(distances.begin(), distances.end());
+  return exchanges_at(topology.host_count(), distances);
+}
+
+/// One step in which whole vectors go between the pairs.
+void send_vectors(Pattern& pattern, std::int32_t hosts, const Pairs& pairs, TransferKind kind) {
+  ++pattern.steps;
+  for (const auto& [from, to] : pairs) {
+    for (ShardId shard = 0; shard < hosts; ++shard) {
+      pattern.transfers.push_back({shard, 0, 1, from, to, pattern.steps, direct, kind});
+    }
   }
-  return gathering.finish();
 }
 
 }  // namespace
@@ -58,18 +90,15 @@ Result<Schedule> plan_recursive_doubling_exchange(Collective collective, const T
                                                   const PlanOptions& options) {
   const std::int32_t hosts = topology.host_count();
   if (collective != Collective::allreduce) return Error{"the exchange of whole vectors is an allreduce"};
-  if (const Status status = check_power_of_two(hosts); !status) {
-    return Error{"recursive-doubling on " + topology.name() + ": " + status.error().message};
-  }
+  const Core core(hosts);
   Pattern pattern;
-  for (std::int32_t distance = 1; distance < hosts; distance *= 2) {
-    ++pattern.steps;
-    for (NodeId host = 0; host < hosts; ++host) {
-      for (ShardId shard = 0; shard < hosts; ++shard) {
-        pattern.transfers.push_back({shard, 0, 1, host, host ^ distance, pattern.steps, direct, TransferKind::reduce});
-      }
-    }
+  if (!core.to_stand_in.empty()) send_vectors(pattern, hosts, core.to_stand_in, TransferKind::reduce);
+  for (const std::int32_t distance : powers_below(core.size)) {
+    Pairs pairs;
+    for (NodeId host = 0; host < core.size; ++host) pairs.emplace_back(host, host ^ distance);
+    send_vectors(pattern, hosts, pairs, TransferKind::reduce);
   }
+  if (!core.to_stand_in.empty()) send_vectors(pattern, hosts, core.from_stand_in(), TransferKind::copy);
   return lay_out(topology, collective, "recursive-doubling", std::move(pattern), options);
 }
 

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "planner/broadcast/bruck.h"
 #include "planner/flow/demand.h"
 #include "planner/flow/ewsp.h"
 #include "planner/flow/fptas.h"
@@ -35,7 +36,7 @@ std::string demand_planners() {
 }
 
 std::span<const Planner> flow_planners() {
-  static constexpr std::array<Planner, 14> planners = {{
+  static constexpr std::array<Planner, 15> planners = {{
       {"mcf-path", Collective::alltoall, "GLPK", plan_mcf_path,
        "max concurrent flow on routes: NICs forward, layers without deadlock"},
       {"mcf-link", Collective::alltoall, "GLPK, hosts only (no switches)", plan_mcf_link,
@@ -61,6 +62,8 @@ std::span<const Planner> flow_planners() {
        "one of the link-disjoint paths per pair by integer programming: a baseline"},
       {"ilp-shortest", Collective::alltoall, "GLPK, a small fabric", plan_ilp_shortest,
        "one of the shortest paths per pair by integer programming: a baseline"},
+      {"bruck", Collective::alltoall, "", plan_bruck_alltoall,
+       "blocks combined into log2 N messages per host, half of them in each: a baseline for small blocks"},
   }};
   return planners;
 }

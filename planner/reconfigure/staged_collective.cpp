@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "planner/broadcast/bruck.h"
 #include "planner/broadcast/swing.h"
 #include "planner/reconfigure/birkhoff.h"
 #include "planner/topology/generators.h"
@@ -170,26 +171,10 @@ Result<StagedCollective> direct_alltoall(const StageOptions& options) {
   return from_pattern("direct", Collective::alltoall, nodes, std::move(pattern));
 }
 
-/// Bruck's index algorithm of radix r = ports + 1: in step x a block that has to go o nodes on goes j·r^x of them, j
-/// being digit x of o.
+/// A message for each digit but 0: radix ports + 1.
 Result<StagedCollective> bruck_index(const StageOptions& options) {
-  const std::int64_t nodes = options.nodes;
-  const std::int64_t radix = options.ports + 1;
-  Pattern pattern;
-  for (std::int64_t place = 1; place < nodes; place *= radix) {
-    ++pattern.steps;
-    for (std::int64_t source = 0; source < nodes; ++source) {
-      for (std::int64_t offset = 1; offset < nodes; ++offset) {
-        const std::int64_t digit = offset / place % radix;
-        if (digit == 0) continue;
-        const NodeId from = modulo(source + offset % place, options.nodes);
-        const auto shard = static_cast<ShardId>(source * nodes + modulo(source + offset, options.nodes));
-        pattern.transfers.push_back({shard, 0, 1, from, modulo(from + digit * place, options.nodes), pattern.steps,
-                                     direct, TransferKind::copy});
-      }
-    }
-  }
-  return from_pattern("bruck", Collective::alltoall, options.nodes, std::move(pattern));
+  return from_pattern("bruck", Collective::alltoall, options.nodes,
+                      bruck_index_pattern(options.nodes, options.ports + 1));
 }
 
 StagedCollective broadcast(const char* algorithm, std::int32_t nodes) {
