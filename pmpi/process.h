@@ -35,7 +35,7 @@ CommunicatorState* known_state(Runtime& process, MPI_Comm comm);
 /// A nonblocking call cannot wait for the others: it says what it misses, on all ranks before the same blocking call.
 void wish(CommunicatorState& state, Collective collective);
 /// Whether asking later may bring another answer.
-constexpr bool is_provisional(Reason reason) { return reason == Reason::not_agreed; }
+constexpr bool is_provisional(Reason reason) { return reason == Reason::not_agreed || reason == Reason::planning; }
 /// Makes up for it as far as can be; collective. Precondition: the ranks have agreed on the communicator.
 void fulfil_wishes(CommunicatorState& state, MPI_Comm comm);
 /// Whether there are any in this process.

@@ -10,8 +10,8 @@ static const enum Served by_collective[collective_count] = {
 static const enum Served by_mode[mode_count] = {[blocking] = yes, [nonblocking] = perhaps, [persistent] = perhaps};
 
 static const enum Served by_shape[shape_count] = {
-    [world] = yes,    [duplicated] = yes, [reversed] = yes,  [grid] = yes,
-    [half] = perhaps, [row] = perhaps,    [later] = perhaps, [self] = no,
+    [world] = yes, [duplicated] = yes, [reversed] = yes, [grid] = yes,
+    [half] = yes,  [row] = yes,        [later] = yes,    [self] = no,
 };
 
 static const enum Served own_operations = perhaps;
