@@ -39,7 +39,8 @@ struct PlanOptions {
   NodeId root = 0;              ///< of rooted collectives
   bool symmetry = true;         ///< look for automorphisms and use them (all-to-all)
   std::string layer_method;     ///< as parse_layer_method reads it; empty: auto (all-to-all on routes)
-  std::int32_t max_layers = 0;  ///< layers at most, the routes chosen for them (p-mcf, mcf-path); 0: as many as it takes
+  std::int32_t max_layers =
+      0;  ///< layers at most, the routes chosen for them (p-mcf, mcf-path); 0: as many as it takes
   /// Share of a shard every source·N + destination asks for; empty: all 1 (all-to-all).
   std::vector<double> demand;
   // Of fabrics that can be rewired (harvest), paper 002.
