@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 namespace libcoll {
 namespace {
@@ -27,6 +28,12 @@ std::optional<Rational> parse_fraction(std::string_view text) {
       slash == std::string_view::npos ? std::optional<std::int64_t>(1) : parse<std::int64_t>(text.substr(slash + 1));
   if (!numerator || !denominator || *numerator < 0 || *denominator < 1) return std::nullopt;
   return Rational(*numerator, *denominator);
+}
+
+Error fault(const std::string& file, std::int64_t number, std::string_view line, std::string_view expected) {
+  std::string message = file + ":" + std::to_string(number) + ": found \"";
+  message.append(line).append("\", expected ").append(expected);
+  return Error{std::move(message)};
 }
 
 /// One line after the first.
@@ -85,18 +92,15 @@ Result<FinderDatabase> read_database(std::string_view text, const std::string& f
     const std::size_t end = text.find('\n');
     const std::string_view line = text.substr(0, end);
     text = end == std::string_view::npos ? std::string_view() : text.substr(end + 1);
-    const auto fault = [&](const std::string& expected) {
-      return Error{file + ":" + std::to_string(number) + ": found \"" + std::string(line) + "\", expected " + expected};
-    };
     if (++number == 1) {
       const bool known =
           line.starts_with(format) && (line.substr(format.size()) == any || line.substr(format.size()) == cables);
-      if (!known) return fault("\"" + std::string(format) + std::string(any) + "\"");
+      if (!known) return fault(file, number, line, "\"# libcoll topologies 1, links any\"");
       database.direction = line.substr(format.size()) == any ? Direction::any : Direction::cables_only;
       continue;
     }
     std::optional<FoundTopology> member = parse_member(line);
-    if (!member) return fault("nodes,degree,steps,bandwidth_time,specification");
+    if (!member) return fault(file, number, line, "nodes,degree,steps,bandwidth_time,specification");
     auto& frontier =
         database
             .frontiers[{static_cast<std::int32_t>(member->cost.nodes), static_cast<std::int32_t>(member->cost.degree)}];

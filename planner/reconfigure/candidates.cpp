@@ -114,6 +114,8 @@ void add_circulants(std::int32_t nodes, std::int32_t degree, Collection& collect
   // A jump for each scale that the ports allow.
   std::vector<Shift> one_way;
   std::vector<Shift> both_ways;
+  one_way.reserve(at(degree));
+  both_ways.reserve(at(degree));
   const auto scales = static_cast<double>(degree);
   for (std::int32_t i = 0; i < degree; ++i) {
     one_way.push_back({static_cast<std::int32_t>(std::lround(std::pow(nodes, i / scales))), 1});

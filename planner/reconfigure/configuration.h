@@ -1,10 +1,10 @@
 // What a photonic fabric can be wired to: N nodes with d ports out and d ports in (paper 002 §3.1).
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "planner/result.h"
@@ -17,7 +17,10 @@ struct Wire {
   NodeId from = 0;
   NodeId to = 0;
   std::int32_t count = 1;
-  friend auto operator<=>(const Wire&, const Wire&) = default;
+  friend bool operator==(const Wire&, const Wire&) = default;
+  friend bool operator<(const Wire& a, const Wire& b) {
+    return std::tie(a.from, a.to, a.count) < std::tie(b.from, b.to, b.count);
+  }
 };
 
 /// A topology G of the fabric: by ascending ends, one entry per pair, no self-links.

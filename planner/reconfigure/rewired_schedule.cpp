@@ -42,6 +42,7 @@ Result<Topology> united(const Harvest& harvest, const HarvestPlan& plan, const H
   for (NodeId node = static_cast<NodeId>(nodes.size()); node < harvest.collective().nodes; ++node)
     nodes.push_back({std::to_string(node), "", false});
   std::vector<Link> links;
+  links.reserve(ports.size());
   const std::int64_t bandwidth = std::llround(model.bytes_per_second);
   for (const auto& [ends, count] : ports) {
     links.push_back({ends.first, ends.second, count * bandwidth, model.delta_seconds});

@@ -68,6 +68,7 @@ Result<StagedCollective> recursive_doubling(const StageOptions& options) {
   Gathering gathering(options.nodes);
   for (std::int32_t distance = options.nodes / 2; distance > 0; distance /= 2) {
     std::vector<NodeId> partners;
+    partners.reserve(at(options.nodes));
     for (NodeId node = 0; node < options.nodes; ++node) partners.push_back(modulo(node - distance, options.nodes));
     if (const Status status = gathering.exchange(partners); !status) return status.error();
   }

@@ -1,12 +1,12 @@
 // Collectives in steps, as paper 002 §3.3 has them: communication matrices M_1..M_s and what each pair exchanges.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "planner/broadcast/pattern.h"
@@ -21,7 +21,10 @@ struct Demand {
   NodeId from = 0;
   NodeId to = 0;
   std::int64_t units = 1;
-  friend auto operator<=>(const Demand&, const Demand&) = default;
+  friend bool operator==(const Demand&, const Demand&) = default;
+  friend bool operator<(const Demand& a, const Demand& b) {
+    return std::tie(a.from, a.to, a.units) < std::tie(b.from, b.to, b.units);
+  }
 };
 
 /// M_i and m_i: nothing else is exchanged until all of it has arrived.

@@ -309,7 +309,7 @@ Status refine(StepProgram& program, FlowPoint few, FlowPoint many, CongestionFro
       few.hops = hops;
     } else {
       found.push_back(*solved);
-      if (const Status status = refine(program, few, *solved, found); !status) return status;
+      if (Status status = refine(program, few, *solved, found); !status) return status;
       few = {hops, solved->congestion};
     }
   }
@@ -342,7 +342,8 @@ std::vector<std::vector<NodeId>> transporters(const Configuration& configuration
       for (const std::vector<NodeId>& generator : symmetry.generators) {
         const Demand& demand = demands[order[next]];
         const Demand image{generator[at(demand.from)], generator[at(demand.to)], demand.units};
-        const auto place = static_cast<std::size_t>(std::ranges::lower_bound(demands, image) - demands.begin());
+        const auto place =
+            static_cast<std::size_t>(std::lower_bound(demands.begin(), demands.end(), image) - demands.begin());
         if (!taken_by[place].empty()) continue;
         std::vector<NodeId> composed;
         for (const NodeId node : taken_by[order[next]]) composed.push_back(generator[at(node)]);
