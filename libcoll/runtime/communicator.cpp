@@ -11,6 +11,8 @@
 #include "libcoll/runtime/hierarchy.h"
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_source.h"
+#include "libcoll/runtime/repair.h"
+#include "libcoll/runtime/transport_host.h"
 #include "planner/schedule/xml.h"
 
 namespace libcoll {
@@ -172,7 +174,11 @@ bool all_agree(HostCommunicator& host, bool mine) {
 
 Communicator::Communicator(Runtime& runtime) : runtime_(runtime) {}
 
-Communicator::~Communicator() = default;
+Communicator::~Communicator() {
+  if (!repair_) return;
+  const std::lock_guard guard(runtime_.lock());
+  repair_.reset();
+}
 
 std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunicator& host) {
   std::unique_ptr<Communicator> communicator(new Communicator(runtime));
@@ -224,7 +230,78 @@ Reason Communicator::agree(HostCommunicator& host) {
   }
   if (!host.reach_all(runtime_)) return Reason::transport;
   const Reason exchanged = exchange_addresses(host, longest, places);
-  return exchanged == Reason::count_ ? settle(host, places, node_count) : exchanged;
+  const Reason settled = exchanged == Reason::count_ ? settle(host, places, node_count) : exchanged;
+  if (settled == Reason::count_) enrol(host.name());
+  return settled;
+}
+
+void Communicator::enrol(const std::string& name) {
+  ResilientTransport* transport = runtime_.resilient();
+  if (transport == nullptr || rank_of_node_.empty()) return;
+  Crew crew{id_, node_, {}, neighbouring_hosts(runtime_.topology())};
+  for (const std::int32_t rank : rank_of_node_) crew.addresses.push_back(addresses_[static_cast<std::size_t>(rank)]);
+  if (crew.neighbours.size() != crew.addresses.size()) return;
+  const std::lock_guard guard(runtime_.lock());
+  transport->enrol(std::move(crew));
+  // Where nodes have several ranks, plans are agreed on by ranks that have no lanes: messages take other ways for good.
+  const auto nodes = static_cast<NodeId>(rank_of_node_.size());
+  repair_ = std::make_unique<Repair>(*transport, id_, node_, nodes, hierarchy_ == nullptr, name);
+}
+
+void Communicator::turn(HostCommunicator& host) {
+  if (!repair_ || broken_) return;
+  bool changed = false;
+  const auto begin = [&] {
+    if (repair_->halted()) return false;
+    changed = repair_->begin_call();
+    return true;
+  };
+  const auto begin_at_once = [&] {
+    const std::lock_guard guard(runtime_.lock());
+    return begin();
+  };
+  broken_ = !begin_at_once() && !runtime_.wait(begin, [&host] { host.progress(); });
+  if (!broken_ && changed) plan_again(host);
+}
+
+std::unique_ptr<HostCommunicator> Communicator::agree_without(HostCommunicator& host) {
+  std::vector<NodeId> nodes(addresses_.size());
+  std::vector<PeerId> peers(addresses_.size(), -1);
+  const std::lock_guard guard(runtime_.lock());
+  for (std::size_t node = 0; node < rank_of_node_.size(); ++node) {
+    const auto rank = static_cast<std::size_t>(rank_of_node_[node]);
+    nodes[rank] = static_cast<NodeId>(node);
+    if (static_cast<NodeId>(node) == node_) continue;
+    const Result<PeerId> peer = runtime_.transport().connect(addresses_[rank], 0);
+    if (peer) peers[rank] = *peer;
+  }
+  return std::make_unique<TransportHost>(runtime_, host, std::move(peers), std::move(nodes),
+                                         [this] { return TagSpace(id_, calls_++); });
+}
+
+void Communicator::plan_again(HostCommunicator& host) {
+  what_is_left_ = without(runtime_.topology(), repair_->removed());
+  const std::unique_ptr<HostCommunicator> agreement = agree_without(host);
+  scripts_.clear();
+  for (std::size_t collective = 0; collective < collective_count; ++collective) {
+    Plan& plan = plans_[collective];
+    if (!plan.asked || plan.obstacle != Reason::count_) continue;
+    Plan fresh;
+    fresh.asked = true;
+    fresh.obstacle = distribute_plan(static_cast<Collective>(collective), *agreement, fresh);
+    // The old one still serves, with messages that take other ways.
+    if (fresh.obstacle == Reason::count_) plan = std::move(fresh);
+  }
+}
+
+/// Rank 0's. Around dead links hosts forward: nobody has told the fabric of other routes yet.
+Result<Schedule> Communicator::make_plan(Collective collective) const {
+  if (!what_is_left_) return obtain_plan(runtime_.config(), runtime_.topology(), collective);
+  Config config = runtime_.config();
+  config.topology.clear();
+  config.allgather = config.allreduce = config.reduce_scatter = "auto";
+  config.alltoall = "mcf-link";
+  return obtain_plan(config, *what_is_left_, collective);
 }
 
 /// Who talks to whom: the nodes' only ranks, or their leaders.
@@ -293,10 +370,11 @@ bool Communicator::choose_id(HostCommunicator& host, const std::vector<std::uint
 Reason Communicator::ready(Collective collective, bool equal_shards, HostCommunicator& host) {
   if (obstacle_ != Reason::count_) return obstacle_;
   if (hierarchy_ && !equal_shards) return Reason::several_ranks;
+  turn(host);
   Plan& plan = plans_[static_cast<std::size_t>(collective)];
   if (!plan.asked) {
     plan.asked = true;
-    plan.obstacle = distribute_plan(collective, host, plan);
+    plan.obstacle = distribute_plan(collective, what_is_left_ ? *agree_without(host) : host, plan);
   }
   return plan.obstacle;
 }
@@ -307,7 +385,7 @@ Reason Communicator::distribute_plan(Collective collective, HostCommunicator& ho
   if (hierarchy_ && !hierarchy_->has_slices()) return Reason::count_;
   std::string text;
   if (host.rank() == 0) {
-    Result<Schedule> schedule = obtain_plan(runtime_.config(), runtime_.topology(), collective);
+    Result<Schedule> schedule = make_plan(collective);
     if (schedule) {
       steer(*schedule, runtime_.route_binding(), runtime_.transport().route_classes());
       text = write_schedule(*schedule);
@@ -438,11 +516,12 @@ bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
   const std::size_t ranks = rank_of_node_.size();
   const auto own_row = call.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank_) * ranks);
   const std::vector<std::int64_t> mine(own_row, own_row + static_cast<std::ptrdiff_t>(ranks));
-  return host.allgather(mine.data(), ranks * sizeof(std::int64_t), call.counts.data());
+  const std::size_t bytes = ranks * sizeof(std::int64_t);
+  return (what_is_left_ ? *agree_without(host) : host).allgather(mine.data(), bytes, call.counts.data());
 }
 
 bool Communicator::run(const Call& call, ProgressHook hook) {
-  if (run_whole(call, hook)) return true;
+  if (!broken_ && run_whole(call, hook)) return true;
   obstacle_ = Reason::transport;
   return false;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@
 namespace libcoll {
 
 class Hierarchy;
+class Repair;
 
 /// The program's own MPI on the communicator, for agreement. Every function is collective; false when MPI
 /// reported an error.
@@ -107,6 +109,17 @@ class Communicator {
 
   explicit Communicator(Runtime& runtime);
 
+  // What is done about failures, where messages are sent again.
+  /// Tells the transport who may pass on messages for whom.
+  void enrol(const std::string& name);
+  /// At the beginning of every call: waits while the ranks agree on dead links, and goes by new plans from the call on
+  /// that they agreed on.
+  void turn(HostCommunicator& host);
+  void plan_again(HostCommunicator& host);
+  /// The same ranks over our own transport.
+  std::unique_ptr<HostCommunicator> agree_without(HostCommunicator& host);
+  [[nodiscard]] Result<Schedule> make_plan(Collective collective) const;
+
   Reason agree(HostCommunicator& host);
   Reason exchange_addresses(HostCommunicator& host, std::size_t longest, std::vector<RankPlace>& places);
   Reason settle(HostCommunicator& host, const std::vector<RankPlace>& places, NodeId nodes);
@@ -139,6 +152,9 @@ class Communicator {
   std::array<Plan, collective_count> plans_;
   std::list<CachedScript> scripts_;  ///< most recently used first
   Workspace workspace_;
+  std::unique_ptr<Repair> repair_;        ///< null where nothing is agreed on dead links
+  std::optional<Topology> what_is_left_;  ///< of the runtime's topology, when links have died
+  bool broken_ = false;                   ///< calls fail: agreement on dead links did
 };
 
 }  // namespace libcoll

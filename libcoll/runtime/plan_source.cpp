@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -16,14 +17,14 @@
 
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_cache.h"
+#include "libcoll/runtime/safe_file.h"
 #include "planner/planner.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
+#include "planner/topology/writer.h"
 
 namespace libcoll {
 namespace {
-
-constexpr std::chrono::seconds planning_limit{120};
 
 /// The planner runs outside MPI: what makes a child believe it is a rank, and our own preload, stay behind.
 std::vector<char*> environment_of_child() {
@@ -67,8 +68,8 @@ Result<Child> spawn(std::vector<std::string> arguments) {
 }
 
 /// Everything the child writes, or an error when it takes longer than the limit.
-Result<std::string> read_all(int descriptor) {
-  const auto deadline = std::chrono::steady_clock::now() + planning_limit;
+Result<std::string> read_all(int descriptor, std::chrono::seconds patience) {
+  const auto deadline = std::chrono::steady_clock::now() + patience;
   std::string text;
   std::array<char, 65536> buffer{};
   for (;;) {
@@ -77,7 +78,7 @@ Result<std::string> read_all(int descriptor) {
     pollfd waiting{descriptor, POLLIN, 0};
     const int ready = left.count() > 0 ? poll(&waiting, 1, static_cast<int>(left.count())) : 0;
     if (ready < 0 && errno == EINTR) continue;
-    if (ready <= 0) return Error{"planning took longer than " + std::to_string(planning_limit.count()) + " s"};
+    if (ready <= 0) return Error{"planning took longer than " + std::to_string(patience.count()) + " s"};
     const ssize_t bytes = read(descriptor, buffer.data(), buffer.size());
     if (bytes < 0 && errno == EINTR) continue;
     if (bytes < 0) return Error{std::string("reading a plan: ") + std::strerror(errno)};
@@ -94,15 +95,37 @@ int wait_for(pid_t process) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-Result<Schedule> plan_by_command(const Config& config, Collective collective) {
+/// The topology as a nameless file that a child process can open by its path.
+Result<FileDescriptor> share(const Topology& topology) {
+  FileDescriptor file(memfd_create("topology", 0));
+  if (!file) return Error{std::string("memfd_create: ") + std::strerror(errno)};
+  const std::string text = write_topology(topology);
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t put = write(file.get(), text.data() + done, text.size() - done);
+    if (put < 0 && errno != EINTR) return Error{std::string("writing a topology: ") + std::strerror(errno)};
+    if (put > 0) done += static_cast<std::size_t>(put);
+  }
+  return file;
+}
+
+Result<Schedule> plan_by_command(const Config& config, const Topology& topology, Collective collective,
+                                 std::chrono::seconds patience) {
   if (config.command.empty()) return Error{"the libcoll command was not found; set LIBCOLL_COMMAND"};
-  std::vector<std::string> arguments{
-      config.command, "plan", config.topology, std::string(to_string(collective)), "--quiet", "--output", "-"};
+  std::string source = config.topology;
+  FileDescriptor shared;
+  if (source.empty()) {
+    Result<FileDescriptor> file = share(topology);
+    if (!file) return file.error();
+    shared = std::move(file).value();
+    source = "/proc/self/fd/" + std::to_string(shared.get());
+  }
+  std::vector<std::string> arguments{config.command, "plan",     source, std::string(to_string(collective)),
+                                     "--quiet",      "--output", "-"};
   const std::string& algorithm = algorithm_setting(config, collective);
   if (algorithm != "auto") arguments.insert(arguments.end(), {"--algorithm", algorithm});
   const Result<Child> child = spawn(std::move(arguments));
   if (!child) return child.error();
-  Result<std::string> text = read_all(child->output);
+  Result<std::string> text = read_all(child->output, patience);
   close(child->output);
   if (!text) kill(child->process, SIGKILL);
   const int exit_code = wait_for(child->process);
@@ -111,8 +134,9 @@ Result<Schedule> plan_by_command(const Config& config, Collective collective) {
   return read_schedule(*text, "output of " + config.command);
 }
 
-Result<Schedule> make_plan(const Config& config, const Topology& topology, Collective collective) {
-  if (collective == Collective::alltoall) return plan_by_command(config, collective);
+Result<Schedule> make_plan(const Config& config, const Topology& topology, Collective collective,
+                           std::chrono::seconds patience) {
+  if (collective == Collective::alltoall) return plan_by_command(config, topology, collective, patience);
   const std::string& algorithm = algorithm_setting(config, collective);
   const Result<Planner> planner =
       find_planner(broadcast_planners(), collective, algorithm == "auto" ? std::string_view() : algorithm);
@@ -128,7 +152,8 @@ const std::string& algorithm_setting(const Config& config, Collective collective
   return call ? call_setting(config, *call) : automatic;
 }
 
-Result<Schedule> obtain_plan(const Config& config, const Topology& topology, Collective collective) {
+Result<Schedule> obtain_plan(const Config& config, const Topology& topology, Collective collective,
+                             std::chrono::seconds patience) {
   const std::string directory = config.cache_dir.empty() ? default_cache_dir() : config.cache_dir;
   const std::string& algorithm = algorithm_setting(config, collective);
   if (!directory.empty()) {
@@ -139,7 +164,7 @@ Result<Schedule> obtain_plan(const Config& config, const Topology& topology, Col
       return std::move(**cached);
     }
   }
-  Result<Schedule> plan = make_plan(config, topology, collective);
+  Result<Schedule> plan = make_plan(config, topology, collective, patience);
   if (!plan) return plan;
   if (!(plan->topology == topology)) return Error{"the plan made is for another topology"};
   const std::vector<std::string> faults = verify(*plan, 1);

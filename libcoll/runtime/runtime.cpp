@@ -11,6 +11,7 @@
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_cache.h"
 #include "libcoll/transport/ofi_transport.h"
+#include "libcoll/transport/packet.h"
 #include "libcoll/transport/uct_transport.h"
 #include "libcoll/transport/ucx_transport.h"
 #include "libcoll/version.h"
@@ -33,7 +34,14 @@ constexpr unsigned waits_per_try = 32;
 /// memory almost always nothing, over tcp also for answers of peers that may have gone on already.
 constexpr auto flush_time = std::chrono::microseconds(200);
 
+/// Where messages are steered, long enough for a segment to get through what queues on a link.
+constexpr std::int64_t usual_resend_seconds = 2;
+
 using Clock = std::chrono::steady_clock;
+
+std::int64_t steady_nanoseconds() noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+}
 
 /// FNV-1a.
 std::uint64_t hash(std::string_view text) {
@@ -60,8 +68,19 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
   if (obstacle_ == Reason::count_) read_route_binding();
   if (obstacle_ == Reason::count_) read_tuning_table();
   if (obstacle_ == Reason::count_) open_transport(host_messages);
+  if (transport_ != nullptr) make_resilient();
   find_command(library_directory);
   settings_digest_ = digest();
+}
+
+Runtime::~Runtime() {
+  if (resilient_ == nullptr) return;
+  const ResendCounts counts = resilient_->counts();
+  if (counts.messages_sent_again + counts.messages_sent_around + counts.packets_passed_on == 0) return;
+  log(LogLevel::info, std::to_string(counts.messages_sent_again) + " messages were sent again, " +
+                          std::to_string(counts.messages_sent_around) + " took another way at once; " +
+                          std::to_string(counts.packets_passed_on) + " packets were passed on for others, " +
+                          std::to_string(counts.duplicates_dropped) + " duplicates dropped");
 }
 
 void Runtime::read_topology() {
@@ -106,8 +125,11 @@ Result<std::unique_ptr<Transport>> Runtime::make_transport(std::string_view name
                                                           : make_ucx_transport(route_binding_);
   }
   if (name == "ofi") {
-    // Bundles are far below a segment's largest size, and longer than a small one's.
-    const std::int64_t largest = std::max(config_.segment_bytes, largest_bundle_bytes(config_.bundle_bytes));
+    // Bundles are far below a segment's largest size, and longer than a small one's; both may bear a stamp.
+    const std::int64_t largest =
+        std::max({config_.segment_bytes + static_cast<std::int64_t>(stamp_bytes),
+                  largest_bundle_bytes(config_.bundle_bytes) + static_cast<std::int64_t>(stamp_bytes),
+                  static_cast<std::int64_t>(large_packet_bytes)});
     return make_ofi_transport(route_binding_, {config_.ofi_provider, largest, false});
   }
   if (host_messages == nullptr) return Error{"MPI's own messages are not to be had here"};
@@ -134,6 +156,22 @@ void Runtime::open_transport(MpiMessages* host_messages) {
   log(LogLevel::warn, reasons);
 }
 
+/// MPI's own messages are not lost.
+void Runtime::make_resilient() {
+  const std::int64_t usual = config_.route_binding.empty() || over_host_messages_ ? 0 : usual_resend_seconds;
+  std::int64_t nanoseconds = (config_.resend_seconds < 0 ? usual : config_.resend_seconds) * 1'000'000'000;
+  if (nanoseconds == 0) return;
+  // Several attempts before the call is given up.
+  constexpr std::int64_t attempts = 6;
+  if (config_.timeout_seconds > 0) {
+    nanoseconds = std::min(nanoseconds, config_.timeout_seconds * 1'000'000'000 / attempts);
+  }
+  auto resilient = make_resilient_transport(
+      std::move(transport_), ResendOptions{nanoseconds, &steady_nanoseconds, ResendOptions().kept_bytes});
+  resilient_ = resilient.get();
+  transport_ = std::move(resilient);
+}
+
 void Runtime::find_command(const std::string& library_directory) {
   if (!config_.command.empty()) return;
   // lib/ in a build tree, lib/TRIPLET/ where distributions install.
@@ -153,6 +191,7 @@ std::uint64_t Runtime::digest() const {
         std::to_string(config_.round_bytes), std::to_string(config_.node_bytes), std::to_string(config_.leaders),
         std::to_string(static_cast<int>(config_.one_node)), std::to_string(static_cast<int>(route_binding_.backend)),
         transport_ == nullptr ? std::string() : transport_->name(),
+        std::string(resilient_ == nullptr ? "once" : "again"),
         // The plan file's name is a hash over the whole topology.
         plan_file_name(topology_, Collective::allgather, ""),
         // Devices may be named differently from node to node.
@@ -231,6 +270,23 @@ bool Runtime::wait_for_end(Execution& execution, ProgressHook hook) {
     if (std::exchange(poll, false)) fruitless_polls_.fetch_add(1, std::memory_order_relaxed);
     const auto until_hook = std::chrono::ceil<std::chrono::milliseconds>(next_hook - now).count();
     if (arm()) transport_->block(std::min(static_cast<int>(until_hook), execution.milliseconds_to_next_send()));
+  }
+}
+
+bool Runtime::wait(const std::function<bool()>& done, const std::function<void()>& meanwhile) {
+  Clock::time_point still_since = Clock::now();
+  for (;;) {
+    bool moved = false;
+    {
+      const std::lock_guard guard(lock_);
+      moved = transport_->progress();
+      if (done()) return true;
+    }
+    const Clock::time_point now = Clock::now();
+    if (moved) still_since = now;
+    if (config_.timeout_seconds > 0 && now - still_since > std::chrono::seconds(config_.timeout_seconds)) return false;
+    meanwhile();
+    if (!moved && arm()) transport_->block(1);
   }
 }
 

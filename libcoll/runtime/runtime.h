@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -15,6 +16,7 @@
 #include "libcoll/runtime/statistics.h"
 #include "libcoll/runtime/tuning_table.h"
 #include "libcoll/transport/mpi_transport.h"
+#include "libcoll/transport/resilient_transport.h"
 #include "libcoll/transport/transport.h"
 #include "planner/route/route_binding.h"
 #include "planner/topology/topology.h"
@@ -42,6 +44,9 @@ class Runtime {
   /// `host_messages` is what the MPI transport sends by; null: there is none. It must outlive the runtime.
   Runtime(char* const* environment, const std::string& library_directory, int world_rank,
           MpiMessages* host_messages = nullptr);
+  ~Runtime();
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
 
   [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] const Topology& topology() const { return topology_; }
@@ -57,6 +62,8 @@ class Runtime {
   /// The lock around posting and progress of the transport.
   [[nodiscard]] std::mutex& lock() { return lock_; }
   [[nodiscard]] Transport& transport() { return *transport_; }
+  /// The same transport where it sends again what was lost; null elsewhere.
+  [[nodiscard]] ResilientTransport* resilient() { return resilient_; }
   /// The transport is the host's own MPI.
   [[nodiscard]] bool over_host_messages() const { return over_host_messages_; }
 
@@ -74,6 +81,9 @@ class Runtime {
   /// its peers then goes out too; with background progress that is waited for a short time only. False when the
   /// transport failed or nothing moved for the configured time.
   bool drive(Execution& execution, std::span<const PeerId> peers, ProgressHook hook);
+  /// Moves messages along until `done`, asked under the lock, is true, and calls `meanwhile`. False when nothing moved
+  /// for the configured time.
+  bool wait(const std::function<bool()>& done, const std::function<void()>& meanwhile);
 
  private:
   void read_topology();
@@ -82,6 +92,7 @@ class Runtime {
   void open_transport(MpiMessages* host_messages);
   /// The transport of that name, "ucx", "ofi" or "mpi".
   Result<std::unique_ptr<Transport>> make_transport(std::string_view name, MpiMessages* host_messages);
+  void make_resilient();
   void find_command(const std::string& library_directory);
   [[nodiscard]] std::uint64_t digest() const;
   /// Transport::arm() under the lock.
@@ -98,6 +109,7 @@ class Runtime {
   RouteBinding route_binding_;
   TuningTable tuning_table_;
   std::unique_ptr<Transport> transport_;
+  ResilientTransport* resilient_ = nullptr;  ///< transport_, or null
   bool over_host_messages_ = false;
   Statistics statistics_;
   Reason obstacle_ = Reason::count_;

@@ -124,7 +124,8 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"leaders", "2"},
                                                                    {"node_bytes", "16M"},
                                                                    {"one_node", "yes"},
-                                                                   {"timeout_seconds", "30"}};
+                                                                   {"timeout_seconds", "30"},
+                                                                   {"resend_seconds", "5"}};
   ASSERT_EQ(values.size(), settings().size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Setting& setting = settings()[i];
