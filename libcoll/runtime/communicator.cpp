@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -242,6 +243,11 @@ void Communicator::enrol(const std::string& name) {
   for (const std::int32_t rank : rank_of_node_) crew.addresses.push_back(addresses_[static_cast<std::size_t>(rank)]);
   if (crew.neighbours.size() != crew.addresses.size()) return;
   const std::lock_guard guard(runtime_.lock());
+  // Packets and pings go to neighbours. Later, making a connection over a broken link would block.
+  for (const NodeId neighbour : crew.neighbours[static_cast<std::size_t>(node_)]) {
+    const Result<PeerId> peer = transport->connect(crew.addresses[static_cast<std::size_t>(neighbour)], 0);
+    if (!peer) log(LogLevel::info, peer.error().message);
+  }
   transport->enrol(std::move(crew));
   // Where nodes have several ranks, plans are agreed on by ranks that have no lanes: messages take other ways for good.
   const auto nodes = static_cast<NodeId>(rank_of_node_.size());
@@ -265,18 +271,31 @@ void Communicator::turn(HostCommunicator& host) {
 }
 
 std::unique_ptr<HostCommunicator> Communicator::agree_without(HostCommunicator& host) {
-  std::vector<NodeId> nodes(addresses_.size());
-  std::vector<PeerId> peers(addresses_.size(), -1);
+  const auto neighbours = neighbouring_hosts(*what_is_left_);
+  const auto root =
+      static_cast<NodeId>(std::find(rank_of_node_.begin(), rank_of_node_.end(), 0) - rank_of_node_.begin());
+  std::vector<TransportHost::Place> places(addresses_.size());
+  std::vector<bool> reached(neighbours.size(), false);
+  std::deque<NodeId> open = {root};
+  reached[static_cast<std::size_t>(root)] = true;
   const std::lock_guard guard(runtime_.lock());
-  for (std::size_t node = 0; node < rank_of_node_.size(); ++node) {
-    const auto rank = static_cast<std::size_t>(rank_of_node_[node]);
-    nodes[rank] = static_cast<NodeId>(node);
-    if (static_cast<NodeId>(node) == node_) continue;
-    const Result<PeerId> peer = runtime_.transport().connect(addresses_[rank], 0);
-    if (peer) peers[rank] = *peer;
+  for (; !open.empty(); open.pop_front()) {
+    const NodeId node = open.front();
+    const std::int32_t rank = rank_of_node_[static_cast<std::size_t>(node)];
+    places[static_cast<std::size_t>(rank)].node = node;
+    for (const NodeId child : neighbours[static_cast<std::size_t>(node)]) {
+      if (reached[static_cast<std::size_t>(child)]) continue;
+      reached[static_cast<std::size_t>(child)] = true;
+      open.push_back(child);
+      const auto child_rank = static_cast<std::size_t>(rank_of_node_[static_cast<std::size_t>(child)]);
+      places[child_rank].parent = rank;
+      if (node != node_ && child != node_) continue;
+      const std::size_t other = node == node_ ? child_rank : static_cast<std::size_t>(rank);
+      const Result<PeerId> peer = runtime_.transport().connect(addresses_[other], 0);
+      if (peer) places[other].peer = *peer;
+    }
   }
-  return std::make_unique<TransportHost>(runtime_, host, std::move(peers), std::move(nodes),
-                                         [this] { return TagSpace(id_, calls_++); });
+  return std::make_unique<TransportHost>(runtime_, host, std::move(places), [this] { return TagSpace(id_, calls_++); });
 }
 
 void Communicator::plan_again(HostCommunicator& host) {
@@ -522,6 +541,10 @@ bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
 
 bool Communicator::run(const Call& call, ProgressHook hook) {
   if (!broken_ && run_whole(call, hook)) return true;
+  if (runtime_.resilient() != nullptr) {
+    const std::lock_guard guard(runtime_.lock());
+    runtime_.resilient()->forget(id_);
+  }
   obstacle_ = Reason::transport;
   return false;
 }

@@ -79,7 +79,7 @@ bool Repair::known(const Cable& cable) const {
                                                  [&](const Finding& each) { return each.cables.contains(cable); });
 }
 
-void Repair::say(NodeId to, Word word, std::uint32_t repair, const Finding& finding, bool again) {
+void Repair::say(NodeId to, Word word, std::uint32_t repair, const Finding& finding, NoteWay way) {
   Note note{word, 0, 0, repair, finding.call, {}};
   for (const auto& [a, b] : finding.cables) {
     if (note.cables == most_cables) break;
@@ -87,7 +87,7 @@ void Repair::say(NodeId to, Word word, std::uint32_t repair, const Finding& find
   }
   if (to == self_) return hear(self_, note);
   const std::size_t bytes = offsetof(Note, ends) + note.cables * sizeof note.ends[0];
-  transport_.post_note(communicator_, to, std::as_bytes(std::span(&note, 1)).first(bytes), again);
+  transport_.post_note(communicator_, to, std::as_bytes(std::span(&note, 1)).first(bytes), way);
 }
 
 void Repair::noted(NodeId from, std::span<const std::byte> bytes) noexcept {
@@ -99,23 +99,24 @@ void Repair::noted(NodeId from, std::span<const std::byte> bytes) noexcept {
 }
 
 void Repair::hear(NodeId from, const Note& note) {
-  switch (note.word) {
-    case Word::report:
-      wanted_ = wanted_ || (phase_ == Phase::idle && note.repair == repairs_ + 1);
-      return;
-    case Word::halt:
-      if (note.repair == repairs_ + 1) halt();
-      return;
-    case Word::resume:
-      if (note.repair == repairs_ + 1) resume(note);
-      // Also when it was heard before: then the answer was not.
-      if (note.repair <= repairs_ && from != self_) say(from, Word::resumed, note.repair, {}, true);
-      return;
-    case Word::halted:
-    case Word::resumed:
-      collect(from, note);
-      return;
-  }
+          from, note.repair, repairs_, note.call, halted_, checked_);
+          switch (note.word) {
+            case Word::report:
+              wanted_ = wanted_ || (phase_ == Phase::idle && note.repair == repairs_ + 1);
+              return;
+            case Word::halt:
+              if (note.repair == repairs_ + 1) halt();
+              return;
+            case Word::resume:
+              if (note.repair == repairs_ + 1) resume(note);
+              // Also when it was heard before: then the answer was not.
+              if (note.repair <= repairs_ && from != self_) say(from, Word::resumed, note.repair, {}, NoteWay::back);
+              return;
+            case Word::halted:
+            case Word::resumed:
+              collect(from, note);
+              return;
+          }
 }
 
 void Repair::halt() {
@@ -125,7 +126,7 @@ void Repair::halt() {
     wanted_ = false;
     transport_.check_neighbours(communicator_);
   } else if (checked_) {
-    say(0, Word::halted, repairs_ + 1, {calls_, found_}, true);
+    say(0, Word::halted, repairs_ + 1, {calls_, found_}, NoteWay::back);
   }
 }
 
@@ -134,7 +135,7 @@ void Repair::neighbours_checked(std::span<const NodeId> unreachable) noexcept {
   found_.clear();
   for (const NodeId node : unreachable) found_.insert(cable(self_, node));
   checked_ = true;
-  say(0, Word::halted, repairs_ + 1, {calls_, found_}, false);
+  say(0, Word::halted, repairs_ + 1, {calls_, found_}, NoteWay::back);
 }
 
 std::set<Cable> Repair::cables_of(const Note& note) {
@@ -147,6 +148,7 @@ std::set<Cable> Repair::cables_of(const Note& note) {
 
 void Repair::resume(const Note& note) {
   Finding finding{note.call, cables_of(note)};
+  for (const auto& [a, b] : finding.cables) transport_.exclude(communicator_, a, b);
   if (!finding.cables.empty()) pending_.push_back(std::move(finding));
   repairs_ = note.repair;
   halted_ = false;
@@ -158,7 +160,7 @@ void Repair::begin_repair() {
   verdict_ = {};
   answered_.assign(answered_.size(), false);
   log(LogLevel::info, name_ + ": looking for dead links");
-  for (NodeId node = nodes_ - 1; node >= 0; --node) say(node, Word::halt, repairs_ + 1, {}, false);
+  for (NodeId node = nodes_ - 1; node >= 0; --node) say(node, Word::halt, repairs_ + 1, {}, NoteWay::best);
 }
 
 void Repair::collect(NodeId from, const Note& note) {
@@ -183,16 +185,16 @@ void Repair::collect(NodeId from, const Note& note) {
   answered_.assign(answered_.size(), false);
   answered_.front() = true;
   const std::uint32_t repair = repairs_ + 1;
-  for (NodeId node = nodes_ - 1; node >= 0; --node) say(node, Word::resume, repair, verdict_, false);
+  for (NodeId node = nodes_ - 1; node >= 0; --node) say(node, Word::resume, repair, verdict_, NoteWay::best);
 }
 
 void Repair::repeat() {
   for (NodeId node = 1; node < nodes_; ++node) {
     if (answered_[static_cast<std::size_t>(node)]) continue;
     if (phase_ == Phase::halting) {
-      say(node, Word::halt, repairs_ + 1, {}, true);
+      say(node, Word::halt, repairs_ + 1, {}, NoteWay::other);
     } else {
-      say(node, Word::resume, repairs_, verdict_, true);  // the leader itself has done it
+      say(node, Word::resume, repairs_, verdict_, NoteWay::other);  // the leader itself has done it
     }
   }
 }
@@ -200,7 +202,7 @@ void Repair::repeat() {
 void Repair::tick() noexcept {
   if (++ticks_ % ticks_between_repetitions != 0) return;
   if (!leads()) {
-    if (wanted_ && !halted_) say(0, Word::report, repairs_ + 1, {}, true);
+    if (wanted_ && !halted_) say(0, Word::report, repairs_ + 1, {}, NoteWay::other);
     return;
   }
   if (phase_ != Phase::idle) {

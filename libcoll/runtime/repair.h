@@ -77,7 +77,7 @@ class Repair final : public CrewObserver {
   [[nodiscard]] bool leads() const { return self_ == 0; }
   [[nodiscard]] bool known(const Cable& cable) const;
   static std::set<Cable> cables_of(const Note& note);
-  void say(NodeId to, Word word, std::uint32_t repair, const Finding& finding, bool again);
+  void say(NodeId to, Word word, std::uint32_t repair, const Finding& finding, NoteWay way);
   void hear(NodeId from, const Note& note);
   /// The leader's.
   void begin_repair();

@@ -39,6 +39,13 @@ constexpr std::int64_t usual_resend_seconds = 2;
 
 using Clock = std::chrono::steady_clock;
 
+/// Over tcp, UCX waits for a connection while it is made: over a broken link, for minutes.
+RouteBinding without_blocking(RouteBinding binding) {
+  if (binding.classes.empty()) binding.classes.emplace_back();
+  for (RouteClassBinding& each : binding.classes) each.settings.emplace_back("TCP_CONN_NB", "y");
+  return binding;
+}
+
 std::int64_t steady_nanoseconds() noexcept {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
 }
@@ -121,8 +128,8 @@ void Runtime::read_tuning_table() {
 
 Result<std::unique_ptr<Transport>> Runtime::make_transport(std::string_view name, MpiMessages* host_messages) {
   if (name == "ucx") {
-    return route_binding_.backend == SteeringBackend::uct ? make_uct_transport(route_binding_)
-                                                          : make_ucx_transport(route_binding_);
+    if (route_binding_.backend == SteeringBackend::uct) return make_uct_transport(route_binding_);
+    return make_ucx_transport(patience_nanoseconds() > 0 ? without_blocking(route_binding_) : route_binding_);
   }
   if (name == "ofi") {
     // Bundles are far below a segment's largest size, and longer than a small one's; both may bear a stamp.
@@ -156,18 +163,22 @@ void Runtime::open_transport(MpiMessages* host_messages) {
   log(LogLevel::warn, reasons);
 }
 
-/// MPI's own messages are not lost.
-void Runtime::make_resilient() {
+std::int64_t Runtime::patience_nanoseconds() const {
   const std::int64_t usual = config_.route_binding.empty() || over_host_messages_ ? 0 : usual_resend_seconds;
-  std::int64_t nanoseconds = (config_.resend_seconds < 0 ? usual : config_.resend_seconds) * 1'000'000'000;
-  if (nanoseconds == 0) return;
+  const std::int64_t nanoseconds = (config_.resend_seconds < 0 ? usual : config_.resend_seconds) * 1'000'000'000;
   // Several attempts before the call is given up.
   constexpr std::int64_t attempts = 6;
-  if (config_.timeout_seconds > 0) {
-    nanoseconds = std::min(nanoseconds, config_.timeout_seconds * 1'000'000'000 / attempts);
-  }
-  auto resilient = make_resilient_transport(
-      std::move(transport_), ResendOptions{nanoseconds, &steady_nanoseconds, ResendOptions().kept_bytes});
+  if (config_.timeout_seconds == 0) return nanoseconds;
+  return std::min(nanoseconds, config_.timeout_seconds * 1'000'000'000 / attempts);
+}
+
+void Runtime::make_resilient() {
+  const std::int64_t patience = patience_nanoseconds();
+  if (patience == 0) return;
+  ResendOptions options;
+  options.patience_nanoseconds = patience;
+  options.now_nanoseconds = &steady_nanoseconds;
+  auto resilient = make_resilient_transport(std::move(transport_), options);
   resilient_ = resilient.get();
   transport_ = std::move(resilient);
 }

@@ -92,6 +92,8 @@ class Runtime {
   void open_transport(MpiMessages* host_messages);
   /// The transport of that name, "ucx", "ofi" or "mpi".
   Result<std::unique_ptr<Transport>> make_transport(std::string_view name, MpiMessages* host_messages);
+  /// After which a missing message is asked for; 0: never. MPI's own messages are not lost.
+  [[nodiscard]] std::int64_t patience_nanoseconds() const;
   void make_resilient();
   void find_command(const std::string& library_directory);
   [[nodiscard]] std::uint64_t digest() const;

@@ -59,50 +59,94 @@ bool exchange(Runtime& runtime, HostCommunicator& host, std::vector<std::byte>& 
   return false;
 }
 
+/// Calls visit(number, offset, length) for the pieces that so many bytes travel in.
+template <class Visit>
+void for_pieces(std::size_t bytes, std::int64_t longest, Visit visit) {
+  const auto piece = static_cast<std::size_t>(longest);
+  std::uint32_t number = 0;
+  for (std::size_t begin = 0; begin < bytes; begin += piece) visit(number++, begin, std::min(piece, bytes - begin));
+}
+
 }  // namespace
 
-bool TransportHost::broadcast(void* data, std::size_t bytes) {
+bool TransportHost::is_below(int rank, int through) const {
+  for (int each = rank; each >= 0; each = place(each).parent) {
+    if (each == through) return true;
+  }
+  return false;
+}
+
+bool TransportHost::pass_down(std::vector<std::byte>& memory) {
   const TagSpace tags = tags_();
-  const auto piece = static_cast<std::size_t>(runtime_.config().segment_bytes);
-  std::vector<std::byte> memory(bytes);
-  if (rank() == 0 && bytes > 0) std::memcpy(memory.data(), data, bytes);
-  const bool good = exchange(runtime_, host_, memory, [&](Exchange& messages) {
-    std::uint32_t number = 0;
-    for (std::size_t begin = 0; begin < bytes; begin += piece, ++number) {
-      const std::uint64_t tag = tags.tag(nodes_.front(), number);
-      const std::size_t length = std::min(piece, bytes - begin);
-      if (rank() != 0) messages.receive(tag, memory.data() + begin, length);
-      for (std::size_t other = 1; rank() == 0 && other < peers_.size(); ++other) {
-        messages.send(peers_[other], tag, memory.data() + begin, length);
-      }
+  const std::int64_t piece = runtime_.config().segment_bytes;
+  const int parent = place(rank()).parent;
+  if (rank() != 0 && parent < 0) return false;
+  const bool had = parent < 0 || exchange(runtime_, host_, memory, [&](Exchange& messages) {
+                     for_pieces(memory.size(), piece, [&](std::uint32_t number, std::size_t begin, std::size_t length) {
+                       messages.receive(tags.tag(place(parent).node, number), memory.data() + begin, length);
+                     });
+                   });
+  return had && exchange(runtime_, host_, memory, [&](Exchange& messages) {
+           for (const Place& child : places_) {
+             if (child.parent != rank()) continue;
+             for_pieces(memory.size(), piece, [&](std::uint32_t number, std::size_t begin, std::size_t length) {
+               messages.send(child.peer, tags.tag(place(rank()).node, number), memory.data() + begin, length);
+             });
+           }
+         });
+}
+
+bool TransportHost::pass_up(std::vector<std::byte>& memory, std::size_t bytes_per_rank) {
+  const TagSpace tags = tags_();
+  const std::int64_t piece = runtime_.config().segment_bytes;
+  std::vector<int> children;
+  for (int other = 0; other < size(); ++other) {
+    if (place(other).parent == rank()) children.push_back(other);
+  }
+  std::vector<std::byte> heard(memory.size() * children.size());
+  const bool had = exchange(runtime_, host_, heard, [&](Exchange& messages) {
+    for (std::size_t i = 0; i < children.size(); ++i) {
+      for_pieces(memory.size(), piece, [&](std::uint32_t number, std::size_t begin, std::size_t length) {
+        messages.receive(tags.tag(place(children[i]).node, number), heard.data() + i * memory.size() + begin, length);
+      });
     }
   });
-  if (good && bytes > 0) std::memcpy(data, memory.data(), bytes);
-  return good;
+  if (!had) return false;
+  for (std::size_t i = 0; i < children.size(); ++i) {
+    for (int other = 0; other < size(); ++other) {
+      const std::size_t row = static_cast<std::size_t>(other) * bytes_per_rank;
+      if (!is_below(other, children[i])) continue;
+      std::memcpy(memory.data() + row, heard.data() + i * memory.size() + row, bytes_per_rank);
+    }
+  }
+  const int parent = place(rank()).parent;
+  if (parent < 0) return rank() == 0;
+  return exchange(runtime_, host_, memory, [&](Exchange& messages) {
+    for_pieces(memory.size(), piece, [&](std::uint32_t number, std::size_t begin, std::size_t length) {
+      messages.send(place(parent).peer, tags.tag(place(rank()).node, number), memory.data() + begin, length);
+    });
+  });
+}
+
+bool TransportHost::broadcast(void* data, std::size_t bytes) {
+  std::vector<std::byte> memory(bytes);
+  if (rank() == 0 && bytes > 0) std::memcpy(memory.data(), data, bytes);
+  if (!pass_down(memory)) return false;
+  if (bytes > 0) std::memcpy(data, memory.data(), bytes);
+  return true;
 }
 
 bool TransportHost::allgather(const void* mine, std::size_t bytes, void* all) {
-  const TagSpace tags = tags_();
-  std::vector<std::byte> memory(bytes * peers_.size());
+  std::vector<std::byte> memory(bytes * places_.size());
   std::memcpy(memory.data() + bytes * static_cast<std::size_t>(rank()), mine, bytes);
-  const bool good = exchange(runtime_, host_, memory, [&](Exchange& messages) {
-    if (rank() != 0) {
-      const std::size_t own = static_cast<std::size_t>(rank());
-      messages.send(peers_.front(), tags.tag(nodes_[own], 0), memory.data() + bytes * own, bytes);
-      return;
-    }
-    for (std::size_t other = 1; other < peers_.size(); ++other) {
-      messages.receive(tags.tag(nodes_[other], 0), memory.data() + bytes * other, bytes);
-    }
-  });
-  if (!good || !broadcast(memory.data(), memory.size())) return false;
+  if (!pass_up(memory, bytes) || !pass_down(memory)) return false;
   std::memcpy(all, memory.data(), memory.size());
   return true;
 }
 
 bool TransportHost::begin_barrier() {
   const char here = 1;
-  std::vector<char> all(peers_.size());
+  std::vector<char> all(places_.size());
   return allgather(&here, 1, all.data());
 }
 

@@ -11,17 +11,23 @@
 
 namespace libcoll {
 
-/// One rank per node, which all know each other.
+/// One rank per node. Messages go along a tree of links that are known to work, from rank to rank: on other ways,
+/// connections might have to be made where there is no way any more.
 class TransportHost final : public HostCommunicator {
  public:
-  /// `peers` and `nodes` are by rank; of the peer at this rank's own place nothing is needed. `tags` gives those of one
-  /// more exchange, the same on all ranks.
-  TransportHost(Runtime& runtime, HostCommunicator& host, std::vector<PeerId> peers, std::vector<NodeId> nodes,
-                std::function<TagSpace()> tags)
-      : runtime_(runtime), host_(host), peers_(std::move(peers)), nodes_(std::move(nodes)), tags_(std::move(tags)) {}
+  /// A rank as the tree has it.
+  struct Place {
+    NodeId node = 0;
+    int parent = -1;   ///< a rank; of rank 0 and of those who cannot be reached: none
+    PeerId peer = -1;  ///< of this rank's parent and children
+  };
+
+  /// `places` is by rank. `tags` gives those of one more exchange, the same on all ranks.
+  TransportHost(Runtime& runtime, HostCommunicator& host, std::vector<Place> places, std::function<TagSpace()> tags)
+      : runtime_(runtime), host_(host), places_(std::move(places)), tags_(std::move(tags)) {}
 
   [[nodiscard]] int rank() const override { return host_.rank(); }
-  [[nodiscard]] int size() const override { return static_cast<int>(nodes_.size()); }
+  [[nodiscard]] int size() const override { return static_cast<int>(places_.size()); }
   [[nodiscard]] int world_rank() const override { return host_.world_rank(); }
   [[nodiscard]] int world_size() const override { return host_.world_size(); }
   [[nodiscard]] std::string host_name() const override { return host_.host_name(); }
@@ -35,10 +41,15 @@ class TransportHost final : public HostCommunicator {
   void progress() override { host_.progress(); }
 
  private:
+  [[nodiscard]] const Place& place(int rank) const { return places_[static_cast<std::size_t>(rank)]; }
+  /// Whether the way from `rank` to rank 0 leads through `through`.
+  [[nodiscard]] bool is_below(int rank, int through) const;
+  bool pass_down(std::vector<std::byte>& memory);
+  bool pass_up(std::vector<std::byte>& memory, std::size_t bytes_per_rank);
+
   Runtime& runtime_;
   HostCommunicator& host_;
-  std::vector<PeerId> peers_;
-  std::vector<NodeId> nodes_;
+  std::vector<Place> places_;
   std::function<TagSpace()> tags_;
 };
 

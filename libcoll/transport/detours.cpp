@@ -100,6 +100,16 @@ void Detours::blame(const HostPath& path) {
   for_hops(path, [](std::int64_t& cost) { cost += blame_cost; });
 }
 
+void Detours::exclude(NodeId a, NodeId b) {
+  for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+    auto& hosts = neighbours_[index(from)];
+    const auto found = std::lower_bound(hosts.begin(), hosts.end(), to);
+    if (found == hosts.end() || *found != to) continue;
+    costs_[index(from)].erase(costs_[index(from)].begin() + (found - hosts.begin()));
+    hosts.erase(found);
+  }
+}
+
 void Detours::trust(const HostPath& path) {
   for_hops(path, [](std::int64_t& cost) { cost = usual_cost; });
 }

@@ -32,6 +32,8 @@ class Detours {
   void blame(const HostPath& path);
   /// Something did: its hops cost what they did at first.
   void trust(const HostPath& path);
+  /// There is no such hop, in either direction.
+  void exclude(NodeId a, NodeId b);
 
  private:
   template <class Change>

@@ -338,13 +338,44 @@ class Resilient final : public ResilientTransport {
     return true;
   }
 
-  void post_note(std::uint32_t communicator, NodeId to, std::span<const std::byte> note, bool again) noexcept override {
+  void forget(std::uint32_t communicator) noexcept override {
+    const CrewState* state = crew(communicator);
+    if (state == nullptr) return;
+    for (Sending& sending : sendings_) {
+      if (sending.crew == state) sending.owed = sending.held = false;
+    }
+    for (auto each = expected_.begin(); each != expected_.end();) {
+      Receiving& receiving = receivings_[each->second];
+      if (receiving.crew != state) {
+        ++each;
+        continue;
+      }
+      --receiving.stream->lanes[index(receiving.key.route_class)].receives;
+      receiving.delivered = true;
+      const std::uint32_t slot = each->second;
+      each = expected_.erase(each);
+      forget_slot(slot);
+    }
+  }
+
+  void post_note(std::uint32_t communicator, NodeId to, std::span<const std::byte> note,
+                 NoteWay way) noexcept override {
     CrewState* state = crew(communicator);
     if (state == nullptr) return;
     Stream& stream = state->streams[index(to)];
-    if (again) state->detours.blame(stream.note_path);
-    stream.note_path = state->detours.find(state->crew.self, to, false);
+    if (way == NoteWay::other) state->detours.blame(stream.note_path);
+    if (way != NoteWay::back || stream.note_path.empty()) {
+      stream.note_path = state->detours.find(state->crew.self, to, false);
+    }
     send_packet(*state, {PacketKind::note}, note, stream.note_path);
+  }
+
+  void exclude(std::uint32_t communicator, NodeId a, NodeId b) noexcept override {
+    CrewState* state = crew(communicator);
+    if (state == nullptr || std::max(a, b) >= state->detours.hosts()) return;
+    state->detours.exclude(a, b);
+    // What was found before may lead over it.
+    for (Stream& stream : state->streams) stream.way.clear();
   }
 
   void check_neighbours(std::uint32_t communicator) noexcept override {
@@ -599,10 +630,10 @@ class Resilient final : public ResilientTransport {
       }
     }
     // Without success it stays expected: the length may be another, but then it will come around as well.
-    if (receiving.delivered) forget(slot);
+    if (receiving.delivered) forget_slot(slot);
   }
 
-  void forget(std::uint32_t slot) {
+  void forget_slot(std::uint32_t slot) {
     Receiving& receiving = receivings_[slot];
     if (receiving.pending) return;
     pool_.give(std::move(receiving.memory));
@@ -617,7 +648,7 @@ class Resilient final : public ResilientTransport {
     --receiving.stream->lanes[index(receiving.key.route_class)].receives;
     receiving.delivered = true;
     const Completion completion = *receiving.completion;
-    forget(slot);
+    forget_slot(slot);
     tell(completion, fits);
   }
 
@@ -761,6 +792,7 @@ class Resilient final : public ResilientTransport {
         take_pong(state, stream.node, header.sequence != 0);
         return;
       case PacketKind::note:
+        stream.note_path = back;
         if (state.observer != nullptr) state.observer->noted(stream.node, payload);
         return;
     }
@@ -969,7 +1001,7 @@ class Resilient final : public ResilientTransport {
     for (const Check& each : state.checks) {
       if (each.direct) continue;
       unreachable.push_back(each.node);
-      state.detours.blame({static_cast<std::uint16_t>(state.crew.self), static_cast<std::uint16_t>(each.node)});
+      state.detours.exclude(state.crew.self, each.node);
     }
     state.checks.clear();
     if (state.observer != nullptr) state.observer->neighbours_checked(unreachable);

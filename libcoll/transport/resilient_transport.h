@@ -45,6 +45,12 @@ class CrewObserver {
   ~CrewObserver() = default;
 };
 
+enum class NoteWay : std::uint8_t {
+  best,   ///< as far as this process knows
+  other,  ///< than the last one there, which was in vain
+  back,   ///< on which the last note from there came
+};
+
 struct ResendCounts {
   std::int64_t messages_sent_again = 0;
   std::int64_t messages_sent_around = 0;  ///< at once, the usual way being known to be broken
@@ -62,9 +68,13 @@ class ResilientTransport : public Transport {
   virtual void enrol(Crew crew) = 0;
   /// Null: nobody any more.
   virtual void observe(std::uint32_t communicator, CrewObserver* observer) = 0;
-  /// At most `small_payload_bytes` bytes to another node, without a guarantee; `again`: the last one there was in vain.
+  /// A call of the crew has failed: its waiters and memory are left alone from now on.
+  virtual void forget(std::uint32_t communicator) noexcept = 0;
+  /// At most `small_payload_bytes` bytes to another node, without a guarantee.
   virtual void post_note(std::uint32_t communicator, NodeId to, std::span<const std::byte> note,
-                         bool again) noexcept = 0;
+                         NoteWay way) noexcept = 0;
+  /// There is no link between these nodes any more.
+  virtual void exclude(std::uint32_t communicator, NodeId a, NodeId b) noexcept = 0;
   /// Finds out which neighbours cannot be reached directly, by route class 0. The observer is told.
   virtual void check_neighbours(std::uint32_t communicator) noexcept = 0;
   [[nodiscard]] virtual ResendCounts counts() const = 0;

@@ -55,7 +55,7 @@ case $case in
     job "${options[@]}" "$endure" 30 1048576 5 2 >out 2>err || code=$?
     cat err >&2
     ((SECONDS - started < 60)) || fail "the job took $((SECONDS - started)) s to end"
-    [[ $code != 0 ]] || fail "a job with a killed rank ended well"
+    # With recovery, the launcher's exit code says nothing.
     if grep -q 'rounds right' err; then fail "somebody thinks all is well"; fi
     if [[ $case == killed ]]; then
       [[ $(grep -c 'an error after' err) == 7 ]] || fail "not all survivors got an error"

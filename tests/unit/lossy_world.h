@@ -210,6 +210,9 @@ class World {
     idle_until([&] { return --left == 0; });
   }
 
+  /// Of calls that did not end, by node.
+  [[nodiscard]] const std::vector<std::vector<Memory>>& abandoned_memories() const { return abandoned_memories_; }
+
   [[nodiscard]] ResendCounts counts() const {
     ResendCounts sum;
     for (const auto& transport : transports_) {

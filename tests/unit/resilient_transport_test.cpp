@@ -160,7 +160,7 @@ World allreduces(const std::string& specification) {
 TEST(ResilientTransport, NotesGoFromNodeToNode) {
   World all = allreduces("hypercube:3");
   const Bytes note = {std::byte{1}, std::byte{2}};
-  all.transport(0).post_note(communicator, 7, note, false);
+  all.transport(0).post_note(communicator, 7, note, NoteWay::best);
   ASSERT_TRUE(all.idle_until([&] { return !all.listeners[7].notes.empty(); }));
   EXPECT_EQ(all.listeners[7].notes, (std::vector<std::pair<NodeId, Bytes>>{{0, note}}));
   EXPECT_EQ(all.counts().packets_passed_on, 2) << "three hops";
@@ -193,6 +193,23 @@ TEST(ResilientTransport, TimeSpentElsewhereDoesNotCount) {
     clock_now += 50 * patience;
   }
   EXPECT_EQ(all.counts().messages_sent_again, 0);
+}
+
+/// What comes after a call has failed is nobody's any more.
+TEST(ResilientTransport, FailedCallsAreForgotten) {
+  World all = allreduces("hypercube:3");
+  const int mute = all.rank_of(6);
+  all.weather->fate = [mute](const Passing& passing) { return passing.from == mute ? Fate::lost : Fate::arrives; };
+  ASSERT_FALSE(all.run(small_job(Collective::allreduce)));
+  for (NodeId node = 0; node < 8; ++node) all.transport(node).forget(communicator);
+  const std::vector<Memory> before = all.abandoned_memories().front();
+  all.weather->fate = [](const Passing&) { return Fate::arrives; };
+  all.release();
+  std::int64_t left = 10 * patience;
+  all.idle_until([&] { return --left == 0; });
+  for (std::size_t node = 0; node < before.size(); ++node) {
+    EXPECT_TRUE(before[node].output == all.abandoned_memories().front()[node].output) << node;
+  }
 }
 
 TEST(ResilientTransport, StrangersMessagesPassThroughUnchanged) {
@@ -231,12 +248,26 @@ TEST(Detours, ArePathsAroundWhatDisappointed) {
   detours.blame({0, 2, 3, 1});
   EXPECT_EQ(detours.find(0, 1, true), (HostPath{0, 4, 5, 1}));
   detours.blame({0, 4, 5, 1});
-  // Both ends have no third neighbour to come by; the older failures weigh the same, and fewer hops win.
-  EXPECT_EQ(detours.find(0, 1, true).size(), 4U);
+  // Both ends have no third neighbour to come by, but all hops between can be others: 0 2 6 7 5 1 or its mirror image.
+  EXPECT_EQ(detours.find(0, 1, true).size(), 6U);
   detours.trust({0, 4, 5, 1});
   EXPECT_EQ(detours.find(0, 1, true), (HostPath{0, 4, 5, 1}));
   detours.blame({0, 1});
   EXPECT_EQ(detours.find(0, 1, false), (HostPath{0, 4, 5, 1}));
+}
+
+TEST(Detours, DoWithoutWhatIsGone) {
+  Detours detours(neighbouring_hosts(generate("hypercube:3").value()));
+  detours.exclude(1, 0);
+  EXPECT_EQ(detours.find(0, 1, false).size(), 4U);
+  detours.exclude(0, 2);
+  EXPECT_EQ(detours.find(1, 0, false), (HostPath{1, 5, 4, 0}));
+  EXPECT_EQ(detours.find(2, 0, false), (HostPath{2, 6, 4, 0}));
+  detours.exclude(4, 0);
+  EXPECT_TRUE(detours.find(0, 7, false).empty());
+  // Trust does not bring it back.
+  detours.trust({0, 1});
+  EXPECT_TRUE(detours.find(0, 1, false).empty());
 }
 
 TEST(Detours, DoNotExistEverywhere) {
