@@ -99,24 +99,23 @@ void Repair::noted(NodeId from, std::span<const std::byte> bytes) noexcept {
 }
 
 void Repair::hear(NodeId from, const Note& note) {
-          from, note.repair, repairs_, note.call, halted_, checked_);
-          switch (note.word) {
-            case Word::report:
-              wanted_ = wanted_ || (phase_ == Phase::idle && note.repair == repairs_ + 1);
-              return;
-            case Word::halt:
-              if (note.repair == repairs_ + 1) halt();
-              return;
-            case Word::resume:
-              if (note.repair == repairs_ + 1) resume(note);
-              // Also when it was heard before: then the answer was not.
-              if (note.repair <= repairs_ && from != self_) say(from, Word::resumed, note.repair, {}, NoteWay::back);
-              return;
-            case Word::halted:
-            case Word::resumed:
-              collect(from, note);
-              return;
-          }
+  switch (note.word) {
+    case Word::report:
+      wanted_ = wanted_ || (phase_ == Phase::idle && note.repair == repairs_ + 1);
+      return;
+    case Word::halt:
+      if (note.repair == repairs_ + 1) halt();
+      return;
+    case Word::resume:
+      if (note.repair == repairs_ + 1) resume(note);
+      // Also when it was heard before: then the answer was not.
+      if (note.repair <= repairs_ && from != self_) say(from, Word::resumed, note.repair, {}, NoteWay::back);
+      return;
+    case Word::halted:
+    case Word::resumed:
+      collect(from, note);
+      return;
+  }
 }
 
 void Repair::halt() {

@@ -69,8 +69,8 @@ void for_pieces(std::size_t bytes, std::int64_t longest, Visit visit) {
 
 }  // namespace
 
-bool TransportHost::is_below(int rank, int through) const {
-  for (int each = rank; each >= 0; each = place(each).parent) {
+bool TransportHost::is_below(int which, int through) const {
+  for (int each = which; each >= 0; each = place(each).parent) {
     if (each == through) return true;
   }
   return false;

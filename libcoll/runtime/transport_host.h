@@ -41,9 +41,9 @@ class TransportHost final : public HostCommunicator {
   void progress() override { host_.progress(); }
 
  private:
-  [[nodiscard]] const Place& place(int rank) const { return places_[static_cast<std::size_t>(rank)]; }
-  /// Whether the way from `rank` to rank 0 leads through `through`.
-  [[nodiscard]] bool is_below(int rank, int through) const;
+  [[nodiscard]] const Place& place(int which) const { return places_[static_cast<std::size_t>(which)]; }
+  /// Whether the way from `which` to rank 0 leads through `through`.
+  [[nodiscard]] bool is_below(int which, int through) const;
   bool pass_down(std::vector<std::byte>& memory);
   bool pass_up(std::vector<std::byte>& memory, std::size_t bytes_per_rank);
 
