@@ -76,11 +76,18 @@ bool TransportHost::is_below(int which, int through) const {
   return false;
 }
 
+bool TransportHost::is_joined() const {
+  const int parent = place(rank()).parent;
+  return (parent < 0 ? rank() == 0 : place(parent).peer >= 0) &&
+         std::all_of(places_.begin(), places_.end(),
+                     [this](const Place& each) { return each.parent != rank() || each.peer >= 0; });
+}
+
 bool TransportHost::pass_down(std::vector<std::byte>& memory) {
   const TagSpace tags = tags_();
   const std::int64_t piece = runtime_.config().segment_bytes;
   const int parent = place(rank()).parent;
-  if (rank() != 0 && parent < 0) return false;
+  if (!is_joined()) return false;
   const bool had = parent < 0 || exchange(runtime_, host_, memory, [&](Exchange& messages) {
                      for_pieces(memory.size(), piece, [&](std::uint32_t number, std::size_t begin, std::size_t length) {
                        messages.receive(tags.tag(place(parent).node, number), memory.data() + begin, length);
@@ -98,6 +105,7 @@ bool TransportHost::pass_down(std::vector<std::byte>& memory) {
 
 bool TransportHost::pass_up(std::vector<std::byte>& memory, std::size_t bytes_per_rank) {
   const TagSpace tags = tags_();
+  if (!is_joined()) return false;
   const std::int64_t piece = runtime_.config().segment_bytes;
   std::vector<int> children;
   for (int other = 0; other < size(); ++other) {
@@ -120,7 +128,7 @@ bool TransportHost::pass_up(std::vector<std::byte>& memory, std::size_t bytes_pe
     }
   }
   const int parent = place(rank()).parent;
-  if (parent < 0) return rank() == 0;
+  if (parent < 0) return true;
   return exchange(runtime_, host_, memory, [&](Exchange& messages) {
     for_pieces(memory.size(), piece, [&](std::uint32_t number, std::size_t begin, std::size_t length) {
       messages.send(place(parent).peer, tags.tag(place(rank()).node, number), memory.data() + begin, length);

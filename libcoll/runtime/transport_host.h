@@ -44,6 +44,8 @@ class TransportHost final : public HostCommunicator {
   [[nodiscard]] const Place& place(int which) const { return places_[static_cast<std::size_t>(which)]; }
   /// Whether the way from `which` to rank 0 leads through `through`.
   [[nodiscard]] bool is_below(int which, int through) const;
+  /// Whether this rank has a way to those next to it in the tree.
+  [[nodiscard]] bool is_joined() const;
   bool pass_down(std::vector<std::byte>& memory);
   bool pass_up(std::vector<std::byte>& memory, std::size_t bytes_per_rank);
 

@@ -983,7 +983,7 @@ class Resilient final : public ResilientTransport {
       return each.direct || (each.around_at >= 0 && attended_ - each.around_at >= patience);
     };
     if (attended_ >= state.check_at) {
-      state.check_at = attended_ + patience / tries;
+      state.check_at = attended_ + patience / ticks;  // single losses must not look like a cut
       for (Check& each : state.checks) {
         if (settled(each)) continue;
         const HostPath direct = {static_cast<std::uint16_t>(state.crew.self), static_cast<std::uint16_t>(each.node)};

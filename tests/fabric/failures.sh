@@ -22,7 +22,7 @@ case $case in
   cut | cuts)
     # Every call ends, rightly; messages are sent again; later plans do without the cable, and nothing is lost any more.
     bring_up torus:2x2x2 --rate 100mbit --routes auto
-    export LIBCOLL_RESEND_SECONDS=1 LIBCOLL_TIMEOUT_SECONDS=60
+    export LIBCOLL_RESEND_SECONDS=1 LIBCOLL_TIMEOUT_SECONDS=20
     job -n 8 "$endure" 30 65536 >out 2>err &
     job=$!
     wait_for_round 3
