@@ -51,6 +51,8 @@ class TagSpace {
   [[nodiscard]] std::uint64_t tag(NodeId sender, std::uint32_t message) const {
     return prefix_ | (std::uint64_t{static_cast<std::uint16_t>(sender)} << 24U) | (message & 0xffffffU);
   }
+  static std::uint32_t communicator_of(std::uint64_t tag) { return static_cast<std::uint32_t>(tag >> 52U); }
+  static NodeId sender_of(std::uint64_t tag) { return static_cast<std::uint16_t>(tag >> 24U); }
   static constexpr std::uint32_t max_communicator = 0xfff;
   static constexpr std::uint32_t max_message = 0xffffff;
 

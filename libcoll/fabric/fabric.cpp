@@ -19,6 +19,7 @@
 #include "libcoll/fabric/namespaces.h"
 #include "libcoll/fabric/processes.h"
 #include "planner/rational.h"
+#include "planner/topology/writer.h"
 
 namespace libcoll {
 namespace {

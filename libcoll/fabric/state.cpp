@@ -128,28 +128,6 @@ Result<Topology> topology_from(Fields& fields, const Json& json) {
   return topology;
 }
 
-std::string quoted(const std::string& text) {
-  std::string result = "\"";
-  for (const char letter : text) {
-    if (static_cast<unsigned char>(letter) < ' ' || letter == '\x7f') {
-      char code[8];
-      std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(static_cast<unsigned char>(letter)));
-      result += code;
-    } else {
-      if (letter == '"' || letter == '\\') result += '\\';
-      result += letter;
-    }
-  }
-  return result + "\"";
-}
-
-/// With a point or an exponent, so that TOML takes it for a number with a fraction.
-std::string exact(double number) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.17e", number);
-  return text;
-}
-
 /// Only this user can have put anything there.
 Status check_private(const std::string& path, const FileDescriptor& directory) {
   struct stat facts {};
@@ -258,26 +236,6 @@ Topology current_topology(const FabricState& state) {
   topology.set_nics_forward(state.topology.nics_forward());
   topology.set_injection_bytes_per_second(state.topology.injection_bytes_per_second());
   return topology;
-}
-
-std::string write_topology(const Topology& topology) {
-  std::string text = "# The emulated fabric as it is now.\nname = " + quoted(topology.name()) + "\n";
-  text += std::string("nics_forward = ") + (topology.nics_forward() ? "true" : "false") + "\n";
-  if (topology.injection_bytes_per_second() > 0) {
-    text += "injection_bandwidth = " + std::to_string(topology.injection_bytes_per_second()) + "\n";
-  }
-  for (const Node& node : topology.nodes()) {
-    text += "\n[[node]]\nname = " + quoted(node.name) + "\n";
-    text += node.is_switch ? std::string("switch = true\n") : "host = " + quoted(node.host) + "\n";
-  }
-  // One way each: this keeps the order of the links.
-  for (const Link& link : topology.links()) {
-    text += "\n[[link]]\nfrom = " + quoted(topology.node(link.from).name) +
-            "\nto = " + quoted(topology.node(link.to).name) +
-            "\nbandwidth = " + std::to_string(link.bandwidth_bytes_per_second) +
-            "\nlatency = " + exact(link.latency_seconds) + "\noneway = true\n";
-  }
-  return text;
 }
 
 Result<StateDirectory> StateDirectory::create(const std::string& fabric) {

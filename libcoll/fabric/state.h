@@ -52,10 +52,6 @@ Result<FabricState> read_state(const std::string& text);
 /// the state's topology only while nothing is cut.
 Topology current_topology(const FabricState& state);
 
-/// A topology file that load_topology() reads as this very topology (host names of switches excepted): names, hosts,
-/// link order, bandwidths, latencies.
-std::string write_topology(const Topology& topology);
-
 /// An open directory of this user, mode 0700, not reached through a symbolic link, with what it takes to read and
 /// replace files in it.
 class StateDirectory {

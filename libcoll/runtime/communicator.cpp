@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <deque>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -13,6 +14,8 @@
 #include "libcoll/runtime/hierarchy.h"
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_source.h"
+#include "libcoll/runtime/repair.h"
+#include "libcoll/runtime/transport_host.h"
 #include "planner/schedule/xml.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/part.h"
@@ -188,8 +191,14 @@ bool all_agree(HostCommunicator& host, bool mine) {
 Communicator::Communicator(Runtime& runtime) : runtime_(runtime), ids_(runtime.communicator_ids()) {}
 
 Communicator::~Communicator() {
-  // What a call that failed has left under way would be taken for another communicator's.
-  if (id_ != 0 && obstacle_ != Reason::transport) ids_->give_back(id_);
+  const bool enrolled = repair_ != nullptr;
+  if (enrolled) {
+    const std::lock_guard guard(runtime_.lock());
+    repair_.reset();
+  }
+  // What a call that failed has left under way would be taken for another communicator's, and so would what a crew
+  // sends again.
+  if (id_ != 0 && obstacle_ != Reason::transport && !enrolled) ids_->give_back(id_);
 }
 
 std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunicator& host) {
@@ -244,7 +253,87 @@ Reason Communicator::agree(HostCommunicator& host) {
   }
   if (!host.reach_all(runtime_)) return Reason::transport;
   const Reason exchanged = exchange_addresses(host, longest, places);
-  return exchanged == Reason::count_ ? settle(host, places, node_count) : exchanged;
+  const Reason settled = exchanged == Reason::count_ ? settle(host, places, node_count) : exchanged;
+  if (settled == Reason::count_) enrol(host.name());
+  return settled;
+}
+
+void Communicator::enrol(const std::string& name) {
+  ResilientTransport* transport = runtime_.resilient();
+  // Parts are planned for with others as routers, who would not pass on anything.
+  if (transport == nullptr || rank_of_node_.empty() || !part_nodes_.empty()) return;
+  Crew crew{id_, node_, {}, neighbouring_hosts(runtime_.topology())};
+  for (const std::int32_t rank : rank_of_node_) crew.addresses.push_back(addresses_[static_cast<std::size_t>(rank)]);
+  if (crew.neighbours.size() != crew.addresses.size()) return;
+  const std::lock_guard guard(runtime_.lock());
+  // Packets and pings go to neighbours. Later, making a connection over a broken link would block.
+  for (const NodeId neighbour : crew.neighbours[static_cast<std::size_t>(node_)]) {
+    const Result<PeerId> peer = transport->connect(crew.addresses[static_cast<std::size_t>(neighbour)], 0);
+    if (!peer) log(LogLevel::info, peer.error().message);
+  }
+  transport->enrol(std::move(crew));
+  // Where nodes have several ranks, plans are agreed on by ranks that have no lanes: messages take other ways for good.
+  const auto nodes = static_cast<NodeId>(rank_of_node_.size());
+  repair_ = std::make_unique<Repair>(*transport, id_, node_, nodes, hierarchy_ == nullptr, name);
+}
+
+void Communicator::turn(HostCommunicator& host) {
+  if (!repair_ || broken_) return;
+  bool changed = false;
+  const auto begin = [&] {
+    if (repair_->halted()) return false;
+    changed = repair_->begin_call();
+    return true;
+  };
+  const auto begin_at_once = [&] {
+    const std::lock_guard guard(runtime_.lock());
+    return begin();
+  };
+  broken_ = !begin_at_once() && !runtime_.wait(begin, [&host] { host.progress(); });
+  if (!broken_ && changed) plan_again(host);
+}
+
+std::unique_ptr<HostCommunicator> Communicator::agree_without(HostCommunicator& host) {
+  const auto neighbours = neighbouring_hosts(*what_is_left_);
+  const auto root =
+      static_cast<NodeId>(std::find(rank_of_node_.begin(), rank_of_node_.end(), 0) - rank_of_node_.begin());
+  std::vector<TransportHost::Place> places(addresses_.size());
+  std::vector<bool> reached(neighbours.size(), false);
+  std::deque<NodeId> open = {root};
+  reached[static_cast<std::size_t>(root)] = true;
+  const std::lock_guard guard(runtime_.lock());
+  for (; !open.empty(); open.pop_front()) {
+    const NodeId node = open.front();
+    const std::int32_t rank = rank_of_node_[static_cast<std::size_t>(node)];
+    places[static_cast<std::size_t>(rank)].node = node;
+    for (const NodeId child : neighbours[static_cast<std::size_t>(node)]) {
+      if (reached[static_cast<std::size_t>(child)]) continue;
+      reached[static_cast<std::size_t>(child)] = true;
+      open.push_back(child);
+      const auto child_rank = static_cast<std::size_t>(rank_of_node_[static_cast<std::size_t>(child)]);
+      places[child_rank].parent = rank;
+      if (node != node_ && child != node_) continue;
+      const std::size_t other = node == node_ ? child_rank : static_cast<std::size_t>(rank);
+      const Result<PeerId> peer = runtime_.transport().connect(addresses_[other], 0);
+      if (peer) places[other].peer = *peer;
+    }
+  }
+  return std::make_unique<TransportHost>(runtime_, host, std::move(places), [this] { return TagSpace(id_, calls_++); });
+}
+
+void Communicator::plan_again(HostCommunicator& host) {
+  what_is_left_ = without(runtime_.topology(), repair_->removed());
+  const std::unique_ptr<HostCommunicator> agreement = agree_without(host);
+  scripts_.clear();
+  for (std::size_t collective = 0; collective < collective_count; ++collective) {
+    Plan& plan = plans_[collective];
+    if (!plan.asked || plan.obstacle != Reason::count_) continue;
+    Plan fresh;
+    fresh.asked = true;
+    fresh.obstacle = distribute_plan(static_cast<Collective>(collective), *agreement, fresh);
+    // The old one still serves, with messages that take other ways.
+    if (fresh.obstacle == Reason::count_) plan = std::move(fresh);
+  }
 }
 
 Reason Communicator::choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeId& node_count) {
@@ -346,8 +435,9 @@ Reason Communicator::agree_on_id(HostCommunicator& host, std::uint32_t candidate
 
 Reason Communicator::begins(Collective collective, bool equal_blocks) const {
   if (obstacle_ != Reason::count_) return obstacle_;
-  // The ranks of a node wait for each other at every phase.
+  // The ranks of a node wait for each other at every phase, and all ranks where links may die before every call.
   if (hierarchy_) return Reason::several_ranks;
+  if (repair_) return Reason::resending;
   const Plan& plan = plans_[static_cast<std::size_t>(collective)];
   if (!plan.asked) return Reason::not_agreed;
   // Hosts that forward blocks have to be told how long they are.
@@ -358,10 +448,11 @@ Reason Communicator::begins(Collective collective, bool equal_blocks) const {
 Reason Communicator::ready(Collective collective, bool equal_shards, HostCommunicator& host) {
   if (obstacle_ != Reason::count_) return obstacle_;
   if (hierarchy_ && !hierarchy_->serves(collective, equal_shards)) return Reason::several_ranks;
+  turn(host);
   Plan& plan = plans_[static_cast<std::size_t>(collective)];
   if (!plan.asked || (plan.obstacle == Reason::planning && is_time_to_look(++plan.calls_without))) {
     plan.asked = true;
-    plan.obstacle = distribute_plan(collective, host, plan);
+    plan.obstacle = distribute_plan(collective, what_is_left_ ? *agree_without(host) : host, plan);
   }
   return plan.obstacle;
 }
@@ -390,9 +481,19 @@ Reason Communicator::distribute_plan(Collective collective, HostCommunicator& ho
   return Reason::count_;
 }
 
+/// Around dead links hosts forward: nobody has told the fabric of other routes yet.
+std::optional<Result<Schedule>> Communicator::obtain_plan(Collective collective) {
+  if (!what_is_left_) return runtime_.plans().obtain(runtime_.config(), {planned_for(), part_nodes_, collective});
+  Config config = runtime_.config();
+  config.topology.clear();
+  config.allgather = config.allreduce = config.reduce_scatter = "auto";
+  config.alltoall = "mcf-link";
+  config.background_planning = false;
+  return runtime_.plans().obtain(config, {*what_is_left_, "", collective});
+}
+
 std::optional<std::string> Communicator::plan_text(Collective collective, HostCommunicator& host) {
-  std::optional<Result<Schedule>> answer =
-      runtime_.plans().obtain(runtime_.config(), {planned_for(), part_nodes_, collective});
+  std::optional<Result<Schedule>> answer = obtain_plan(collective);
   if (!answer) return std::nullopt;
   Result<Schedule>& schedule = *answer;
   const std::string what = host.name() + ": ";
@@ -523,22 +624,28 @@ bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
   const std::size_t ranks = rank_of_node_.size();
   const auto own_row = call.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank_) * ranks);
   const std::vector<std::int64_t> mine(own_row, own_row + static_cast<std::ptrdiff_t>(ranks));
-  return host.allgather(mine.data(), ranks * sizeof(std::int64_t), call.counts.data());
+  const std::size_t bytes = ranks * sizeof(std::int64_t);
+  return (what_is_left_ ? *agree_without(host) : host).allgather(mine.data(), bytes, call.counts.data());
 }
 
 bool Communicator::run(Call call, ProgressHook hook) {
   bool good = false;
-  if (hierarchy_) {
+  if (!broken_ && hierarchy_) {
     good = hierarchy_->run(call, hook, [this](const Call& part, const Shape& shape, ProgressHook its_hook) {
       RunningCall running(*this, part, shape);
       return drive(running, its_hook);
     });
-  } else {
+  } else if (!broken_) {
     RunningCall running(*this, std::move(call));
     good = drive(running, hook);
   }
-  if (!good) obstacle_ = Reason::transport;
-  return good;
+  if (good) return true;
+  if (runtime_.resilient() != nullptr) {
+    const std::lock_guard guard(runtime_.lock());
+    runtime_.resilient()->forget(id_);
+  }
+  obstacle_ = Reason::transport;
+  return false;
 }
 
 bool Communicator::drive(RunningCall& running, ProgressHook hook) {

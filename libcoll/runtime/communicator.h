@@ -21,6 +21,7 @@
 namespace libcoll {
 
 class Hierarchy;
+class Repair;
 
 /// The program's own MPI on the communicator, for agreement. Every function is collective; false when MPI
 /// reported an error.
@@ -120,6 +121,18 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   explicit Communicator(Runtime& runtime);
 
+  // What is done about failures, where messages are sent again.
+  /// Tells the transport who may pass on messages for whom.
+  void enrol(const std::string& name);
+  /// At the beginning of every call: waits while the ranks agree on dead links, and goes by new plans from the call on
+  /// that they agreed on.
+  void turn(HostCommunicator& host);
+  void plan_again(HostCommunicator& host);
+  /// The same ranks over our own transport.
+  std::unique_ptr<HostCommunicator> agree_without(HostCommunicator& host);
+  /// Rank 0's, as PlanSource::obtain().
+  std::optional<Result<Schedule>> obtain_plan(Collective collective);
+
   Reason agree(HostCommunicator& host);
   Reason exchange_addresses(HostCommunicator& host, std::size_t longest, std::vector<RankPlace>& places);
   Reason settle(HostCommunicator& host, const std::vector<RankPlace>& places, NodeId nodes);
@@ -177,6 +190,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::list<CachedScript> scripts_;      ///< most recently used first
   std::vector<RunningCall*> under_way_;  ///< in the order of their beginnings
   std::vector<std::unique_ptr<Flight>> idle_flights_;
+  std::unique_ptr<Repair> repair_;        ///< null where nothing is agreed on dead links
+  std::optional<Topology> what_is_left_;  ///< of the runtime's topology, when links have died
+  bool broken_ = false;                   ///< calls fail: agreement on dead links did
 };
 
 }  // namespace libcoll

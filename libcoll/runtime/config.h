@@ -47,6 +47,7 @@ struct Config {
   std::int64_t node_bytes = 8 * 1024 * 1024;    ///< memory that the ranks of a node share per communicator
   bool one_node = false;                        ///< communicators within one node are served, too
   std::int64_t timeout_seconds = 0;             ///< a call that did not move for so long fails; 0: it waits for ever
+  std::int64_t resend_seconds = 0;              ///< messages missing for so long are sent another way; 0: never
 };
 
 /// The setting of one call, of nonblocking ones that of the blocking twin; of calls that are never served: "native".

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "libcoll/runtime/safe_file.h"
-#include "libcoll/version.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 
@@ -108,9 +107,11 @@ std::string default_cache_dir() {
   return home.empty() ? std::string() : home + "/.cache/libcoll";
 }
 
-std::string plan_file_name(const Topology& topology, Collective collective, std::string_view algorithm) {
+std::string plan_file_name(const Topology& topology, Collective collective, std::string_view algorithm,
+                           std::string_view version) {
   const std::string wanted = std::string(to_string(collective)) + " " + std::string(algorithm);
-  const std::string hash = fingerprint("libcoll " LIBCOLL_VERSION "\n" + wanted + "\n" + canonical_text(topology));
+  const std::string hash =
+      fingerprint("libcoll " + std::string(version) + "\n" + wanted + "\n" + canonical_text(topology));
   return plain(to_string(collective)) + "-" + plain(algorithm) + "-" + hash + ".xml";
 }
 

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "libcoll/runtime/safe_file.h"
+#include "libcoll/version.h"
 #include "planner/result.h"
 #include "planner/schedule/schedule.h"
 
@@ -20,7 +21,8 @@ std::string default_cache_dir();
 inline constexpr std::string_view automatic_plan = "auto";
 
 /// File name of a plan: hash of topology (nodes, links, bandwidths), collective, algorithm and library version.
-std::string plan_file_name(const Topology& topology, Collective collective, std::string_view algorithm);
+std::string plan_file_name(const Topology& topology, Collective collective, std::string_view algorithm,
+                           std::string_view version = LIBCOLL_VERSION);
 
 /// The cached plan; nullopt when there is none. Error (one sentence, for a warning) when the file is corrupt,
 /// foreign (another topology, collective or algorithm inside), a symbolic link, not ours or world-writable.

@@ -1,5 +1,11 @@
 #include "libcoll/runtime/plan_source.h"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -7,10 +13,12 @@
 
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_cache.h"
+#include "libcoll/runtime/safe_file.h"
 #include "planner/part_plan.h"
 #include "planner/planner.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
+#include "planner/topology/writer.h"
 
 namespace libcoll {
 namespace {
@@ -26,10 +34,25 @@ std::string_view planner_name(const std::string& algorithm) {
   return algorithm == automatic_plan ? std::string_view() : std::string_view(algorithm);
 }
 
-std::vector<std::string> planning_command(const Config& config, const PlanRequest& request,
+/// The topology as a nameless file that a child process inherits, and can open by its path.
+Result<FileDescriptor> share(const Topology& topology) {
+  constexpr int least = 16;  // out of the way of those that a child gets
+  const FileDescriptor file(memfd_create("topology", MFD_CLOEXEC));
+  FileDescriptor inherited(fcntl(file.get(), F_DUPFD, least));
+  if (!file || !inherited) return Error{std::string("memfd_create: ") + std::strerror(errno)};
+  const std::string text = write_topology(topology);
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t put = write(file.get(), text.data() + done, text.size() - done);
+    if (put < 0 && errno != EINTR) return Error{std::string("writing a topology: ") + std::strerror(errno)};
+    if (put > 0) done += static_cast<std::size_t>(put);
+  }
+  return inherited;
+}
+
+std::vector<std::string> planning_command(const Config& config, const PlanRequest& request, const std::string& source,
                                           const std::string& algorithm, const std::string& cache_directory) {
-  std::vector<std::string> arguments{
-      config.command, "plan", config.topology, std::string(to_string(request.collective)), "--quiet", "--output", "-"};
+  std::vector<std::string> arguments{config.command, "plan",     source, std::string(to_string(request.collective)),
+                                     "--quiet",      "--output", "-"};
   if (algorithm != automatic_plan) arguments.insert(arguments.end(), {"--algorithm", algorithm});
   if (!request.nodes.empty()) arguments.insert(arguments.end(), {"--nodes", request.nodes});
   if (!cache_directory.empty()) arguments.insert(arguments.end(), {"--cache", "--cache-dir", cache_directory});
@@ -151,9 +174,17 @@ std::optional<Result<Schedule>> PlanSource::start(const Search& search) {
     Result<std::optional<Schedule>> cached = load_plan(directory, request.topology, request.collective, algorithm);
     if (cached.ok() && cached->has_value()) return Result<Schedule>(std::move(**cached));
   }
+  std::string source = config.topology;
+  FileDescriptor shared;
+  if (source.empty()) {
+    Result<FileDescriptor> file = share(request.topology);
+    if (!file) return Result<Schedule>(file.error());
+    shared = std::move(file).value();
+    source = "/proc/self/fd/" + std::to_string(shared.get());
+  }
   // The child holds the lock for as long as it lives, whatever becomes of this process.
   Result<PlanningChild> child = PlanningChild::start(
-      planning_command(config, request, algorithm, stores ? directory : std::string()), lock.descriptor.get());
+      planning_command(config, request, source, algorithm, stores ? directory : std::string()), lock.descriptor.get());
   if (!child) return Result<Schedule>(child.error());
   jobs_.emplace(key, Job{std::move(child).value(), std::chrono::steady_clock::now(), stores});
   return std::nullopt;

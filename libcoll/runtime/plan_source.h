@@ -18,7 +18,9 @@ namespace libcoll {
 
 /// A plan that a communicator wants.
 struct PlanRequest {
-  Topology topology;  ///< the configured one, or a part of it (part_of)
+  /// The configured one, or a part of it (part_of). Any other where config.topology is empty: the command is then given
+  /// its text.
+  Topology topology;
   std::string nodes;  ///< of a part: its hosts as the configured topology numbers them (node_ranges); empty: all
   Collective collective = Collective::allgather;
 };

@@ -13,6 +13,7 @@
 #include "libcoll/runtime/plan_cache.h"
 #include "libcoll/runtime/progress_thread.h"
 #include "libcoll/transport/ofi_transport.h"
+#include "libcoll/transport/packet.h"
 #include "libcoll/transport/uct_transport.h"
 #include "libcoll/transport/ucx_transport.h"
 #include "libcoll/version.h"
@@ -40,8 +41,18 @@ constexpr auto flush_time = std::chrono::microseconds(200);
 
 /// Beyond this the group takes longer to check than the plans that it spares take to make.
 constexpr std::int32_t most_hosts_of_translations = 1024;
-
 using Clock = std::chrono::steady_clock;
+
+/// Over tcp, UCX waits for a connection while it is made: over a broken link, for minutes.
+RouteBinding without_blocking(RouteBinding binding) {
+  if (binding.classes.empty()) binding.classes.emplace_back();
+  for (RouteClassBinding& each : binding.classes) each.settings.emplace_back("TCP_CONN_NB", "y");
+  return binding;
+}
+
+std::int64_t steady_nanoseconds() noexcept {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+}
 
 /// FNV-1a.
 std::uint64_t hash(std::string_view text) {
@@ -70,11 +81,20 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
   if (obstacle_ == Reason::count_) read_route_binding();
   if (obstacle_ == Reason::count_) read_tuning_table();
   if (obstacle_ == Reason::count_) open_transport(host_messages);
+  if (transport_ != nullptr) make_resilient();
   find_command(library_directory);
   settings_digest_ = digest();
 }
 
-Runtime::~Runtime() = default;
+Runtime::~Runtime() {
+  if (resilient_ == nullptr) return;
+  const ResendCounts counts = resilient_->counts();
+  if (counts.messages_sent_again + counts.messages_sent_around + counts.packets_passed_on == 0) return;
+  log(LogLevel::info, std::to_string(counts.messages_sent_again) + " messages were sent again, " +
+                          std::to_string(counts.messages_sent_around) + " took another way at once; " +
+                          std::to_string(counts.packets_passed_on) + " packets were passed on for others, " +
+                          std::to_string(counts.duplicates_dropped) + " duplicates dropped");
+}
 
 void Runtime::read_topology() {
   if (config_.topology.empty()) {
@@ -114,12 +134,15 @@ void Runtime::read_tuning_table() {
 
 Result<std::unique_ptr<Transport>> Runtime::make_transport(std::string_view name, MpiMessages* host_messages) {
   if (name == "ucx") {
-    return route_binding_.backend == SteeringBackend::uct ? make_uct_transport(route_binding_)
-                                                          : make_ucx_transport(route_binding_);
+    if (route_binding_.backend == SteeringBackend::uct) return make_uct_transport(route_binding_);
+    return make_ucx_transport(patience_nanoseconds() > 0 ? without_blocking(route_binding_) : route_binding_);
   }
   if (name == "ofi") {
-    // Bundles are far below a segment's largest size, and longer than a small one's.
-    const std::int64_t largest = std::max(config_.segment_bytes, largest_bundle_bytes(config_.bundle_bytes));
+    // Bundles are far below a segment's largest size, and longer than a small one's; both may bear a stamp.
+    const std::int64_t largest =
+        std::max({config_.segment_bytes + static_cast<std::int64_t>(stamp_bytes),
+                  largest_bundle_bytes(config_.bundle_bytes) + static_cast<std::int64_t>(stamp_bytes),
+                  static_cast<std::int64_t>(large_packet_bytes)});
     return make_ofi_transport(route_binding_, {config_.ofi_provider, largest, false});
   }
   if (host_messages == nullptr) return Error{"MPI's own messages are not to be had here"};
@@ -146,6 +169,25 @@ void Runtime::open_transport(MpiMessages* host_messages) {
   log(LogLevel::warn, reasons);
 }
 
+std::int64_t Runtime::patience_nanoseconds() const {
+  const std::int64_t nanoseconds = over_host_messages_ ? 0 : config_.resend_seconds * 1'000'000'000;
+  // Several attempts before the call is given up.
+  constexpr std::int64_t attempts = 6;
+  if (config_.timeout_seconds == 0) return nanoseconds;
+  return std::min(nanoseconds, config_.timeout_seconds * 1'000'000'000 / attempts);
+}
+
+void Runtime::make_resilient() {
+  const std::int64_t patience = patience_nanoseconds();
+  if (patience == 0) return;
+  ResendOptions options;
+  options.patience_nanoseconds = patience;
+  options.now_nanoseconds = &steady_nanoseconds;
+  auto resilient = make_resilient_transport(std::move(transport_), options);
+  resilient_ = resilient.get();
+  transport_ = std::move(resilient);
+}
+
 void Runtime::find_command(const std::string& library_directory) {
   if (!config_.command.empty()) return;
   // lib/ in a build tree, lib/TRIPLET/ where distributions install.
@@ -166,6 +208,7 @@ std::uint64_t Runtime::digest() const {
         std::to_string(static_cast<int>(config_.one_node)), std::to_string(static_cast<int>(config_.measure)),
         std::to_string(static_cast<int>(config_.nonblocking)), std::to_string(static_cast<int>(route_binding_.backend)),
         transport_ == nullptr ? std::string() : transport_->name(),
+        std::string(resilient_ == nullptr ? "once" : "again"),
         // The plan file's name is a hash over the whole topology.
         plan_file_name(topology_, Collective::allgather, ""),
         // Devices may be named differently from node to node.
@@ -335,6 +378,23 @@ bool Runtime::wait_for_end(RunningCall& running, ProgressHook hook) {
     if (std::exchange(poll, false)) fruitless_polls_.fetch_add(1, std::memory_order_relaxed);
     const auto until_hook = std::chrono::ceil<std::chrono::milliseconds>(next_hook - now).count();
     if (arm()) transport_->block(std::min(static_cast<int>(until_hook), milliseconds_to_next_send(running)));
+  }
+}
+
+bool Runtime::wait(const std::function<bool()>& done, const std::function<void()>& meanwhile) {
+  Clock::time_point still_since = Clock::now();
+  for (;;) {
+    bool moved = false;
+    {
+      const std::lock_guard guard(lock_);
+      moved = transport_->progress();
+      if (done()) return true;
+    }
+    const Clock::time_point now = Clock::now();
+    if (moved) still_since = now;
+    if (config_.timeout_seconds > 0 && now - still_since > std::chrono::seconds(config_.timeout_seconds)) return false;
+    meanwhile();
+    if (!moved && arm()) transport_->block(1);
   }
 }
 

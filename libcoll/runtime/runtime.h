@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -20,6 +21,7 @@
 #include "libcoll/runtime/trace.h"
 #include "libcoll/runtime/tuning_table.h"
 #include "libcoll/transport/mpi_transport.h"
+#include "libcoll/transport/resilient_transport.h"
 #include "libcoll/transport/transport.h"
 #include "planner/route/route_binding.h"
 #include "planner/topology/facts.h"
@@ -72,6 +74,8 @@ class Runtime {
   /// The lock around posting and progress of the transport.
   [[nodiscard]] std::mutex& lock() { return lock_; }
   [[nodiscard]] Transport& transport() { return *transport_; }
+  /// The same transport where it sends again what was lost; null elsewhere.
+  [[nodiscard]] ResilientTransport* resilient() { return resilient_; }
   /// The transport is the host's own MPI.
   [[nodiscard]] bool over_host_messages() const { return over_host_messages_; }
 
@@ -114,6 +118,9 @@ class Runtime {
   /// back for its peers then goes out too; with background progress that is waited for a short time only. False when
   /// the transport failed or nothing moved for the configured time.
   bool drive(RunningCall& running, ProgressHook hook);
+  /// Moves messages along until `done`, asked under the lock, is true, and calls `meanwhile`. False when nothing moved
+  /// for the configured time.
+  bool wait(const std::function<bool()>& done, const std::function<void()>& meanwhile);
 
  private:
   void read_topology();
@@ -122,6 +129,9 @@ class Runtime {
   void open_transport(MpiMessages* host_messages);
   /// The transport of that name, "ucx", "ofi" or "mpi".
   Result<std::unique_ptr<Transport>> make_transport(std::string_view name, MpiMessages* host_messages);
+  /// After which a missing message is asked for; 0: never. MPI's own messages are not lost.
+  [[nodiscard]] std::int64_t patience_nanoseconds() const;
+  void make_resilient();
   void find_command(const std::string& library_directory);
   [[nodiscard]] std::uint64_t digest() const;
   /// Transport::arm() under the lock.
@@ -145,6 +155,7 @@ class Runtime {
   RouteBinding route_binding_;
   TuningTable tuning_table_;
   std::unique_ptr<Transport> transport_;
+  ResilientTransport* resilient_ = nullptr;  ///< transport_, or null
   bool over_host_messages_ = false;
   Statistics statistics_;
   std::unique_ptr<Trace> trace_;

@@ -36,6 +36,7 @@ struct Completion {
 struct Flush {
   bool started = false;
   std::vector<void*> requests;  ///< the transport's
+  std::int64_t started_at = 0;  ///< the transport's
 };
 
 enum class Posted : std::uint8_t {

@@ -91,7 +91,7 @@ TEST(Settings, EveryRecordIsCompleteAndAgreesWithConfig) {
     EXPECT_TRUE(setting.text.ends_with('.')) << setting.name;
     EXPECT_EQ(setting.default_value, setting.print(Config{})) << setting.name;
   }
-  EXPECT_EQ(names.size(), 36U);  // one for each member of Config
+  EXPECT_EQ(names.size(), 37U);  // one for each member of Config
 }
 
 TEST(Settings, PrintedValuesAreReadBack) {
@@ -130,7 +130,8 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"leaders", "2"},
                                                                    {"node_bytes", "16M"},
                                                                    {"one_node", "yes"},
-                                                                   {"timeout_seconds", "30"}};
+                                                                   {"timeout_seconds", "30"},
+                                                                   {"resend_seconds", "5"}};
   ASSERT_EQ(values.size(), settings().size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Setting& setting = settings()[i];

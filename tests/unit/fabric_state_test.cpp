@@ -12,6 +12,7 @@
 #include "planner/route/sssp.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/reader.h"
+#include "planner/topology/writer.h"
 
 namespace libcoll {
 namespace {

@@ -2,12 +2,16 @@
 #include "libcoll/runtime/plan_cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <string>
 #include <thread>
@@ -113,6 +117,92 @@ TEST_F(PlanCache, ReadersNeverSeeHalfAPlanWhileWritersReplaceIt) {
     ASSERT_TRUE(loaded->has_value());
   }
   for (std::thread& writer : writers) writer.join();
+}
+
+/// What a child process finds, which may give up rights of its own.
+bool in_child(const std::function<bool()>& good) {
+  const pid_t child = fork();
+  if (child == 0) _exit(good() ? 0 : 1);
+  int status = 1;
+  return child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+TEST_F(PlanCache, JobsShareIt) {
+  std::vector<pid_t> jobs;
+  for (int i = 0; i < 4; ++i) {
+    const pid_t job = fork();
+    ASSERT_GE(job, 0);
+    if (job == 0) {
+      bool good = true;
+      for (int k = 0; k < 50; ++k) {
+        good = good && store_plan(directory_, exchange()).ok();
+        const Result<std::optional<Schedule>> loaded = load();
+        good = good && loaded.ok() && loaded->has_value() && **loaded == exchange();
+      }
+      _exit(good ? 0 : 1);
+    }
+    jobs.push_back(job);
+  }
+  for (const pid_t job : jobs) {
+    int status = 1;
+    ASSERT_EQ(waitpid(job, &status, 0), job);
+    EXPECT_EQ(status, 0);
+  }
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_), {}), 1) << "temporary files are left";
+}
+
+TEST_F(PlanCache, VersionsHaveFilesOfTheirOwn) {
+  const std::string mine = plan_file_name(pair(), Collective::allgather, "bfb");
+  EXPECT_EQ(mine, plan_file_name(pair(), Collective::allgather, "bfb", LIBCOLL_VERSION));
+  EXPECT_NE(mine, plan_file_name(pair(), Collective::allgather, "bfb", LIBCOLL_VERSION ".1"));
+}
+
+TEST_F(PlanCache, AFullDiskLeavesNothingBehind) {
+  store();
+  EXPECT_TRUE(in_child([this] {
+    const rlimit nothing{16, 16};
+    if (signal(SIGXFSZ, SIG_IGN) == SIG_ERR || setrlimit(RLIMIT_FSIZE, &nothing) != 0) return false;
+    const Status stored = store_plan(directory_, exchange());
+    return !stored.ok() && contains(stored.error().message, "cannot be written");
+  }));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(directory_), {}), 1);
+  EXPECT_TRUE(load().ok() && load()->has_value()) << "the old plan is whole";
+}
+
+/// Root may write anywhere: the child is somebody else.
+TEST_F(PlanCache, AReadOnlyDirectoryIsReadAndNotWritten) {
+  store();
+  constexpr uid_t nobody = 65534;
+  const bool root = geteuid() == 0;
+  if (root) {
+    ASSERT_EQ(chmod(parent_.c_str(), 0755), 0);
+    ASSERT_EQ(chmod((parent_ + "/new").c_str(), 0755), 0);
+    ASSERT_EQ(chown(path().c_str(), nobody, nobody), 0);
+    ASSERT_EQ(chown(directory_.c_str(), nobody, nobody), 0);
+  }
+  ASSERT_EQ(chmod(directory_.c_str(), 0500), 0);
+  EXPECT_TRUE(in_child([&] {
+    if (root && setuid(nobody) != 0) return false;
+    const Status stored = store_plan(directory_, exchange());
+    return !stored.ok() && contains(stored.error().message, "cannot be created") && load().ok() && load()->has_value();
+  }));
+  chmod(directory_.c_str(), 0700);
+}
+
+TEST_F(PlanCache, NothingOfOtherUsersIsTrusted) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  store();
+  constexpr uid_t somebody = 12345;
+  ASSERT_EQ(chown(path().c_str(), somebody, somebody), 0);
+  expect_refused("belongs to another user");
+  ASSERT_EQ(chown(path().c_str(), 0, 0), 0);
+  ASSERT_EQ(chown(directory_.c_str(), somebody, somebody), 0);
+  expect_refused("belongs to another user");
+  // Nor when a link of ours leads there.
+  const std::string link = parent_ + "/link";
+  std::filesystem::create_directory_symlink(directory_, link);
+  EXPECT_FALSE(load_plan(link, pair(), Collective::allgather, "bfb").ok());
+  EXPECT_FALSE(store_plan(link, exchange()).ok());
 }
 
 TEST_F(PlanCache, TheSameWiringUnderOtherNamesSharesThePlan) {

@@ -217,5 +217,17 @@ TEST(IdPool, IdsHaveOneOwnerAndComeBack) {
   EXPECT_TRUE(pool.take(3));
 }
 
+/// As after links have died.
+TEST_F(PlanSourceTest, TheCommandIsToldOfTopologiesThatNobodyCanName) {
+  const Topology whole = generate("torus:3x3").value();
+  std::vector<Link> links(whole.links().begin() + 1, whole.links().end());
+  const auto nodes = whole.nodes();
+  const PlanRequest wanted{Topology::make("without a link", {nodes.begin(), nodes.end()}, std::move(links)).value(), "",
+                           Collective::alltoall};
+  config_.topology.clear();
+  config_.alltoall = "mcf-link";
+  expect_good(insist(wanted), wanted);
+}
+
 }  // namespace
 }  // namespace libcoll

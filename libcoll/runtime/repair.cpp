@@ -1,0 +1,214 @@
+#include "libcoll/runtime/repair.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+
+#include "libcoll/runtime/log.h"
+#include "libcoll/transport/packet.h"
+
+namespace libcoll {
+namespace {
+
+/// Ticks come several times in the transport's patience; a note and its answer take less than so many.
+constexpr std::int64_t ticks_between_repetitions = 4;
+constexpr std::int64_t ticks_of_rest = 256;
+
+Cable cable(NodeId a, NodeId b) { return {std::min(a, b), std::max(a, b)}; }
+
+std::string listed(const std::set<Cable>& cables) {
+  std::string text;
+  for (const auto& [a, b] : cables) {
+    text += (text.empty() ? "" : ", ") + std::to_string(a) + "-" + std::to_string(b);
+  }
+  return text;
+}
+
+}  // namespace
+
+Topology without(const Topology& topology, const std::set<Cable>& cables) {
+  std::vector<Link> links;
+  for (const Link& link : topology.links()) {
+    if (!cables.contains(cable(link.from, link.to))) links.push_back(link);
+  }
+  const auto nodes = topology.nodes();
+  // Fewer links of a good topology are a good topology.
+  Topology rest =
+      Topology::make(topology.name() + " without " + listed(cables), {nodes.begin(), nodes.end()}, links).value();
+  rest.set_nics_forward(topology.nics_forward());
+  rest.set_injection_bytes_per_second(topology.injection_bytes_per_second());
+  return rest;
+}
+
+Repair::Repair(ResilientTransport& transport, std::uint32_t communicator, NodeId self, NodeId nodes, bool agrees,
+               std::string name)
+    : transport_(transport),
+      communicator_(communicator),
+      self_(self),
+      nodes_(nodes),
+      agrees_(agrees),
+      name_(std::move(name)),
+      answered_(static_cast<std::size_t>(nodes), false) {
+  static_assert(sizeof(Note) <= small_payload_bytes);
+  transport_.observe(communicator_, this);
+}
+
+Repair::~Repair() { transport_.observe(communicator_, nullptr); }
+
+bool Repair::begin_call() {
+  const std::uint64_t call = calls_++;
+  bool changed = false;
+  while (!pending_.empty() && pending_.front().call <= call) {
+    const std::size_t before = removed_.size();
+    removed_.merge(pending_.front().cables);
+    changed = changed || removed_.size() > before;
+    pending_.erase(pending_.begin());
+  }
+  return changed;
+}
+
+void Repair::lane_died(NodeId from, std::int32_t route_class) noexcept {
+  const LogLevel level = std::exchange(warned_, true) ? LogLevel::info : LogLevel::warn;
+  log(level, name_ + ": messages from node " + std::to_string(from) + " to node " + std::to_string(self_) +
+                 " by route class " + std::to_string(route_class) + " are lost; they take another way");
+  wanted_ = wanted_ || (agrees_ && !known(cable(from, self_)));
+}
+
+bool Repair::known(const Cable& cable) const {
+  return removed_.contains(cable) || std::any_of(pending_.begin(), pending_.end(),
+                                                 [&](const Finding& each) { return each.cables.contains(cable); });
+}
+
+void Repair::say(NodeId to, Word word, std::uint32_t repair, const Finding& finding, NoteWay way) {
+  Note note{word, 0, 0, repair, finding.call, {}};
+  for (const auto& [a, b] : finding.cables) {
+    if (note.cables == most_cables) break;
+    note.ends[note.cables++] = {static_cast<std::uint16_t>(a), static_cast<std::uint16_t>(b)};
+  }
+  if (to == self_) return hear(self_, note);
+  const std::size_t bytes = offsetof(Note, ends) + note.cables * sizeof note.ends[0];
+  transport_.post_note(communicator_, to, std::as_bytes(std::span(&note, 1)).first(bytes), way);
+}
+
+void Repair::noted(NodeId from, std::span<const std::byte> bytes) noexcept {
+  Note note;
+  if (bytes.size() < offsetof(Note, ends) || bytes.size() > sizeof note) return;
+  std::memcpy(&note, bytes.data(), bytes.size());
+  if (note.cables * sizeof note.ends[0] + offsetof(Note, ends) != bytes.size()) return;
+  hear(from, note);
+}
+
+void Repair::hear(NodeId from, const Note& note) {
+  switch (note.word) {
+    case Word::report:
+      wanted_ = wanted_ || (phase_ == Phase::idle && note.repair == repairs_ + 1);
+      return;
+    case Word::halt:
+      if (note.repair == repairs_ + 1) halt();
+      return;
+    case Word::resume:
+      if (note.repair == repairs_ + 1) resume(note);
+      // Also when it was heard before: then the answer was not.
+      if (note.repair <= repairs_ && from != self_) say(from, Word::resumed, note.repair, {}, NoteWay::back);
+      return;
+    case Word::halted:
+    case Word::resumed:
+      collect(from, note);
+      return;
+  }
+}
+
+void Repair::halt() {
+  if (!halted_) {
+    halted_ = true;
+    checked_ = false;
+    wanted_ = false;
+    transport_.check_neighbours(communicator_);
+  } else if (checked_) {
+    say(0, Word::halted, repairs_ + 1, {calls_, found_}, NoteWay::back);
+  }
+}
+
+void Repair::neighbours_checked(std::span<const NodeId> unreachable) noexcept {
+  if (!halted_) return;
+  found_.clear();
+  for (const NodeId node : unreachable) found_.insert(cable(self_, node));
+  checked_ = true;
+  say(0, Word::halted, repairs_ + 1, {calls_, found_}, NoteWay::back);
+}
+
+std::set<Cable> Repair::cables_of(const Note& note) {
+  std::set<Cable> cables;
+  for (std::size_t i = 0; i < std::min<std::size_t>(note.cables, most_cables); ++i) {
+    cables.insert(cable(note.ends[i][0], note.ends[i][1]));
+  }
+  return cables;
+}
+
+void Repair::resume(const Note& note) {
+  Finding finding{note.call, cables_of(note)};
+  for (const auto& [a, b] : finding.cables) transport_.exclude(communicator_, a, b);
+  if (!finding.cables.empty()) pending_.push_back(std::move(finding));
+  repairs_ = note.repair;
+  halted_ = false;
+}
+
+void Repair::begin_repair() {
+  wanted_ = false;
+  phase_ = Phase::halting;
+  verdict_ = {};
+  answered_.assign(answered_.size(), false);
+  log(LogLevel::info, name_ + ": looking for dead links");
+  for (NodeId node = nodes_ - 1; node >= 0; --node) say(node, Word::halt, repairs_ + 1, {}, NoteWay::best);
+}
+
+void Repair::collect(NodeId from, const Note& note) {
+  const bool expected = leads() && ((phase_ == Phase::halting && note.word == Word::halted) ||
+                                    (phase_ == Phase::resuming && note.word == Word::resumed));
+  const std::uint32_t current = phase_ == Phase::resuming ? repairs_ : repairs_ + 1;
+  if (!expected || note.repair != current || from >= nodes_) return;
+  answered_[static_cast<std::size_t>(from)] = true;
+  verdict_.call = std::max(verdict_.call, note.call);
+  verdict_.cables.merge(cables_of(note));
+  if (!std::all_of(answered_.begin(), answered_.end(), [](bool each) { return each; })) return;
+  if (phase_ == Phase::resuming) {
+    phase_ = Phase::idle;
+    return;
+  }
+  const bool nothing = verdict_.cables.empty();
+  if (nothing) rest_until_ = ticks_ + ticks_of_rest;
+  log(LogLevel::warn, name_ + (nothing ? ": no link is dead, though messages are lost"
+                                       : ": dead links between nodes " + listed(verdict_.cables) + "; from call " +
+                                             std::to_string(verdict_.call + 1) + " on, plans without them"));
+  phase_ = Phase::resuming;
+  answered_.assign(answered_.size(), false);
+  answered_.front() = true;
+  const std::uint32_t repair = repairs_ + 1;
+  for (NodeId node = nodes_ - 1; node >= 0; --node) say(node, Word::resume, repair, verdict_, NoteWay::best);
+}
+
+void Repair::repeat() {
+  for (NodeId node = 1; node < nodes_; ++node) {
+    if (answered_[static_cast<std::size_t>(node)]) continue;
+    if (phase_ == Phase::halting) {
+      say(node, Word::halt, repairs_ + 1, {}, NoteWay::other);
+    } else {
+      say(node, Word::resume, repairs_, verdict_, NoteWay::other);  // the leader itself has done it
+    }
+  }
+}
+
+void Repair::tick() noexcept {
+  if (++ticks_ % ticks_between_repetitions != 0) return;
+  if (!leads()) {
+    if (wanted_ && !halted_) say(0, Word::report, repairs_ + 1, {}, NoteWay::other);
+    return;
+  }
+  if (phase_ != Phase::idle) {
+    repeat();
+  } else if (wanted_ && ticks_ >= rest_until_) {
+    begin_repair();
+  }
+}
+
+}  // namespace libcoll

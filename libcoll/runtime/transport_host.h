@@ -1,0 +1,58 @@
+// What agreement needs of a communicator, over our own transport: where the program's MPI may have lost its way.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "libcoll/runtime/communicator.h"
+
+namespace libcoll {
+
+/// One rank per node. Messages go along a tree of links that are known to work, from rank to rank: on other ways,
+/// connections might have to be made where there is no way any more.
+class TransportHost final : public HostCommunicator {
+ public:
+  /// A rank as the tree has it.
+  struct Place {
+    NodeId node = 0;
+    int parent = -1;   ///< a rank; of rank 0 and of those who cannot be reached: none
+    PeerId peer = -1;  ///< of this rank's parent and children
+  };
+
+  /// `places` is by rank. `tags` gives those of one more exchange, the same on all ranks.
+  TransportHost(Runtime& runtime, HostCommunicator& host, std::vector<Place> places, std::function<TagSpace()> tags)
+      : runtime_(runtime), host_(host), places_(std::move(places)), tags_(std::move(tags)) {}
+
+  [[nodiscard]] int rank() const override { return host_.rank(); }
+  [[nodiscard]] int size() const override { return static_cast<int>(places_.size()); }
+  [[nodiscard]] int world_rank() const override { return host_.world_rank(); }
+  [[nodiscard]] int world_size() const override { return host_.world_size(); }
+  [[nodiscard]] std::string host_name() const override { return host_.host_name(); }
+  [[nodiscard]] std::string name() const override { return host_.name(); }
+  bool allgather(const void* mine, std::size_t bytes, void* all) override;
+  bool broadcast(void* data, std::size_t bytes) override;
+  /// Comes back when all have begun it.
+  bool begin_barrier() override;
+  bool barrier_passed() override { return true; }
+  bool reach_all(Runtime&) override { return true; }
+  void progress() override { host_.progress(); }
+
+ private:
+  [[nodiscard]] const Place& place(int which) const { return places_[static_cast<std::size_t>(which)]; }
+  /// Whether the way from `which` to rank 0 leads through `through`.
+  [[nodiscard]] bool is_below(int which, int through) const;
+  /// Whether this rank has a way to those next to it in the tree.
+  [[nodiscard]] bool is_joined() const;
+  bool pass_down(std::vector<std::byte>& memory);
+  bool pass_up(std::vector<std::byte>& memory, std::size_t bytes_per_rank);
+
+  Runtime& runtime_;
+  HostCommunicator& host_;
+  std::vector<Place> places_;
+  std::function<TagSpace()> tags_;
+};
+
+}  // namespace libcoll

@@ -1,0 +1,117 @@
+#include "libcoll/transport/detours.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+#include <utility>
+
+namespace libcoll {
+namespace {
+
+std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
+
+constexpr std::int64_t usual_cost = 1;
+/// A blamed hop is worth a way around it, not one through half of the fabric.
+constexpr std::int64_t blame_cost = 8;
+
+/// Hosts that `from` sees over links of which only the last ends at a host.
+std::set<NodeId> seen_from(const Topology& topology, NodeId from) {
+  std::set<NodeId> hosts;
+  std::vector<bool> visited(index(topology.node_count()), false);
+  std::vector<NodeId> open = {from};
+  while (!open.empty()) {
+    const NodeId node = open.back();
+    open.pop_back();
+    for (const LinkId id : topology.out_links(node)) {
+      const NodeId next = topology.link(id).to;
+      if (visited[index(next)] || next == from) continue;
+      visited[index(next)] = true;
+      if (topology.node(next).is_switch) {
+        open.push_back(next);
+      } else {
+        hosts.insert(next);
+      }
+    }
+  }
+  return hosts;
+}
+
+}  // namespace
+
+std::vector<std::vector<NodeId>> neighbouring_hosts(const Topology& topology) {
+  std::vector<std::set<NodeId>> sets(index(topology.host_count()));
+  for (NodeId host = 0; host < topology.host_count(); ++host) {
+    for (const NodeId other : seen_from(topology, host)) {
+      sets[index(host)].insert(other);
+      sets[index(other)].insert(host);
+    }
+  }
+  std::vector<std::vector<NodeId>> neighbours;
+  neighbours.reserve(sets.size());
+  for (const std::set<NodeId>& hosts : sets) neighbours.emplace_back(hosts.begin(), hosts.end());
+  return neighbours;
+}
+
+Detours::Detours(std::vector<std::vector<NodeId>> neighbours) : neighbours_(std::move(neighbours)) {
+  costs_.reserve(neighbours_.size());
+  for (const auto& hosts : neighbours_) costs_.emplace_back(hosts.size(), usual_cost);
+}
+
+HostPath Detours::find(NodeId from, NodeId to, bool indirect) const {
+  constexpr std::int64_t unreached = std::numeric_limits<std::int64_t>::max();
+  std::vector<std::int64_t> distance(neighbours_.size(), unreached);
+  std::vector<NodeId> before(neighbours_.size(), -1);
+  std::set<std::pair<std::int64_t, NodeId>> open = {{0, from}};
+  distance[index(from)] = 0;
+  while (!open.empty()) {
+    const auto [cost, host] = *open.begin();
+    open.erase(open.begin());
+    if (host == to) break;
+    for (std::size_t i = 0; i < neighbours_[index(host)].size(); ++i) {
+      const NodeId next = neighbours_[index(host)][i];
+      if (indirect && host == from && next == to) continue;
+      const std::int64_t sum = cost + costs_[index(host)][i];
+      if (sum >= distance[index(next)]) continue;
+      open.erase({distance[index(next)], next});
+      distance[index(next)] = sum;
+      before[index(next)] = host;
+      open.emplace(sum, next);
+    }
+  }
+  if (distance[index(to)] == unreached) return {};
+  HostPath path;
+  for (NodeId host = to; host != -1; host = before[index(host)]) path.push_back(static_cast<std::uint16_t>(host));
+  std::reverse(path.begin(), path.end());
+  return path;
+}
+
+template <class Change>
+void Detours::for_hops(const HostPath& path, Change change) {
+  for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+    for (const auto& [a, b] : {std::pair(path[i], path[i + 1]), std::pair(path[i + 1], path[i])}) {
+      const auto& hosts = neighbours_[a];
+      const auto found = std::lower_bound(hosts.begin(), hosts.end(), NodeId{b});
+      if (found != hosts.end() && *found == b) change(costs_[a][static_cast<std::size_t>(found - hosts.begin())]);
+    }
+  }
+}
+
+void Detours::blame(const HostPath& path) {
+  for_hops(path, [](std::int64_t& cost) { cost += blame_cost; });
+}
+
+void Detours::exclude(NodeId a, NodeId b) {
+  for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
+    auto& hosts = neighbours_[index(from)];
+    const auto found = std::lower_bound(hosts.begin(), hosts.end(), to);
+    if (found == hosts.end() || *found != to) continue;
+    costs_[index(from)].erase(costs_[index(from)].begin() + (found - hosts.begin()));
+    hosts.erase(found);
+  }
+}
+
+void Detours::trust(const HostPath& path) {
+  for_hops(path, [](std::int64_t& cost) { cost = usual_cost; });
+}
+
+}  // namespace libcoll

@@ -1,0 +1,1066 @@
+#include "libcoll/transport/resilient_transport.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <deque>
+#include <limits>
+#include <map>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "libcoll/execute/execution.h"
+#include "libcoll/transport/packet.h"
+
+namespace libcoll {
+namespace {
+
+/// Tags of packets: communicator 0 has no messages.
+constexpr std::uint64_t small_packet_tag = 1;
+constexpr std::uint64_t large_packet_tag = 2;
+
+/// What is owed of confirmations before one travels by itself; usually they go with messages the other way.
+constexpr std::int64_t debt_messages_limit = 64;
+constexpr std::int64_t debt_bytes_limit = std::int64_t{256} << 10;
+
+/// In a patience.
+constexpr std::int64_t ticks = 8;
+constexpr std::int64_t tries = 2;
+
+constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
+
+std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
+
+// ---- memory -----------------------------------------------------------------------------------------------------
+
+/// Memory of a message, whose length is a power of two.
+struct Buffer {
+  std::unique_ptr<std::byte[]> memory;
+  std::size_t capacity = 0;
+};
+
+/// Keeps what is given back: memory that was touched before is much cheaper than new.
+class BufferPool {
+ public:
+  Buffer take(std::size_t bytes) {
+    const std::size_t capacity = std::bit_ceil(std::max(bytes, smallest));
+    std::vector<Buffer>& shelf = shelf_of(capacity);
+    if (shelf.empty()) return {std::unique_ptr<std::byte[]>(new std::byte[capacity]), capacity};
+    Buffer buffer = std::move(shelf.back());
+    shelf.pop_back();
+    bytes_ -= capacity;
+    return buffer;
+  }
+  void give(Buffer buffer) {
+    if (buffer.memory == nullptr || bytes_ + buffer.capacity > most_bytes) return;
+    bytes_ += buffer.capacity;
+    shelf_of(buffer.capacity).push_back(std::move(buffer));
+  }
+
+ private:
+  static constexpr std::size_t smallest = 64;
+  static constexpr std::size_t most_bytes = std::size_t{16} << 20;
+
+  std::vector<Buffer>& shelf_of(std::size_t capacity) {
+    return shelves_[static_cast<std::size_t>(std::countr_zero(capacity))];
+  }
+
+  std::array<std::vector<Buffer>, 64> shelves_;
+  std::size_t bytes_ = 0;
+};
+
+/// Ahead of every message.
+struct Stamp {
+  std::uint64_t sequence = 0;  ///< of the messages from one process of a crew to another: 1, 2, …
+  std::uint64_t received = 0;  ///< all messages of the other direction up to this one
+};
+static_assert(sizeof(Stamp) == stamp_bytes);
+
+/// A message by what it is matched with.
+struct Key {
+  std::uint64_t tag = 0;
+  std::int32_t route_class = 0;
+  friend bool operator==(const Key&, const Key&) = default;
+};
+
+struct KeyHash {
+  std::size_t operator()(const Key& key) const {
+    return (key.tag ^ static_cast<std::uint64_t>(key.route_class)) * 0x9e3779b97f4a7c15U;
+  }
+};
+
+/// Calls a member function of its owner.
+template <class Owner, void (Owner::*Member)(std::uint32_t, bool)>
+class Relay final : public Waiter {
+ public:
+  explicit Relay(Owner& owner) : owner_(owner) {}
+  void completed(std::uint32_t index, bool ok) noexcept override { (owner_.*Member)(index, ok); }
+
+ private:
+  Owner& owner_;
+};
+
+// ---- who there is -----------------------------------------------------------------------------------------------
+
+/// A process, whatever communicators it shares with this one.
+struct Remote {
+  struct Lane {
+    PeerId peer = -1;
+    bool outward_dead = false;
+    bool inward_dead = false;
+  };
+  std::string address;
+  std::vector<Lane> lanes;  ///< by route class
+};
+
+/// A message on its way through packets.
+struct Assembly {
+  Buffer memory;
+  std::uint64_t total = 0;
+  std::vector<bool> pieces;
+  std::size_t missing = 0;
+};
+
+/// Waiting for messages of one process by one route class. Times are those of attended().
+struct Listening {
+  std::int64_t receives = 0;
+  std::int64_t since = 0;
+  std::int64_t heard_at = 0;
+  std::int64_t ask_at = 0;
+  bool unanswered = false;
+  std::int64_t asked = 0;
+  HostPath path;  ///< of the last inquiry
+};
+
+/// This process and another one in a crew.
+struct Stream {
+  NodeId node = 0;
+  std::size_t remote = 0;
+  std::vector<Listening> lanes;  ///< by route class
+  // Outwards.
+  std::uint64_t next_sequence = 1;
+  std::uint64_t first_unconfirmed = 1;
+  std::deque<std::uint32_t> unconfirmed;  ///< by sequence from there on: slots, or none
+  std::int64_t poke_at = 0;
+  bool poke_unanswered = false;
+  HostPath poke_path;
+  HostPath way;  ///< around what is broken: the last one that something came by, turned round
+  HostPath note_path;
+  // Inwards.
+  std::uint64_t received = 0;      ///< all up to this one …
+  std::set<std::uint64_t> beyond;  ///< … and these
+  std::int64_t debt_messages = 0;
+  std::int64_t debt_bytes = 0;
+  std::int32_t heard_class = 0;
+  std::map<std::uint64_t, Assembly> assemblies;  ///< by sequence
+};
+
+/// How a neighbour answers.
+struct Check {
+  NodeId node = 0;
+  bool direct = false;
+  std::int64_t around_at = -1;
+  HostPath path;
+};
+
+struct CrewState {
+  CrewState(Crew enrolled, std::size_t remotes)
+      : crew(std::move(enrolled)), detours(std::move(crew.neighbours)), node_of_remote(remotes, -1) {}
+
+  Crew crew;
+  Detours detours;
+  std::vector<NodeId> node_of_remote;
+  std::deque<Stream> streams;  ///< by node
+  CrewObserver* observer = nullptr;
+  std::vector<Check> checks;  ///< empty: nothing is being checked
+  std::int64_t check_at = 0;
+};
+
+// ---- the transport ----------------------------------------------------------------------------------------------
+
+class Resilient final : public ResilientTransport {
+ public:
+  Resilient(std::unique_ptr<Transport> inner, const ResendOptions& options)
+      : options_(options), last_look_(options.now_nanoseconds()), inner_(std::move(inner)) {}
+
+  ~Resilient() override { closing_ = true; }
+
+  std::string name() const override { return inner_->name(); }
+  const std::string& address() const override { return inner_->address(); }
+  std::int32_t route_classes() const override { return inner_->route_classes(); }
+  std::int64_t unflushed_bytes() const override { return inner_->unflushed_bytes(); }
+  bool arm() noexcept override { return arrivals_.empty() && inner_->arm(); }
+  void block(int timeout_milliseconds) noexcept override { inner_->block(timeout_milliseconds); }
+  void abandon(Flush& flush) noexcept override { inner_->abandon(flush); }
+  ResendCounts counts() const override { return counts_; }
+
+  Result<PeerId> connect(const std::string& address, std::int32_t route_class) override {
+    Result<PeerId> peer = inner_->connect(address, route_class);
+    if (!peer) return peer;
+    const std::size_t remote = remote_of(address);
+    remotes_[remote].lanes[index(route_class)].peer = *peer;
+    if (index(*peer) >= places_.size()) places_.resize(index(*peer) + 1);
+    places_[index(*peer)] = {remote, route_class, true};
+    return peer;
+  }
+
+  void enrol(Crew crew) override {
+    if (inboxes_.empty()) open_inboxes();
+    const std::uint32_t id = crew.communicator;
+    if (id >= crews_.size()) crews_.resize(id + 1);
+    std::vector<std::size_t> remotes;
+    for (const std::string& address : crew.addresses) remotes.push_back(remote_of(address));
+    auto state = std::make_unique<CrewState>(std::move(crew), remotes_.size());
+    for (std::size_t node = 0; node < remotes.size(); ++node) {
+      Stream& stream = state->streams.emplace_back();
+      stream.node = static_cast<NodeId>(node);
+      stream.remote = remotes[node];
+      stream.lanes.resize(index(route_classes()));
+      state->node_of_remote[remotes[node]] = stream.node;
+    }
+    crews_[id] = std::move(state);
+  }
+
+  void observe(std::uint32_t communicator, CrewObserver* observer) override {
+    if (CrewState* state = crew(communicator)) state->observer = observer;
+  }
+
+  Posted send(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
+              Completion* completion) noexcept override {
+    CrewState* state = crew(TagSpace::communicator_of(tag));
+    Stream* stream = state == nullptr ? nullptr : stream_to(*state, peer);
+    if (stream == nullptr) return inner_->send(peer, tag, data, bytes, completion);
+    const std::int32_t route_class = places_[index(peer)].route_class;
+    const std::uint32_t slot = take(sendings_, free_sendings_);
+    Sending& sending = sendings_[slot];
+    sending = {state, stream, tag, stream->next_sequence++, route_class, bytes, pool_.take(bytes + stamp_bytes)};
+    sending.completion = completion;
+    sending.sent_at = attended_;
+    sending.inner = {&send_relay_, slot, 0};
+    const Stamp stamp{sending.sequence, stream->received};
+    confirmed_all(*stream);
+    std::memcpy(sending.memory.memory.get(), &stamp, sizeof stamp);
+    if (bytes > 0) std::memcpy(sending.memory.memory.get() + sizeof stamp, data, bytes);
+    if (stream->unconfirmed.empty()) stream->poke_at = attended_ + 2 * options_.patience_nanoseconds;
+    stream->unconfirmed.push_back(slot);
+    kept_bytes_ += static_cast<std::int64_t>(bytes);
+
+    Remote::Lane& lane = remotes_[stream->remote].lanes[index(route_class)];
+    if (!lane.outward_dead) {
+      const Posted posted = inner_->send(peer, tag, sending.memory.memory.get(), bytes + stamp_bytes, &sending.inner);
+      if (posted == Posted::pending) {
+        sending.pending = sending.owed = true;
+        return Posted::pending;
+      }
+      if (posted == Posted::done) {
+        if (kept_bytes_ <= options_.kept_bytes) return Posted::done;
+        hold(slot);
+        return Posted::pending;
+      }
+      lane.outward_dead = true;
+    }
+    sending.owed = true;
+    ++counts_.messages_sent_around;
+    send_around(sending);
+    return Posted::pending;
+  }
+
+  Posted receive(std::int32_t route_class, std::uint64_t tag, void* data, std::size_t bytes,
+                 Completion* completion) noexcept override {
+    CrewState* state = crew(TagSpace::communicator_of(tag));
+    const NodeId sender = TagSpace::sender_of(tag);
+    if (state == nullptr || sender >= static_cast<NodeId>(state->streams.size())) {
+      return inner_->receive(route_class, tag, data, bytes, completion);
+    }
+    const Key key{tag, route_class};
+    if (const auto early = early_.find(key); early != early_.end()) {
+      Early message = std::move(early->second);
+      early_.erase(early);
+      const bool fits = message.bytes == bytes;
+      if (fits && bytes > 0) std::memcpy(data, message.memory.memory.get(), bytes);
+      pool_.give(std::move(message.memory));
+      return fits ? Posted::done : Posted::failed;
+    }
+    Stream& stream = state->streams[index(sender)];
+    Listening& listening = stream.lanes[index(route_class)];
+    if (listening.receives++ == 0) listening.since = attend();
+    const std::uint32_t slot = take(receivings_, free_receivings_);
+    Receiving& receiving = receivings_[slot];
+    receiving = {state, &stream, key, data, bytes, completion};
+    expected_.emplace(key, slot);
+    if (remotes_[stream.remote].lanes[index(route_class)].inward_dead) return Posted::pending;
+    receiving.memory = pool_.take(bytes + stamp_bytes);
+    receiving.inner = {&receive_relay_, slot, 0};
+    receiving.pending = true;
+    const Posted posted =
+        inner_->receive(route_class, tag, receiving.memory.memory.get(), bytes + stamp_bytes, &receiving.inner);
+    if (posted != Posted::pending) received(slot, posted == Posted::done);
+    return Posted::pending;
+  }
+
+  bool progress() noexcept override {
+    completions_ = 0;
+    packets_moved_ = false;
+    const bool moved = inner_->progress();
+    if (!inboxes_.empty()) {
+      attend();
+      // Handlers may find that more has arrived.
+      for (std::size_t i = 0; i < arrivals_.size(); ++i) {
+        Packet packet = std::move(arrivals_[i]);
+        handle(packet);
+      }
+      arrivals_.clear();
+      if (unposted_ > 0) post_inboxes();
+      pay_debts();
+      if (last_look_ - last_tick_ >= options_.patience_nanoseconds / ticks) tick();
+    }
+    return completions_ > 0 || (moved && !packets_moved_);
+  }
+
+  bool flushed(Flush& flush, std::span<const PeerId> peers) noexcept override {
+    if (flush.started_at == 0) flush.started_at = std::max<std::int64_t>(1, attend());
+    std::vector<PeerId> alive;
+    for (const PeerId peer : peers) {
+      if (peer < 0) continue;
+      const Place place = place_of(peer);
+      if (place.known) {
+        const Remote::Lane& lane = remotes_[place.remote].lanes[index(place.route_class)];
+        if (lane.outward_dead || lane.inward_dead) continue;
+      }
+      alive.push_back(peer);
+    }
+    if (inner_->flushed(flush, alive)) return true;
+    // What is broken is noticed by those who miss something.
+    if (attend() - flush.started_at < options_.patience_nanoseconds) return false;
+    inner_->abandon(flush);
+    return true;
+  }
+
+  void forget(std::uint32_t communicator) noexcept override {
+    const CrewState* state = crew(communicator);
+    if (state == nullptr) return;
+    for (Sending& sending : sendings_) {
+      if (sending.crew == state) sending.owed = sending.held = false;
+    }
+    for (auto each = expected_.begin(); each != expected_.end();) {
+      Receiving& receiving = receivings_[each->second];
+      if (receiving.crew != state) {
+        ++each;
+        continue;
+      }
+      --receiving.stream->lanes[index(receiving.key.route_class)].receives;
+      receiving.delivered = true;
+      const std::uint32_t slot = each->second;
+      each = expected_.erase(each);
+      forget_slot(slot);
+    }
+  }
+
+  void post_note(std::uint32_t communicator, NodeId to, std::span<const std::byte> note,
+                 NoteWay way) noexcept override {
+    CrewState* state = crew(communicator);
+    if (state == nullptr) return;
+    Stream& stream = state->streams[index(to)];
+    if (way == NoteWay::other) state->detours.blame(stream.note_path);
+    if (way != NoteWay::back || stream.note_path.empty()) {
+      stream.note_path = state->detours.find(state->crew.self, to, false);
+    }
+    send_packet(*state, {PacketKind::note}, note, stream.note_path);
+  }
+
+  void exclude(std::uint32_t communicator, NodeId a, NodeId b) noexcept override {
+    CrewState* state = crew(communicator);
+    if (state == nullptr || std::max(a, b) >= state->detours.hosts()) return;
+    state->detours.exclude(a, b);
+    // What was found before may lead over it.
+    for (Stream& stream : state->streams) stream.way.clear();
+  }
+
+  void check_neighbours(std::uint32_t communicator) noexcept override {
+    CrewState* state = crew(communicator);
+    if (state == nullptr) return;
+    state->checks.clear();
+    for (const NodeId node : state->detours.neighbours(state->crew.self)) {
+      state->checks.push_back({node, false, -1, {}});
+    }
+    state->check_at = attended_;
+    if (state->checks.empty() && state->observer != nullptr) state->observer->neighbours_checked({});
+  }
+
+ private:
+  /// What a peer of the transport underneath is.
+  struct Place {
+    std::size_t remote = 0;
+    std::int32_t route_class = 0;
+    bool known = false;
+  };
+
+  struct Sending {
+    CrewState* crew = nullptr;
+    Stream* stream = nullptr;
+    std::uint64_t tag = 0;
+    std::uint64_t sequence = 0;
+    std::int32_t route_class = 0;
+    std::size_t bytes = 0;
+    Buffer memory;  ///< stamp and data
+    Completion* completion = nullptr;
+    Completion inner{};
+    std::int64_t sent_at = 0;
+    bool pending = false;    ///< underneath
+    bool owed = false;       ///< the waiter is to be told
+    bool held = false;       ///< … when there is room
+    bool confirmed = false;  ///< the receiver has it
+  };
+
+  struct Receiving {
+    CrewState* crew = nullptr;
+    Stream* stream = nullptr;
+    Key key;
+    void* data = nullptr;
+    std::size_t bytes = 0;
+    Completion* completion = nullptr;
+    Buffer memory{};
+    Completion inner{};
+    bool pending = false;  ///< underneath
+    bool delivered = false;
+  };
+
+  /// A message that came around before its receive was posted.
+  struct Early {
+    Buffer memory;
+    std::size_t bytes = 0;
+  };
+
+  struct Inbox {
+    std::int32_t route_class = 0;
+    std::uint64_t tag = 0;
+    Packet packet;
+    Completion inner;
+    bool posted = false;
+  };
+
+  struct Outgoing {
+    Packet packet;
+    Completion inner;
+  };
+
+  // ---- looking things up --------------------------------------------------------------------------------------
+
+  template <class Slot>
+  static std::uint32_t take(std::deque<Slot>& slots, std::vector<std::uint32_t>& free) {
+    if (free.empty()) {
+      slots.emplace_back();
+      return static_cast<std::uint32_t>(slots.size() - 1);
+    }
+    const std::uint32_t slot = free.back();
+    free.pop_back();
+    return slot;
+  }
+
+  CrewState* crew(std::uint32_t communicator) {
+    return communicator < crews_.size() ? crews_[communicator].get() : nullptr;
+  }
+
+  [[nodiscard]] Place place_of(PeerId peer) const {
+    return index(peer) < places_.size() ? places_[index(peer)] : Place{};
+  }
+
+  Stream* stream_to(CrewState& state, PeerId peer) {
+    const Place place = place_of(peer);
+    if (!place.known || place.remote >= state.node_of_remote.size()) return nullptr;
+    const NodeId node = state.node_of_remote[place.remote];
+    return node < 0 ? nullptr : &state.streams[index(node)];
+  }
+
+  std::size_t remote_of(const std::string& address) {
+    const auto [found, fresh] = remote_of_address_.emplace(address, remotes_.size());
+    if (fresh) remotes_.push_back({address, std::vector<Remote::Lane>(index(route_classes()))});
+    return found->second;
+  }
+
+  /// Brings the clock up to date, which runs only while somebody looks: a process that was busy elsewhere has no reason
+  /// to find that others are late.
+  std::int64_t attend() {
+    const std::int64_t now = options_.now_nanoseconds();
+    attended_ += std::min(now - last_look_, options_.patience_nanoseconds / ticks);
+    last_look_ = now;
+    return attended_;
+  }
+
+  void tell(const Completion& completion, bool ok) {
+    ++completions_;
+    completion.waiter->completed(completion.index, ok);
+  }
+
+  // ---- messages out -------------------------------------------------------------------------------------------
+
+  void hold(std::uint32_t slot) {
+    sendings_[slot].owed = sendings_[slot].held = true;
+    held_.push_back(slot);
+  }
+
+  /// The message's own way has taken it, or given up on it.
+  void sent(std::uint32_t slot, bool ok) {
+    if (closing_) return;
+    Sending& sending = sendings_[slot];
+    sending.pending = false;
+    if (sending.confirmed) {
+      finish(slot);
+    } else if (!ok) {
+      remotes_[sending.stream->remote].lanes[index(sending.route_class)].outward_dead = true;
+      send_around(sending);
+    } else if (sending.owed && kept_bytes_ > options_.kept_bytes) {
+      hold(slot);
+    } else if (std::exchange(sending.owed, false)) {
+      tell(*sending.completion, true);
+    }
+  }
+
+  void finish(std::uint32_t slot) {
+    Sending& sending = sendings_[slot];
+    if (sending.pending) return;
+    pool_.give(std::move(sending.memory));
+    free_sendings_.push_back(slot);
+  }
+
+  void confirm(Stream& stream, std::uint64_t sequence) {
+    if (sequence < stream.first_unconfirmed || sequence >= stream.next_sequence) return;
+    const std::uint32_t slot = std::exchange(stream.unconfirmed[sequence - stream.first_unconfirmed], none);
+    if (slot == none) return;
+    Sending& sending = sendings_[slot];
+    sending.confirmed = true;
+    sending.held = false;
+    kept_bytes_ -= static_cast<std::int64_t>(sending.bytes);
+    if (std::exchange(sending.owed, false)) tell(*sending.completion, true);
+    finish(slot);
+  }
+
+  void confirm_until(Stream& stream, std::uint64_t received) {
+    if (received >= stream.first_unconfirmed) stream.poke_at = attended_ + 2 * options_.patience_nanoseconds;
+    while (!stream.unconfirmed.empty() && stream.first_unconfirmed <= received) {
+      confirm(stream, stream.first_unconfirmed);
+      stream.unconfirmed.pop_front();
+      ++stream.first_unconfirmed;
+    }
+    release_held();
+  }
+
+  void release_held() {
+    while (!held_.empty() && kept_bytes_ <= options_.kept_bytes) {
+      Sending& sending = sendings_[held_.front()];
+      held_.pop_front();
+      if (!std::exchange(sending.held, false)) continue;
+      sending.owed = false;
+      tell(*sending.completion, true);
+    }
+  }
+
+  /// From host to host, in pieces.
+  void send_around(Sending& sending) {
+    CrewState& state = *sending.crew;
+    const Stream& stream = *sending.stream;
+    sending.sent_at = attended_;
+    const HostPath path = stream.way.empty() ? way_around(state, stream.node, true) : stream.way;
+    PacketHeader header{PacketKind::data};
+    header.route_class = static_cast<std::uint16_t>(sending.route_class);
+    header.tag = sending.tag;
+    header.sequence = sending.sequence;
+    header.received = stream.received;
+    header.total = sending.bytes;
+    const std::span<const std::byte> data(sending.memory.memory.get() + stamp_bytes, sending.bytes);
+    std::size_t offset = 0;
+    do {
+      header.offset = static_cast<std::uint32_t>(offset);
+      const std::size_t bytes = std::min(large_payload_bytes, data.size() - offset);
+      send_packet(state, header, data.subspan(offset, bytes), path);
+      offset += bytes;
+    } while (offset < data.size());
+  }
+
+  /// The single hop where there is no other way.
+  static HostPath way_around(const CrewState& state, NodeId to, bool indirect) {
+    HostPath path = state.detours.find(state.crew.self, to, indirect);
+    return path.empty() ? state.detours.find(state.crew.self, to, false) : path;
+  }
+
+  // ---- messages in --------------------------------------------------------------------------------------------
+
+  /// Whether it is new.
+  static bool note_received(Stream& stream, std::uint64_t sequence, std::size_t bytes) {
+    if (sequence <= stream.received || stream.beyond.contains(sequence)) return false;
+    if (sequence == stream.received + 1) {
+      ++stream.received;
+      while (!stream.beyond.empty() && *stream.beyond.begin() == stream.received + 1) {
+        ++stream.received;
+        stream.beyond.erase(stream.beyond.begin());
+      }
+    } else {
+      stream.beyond.insert(sequence);
+    }
+    ++stream.debt_messages;
+    stream.debt_bytes += static_cast<std::int64_t>(bytes);
+    return true;
+  }
+
+  /// What goes out now says what was received.
+  static void confirmed_all(Stream& stream) { stream.debt_messages = stream.debt_bytes = 0; }
+
+  /// The message's own way has brought it, or given up on it.
+  void received(std::uint32_t slot, bool ok) {
+    if (closing_) return;
+    Receiving& receiving = receivings_[slot];
+    receiving.pending = false;
+    if (ok) {
+      Stream& stream = *receiving.stream;
+      Stamp stamp;
+      std::memcpy(&stamp, receiving.memory.memory.get(), sizeof stamp);
+      Listening& listening = stream.lanes[index(receiving.key.route_class)];
+      listening.heard_at = attended_;
+      listening.unanswered = false;
+      stream.heard_class = receiving.key.route_class;
+      confirm_until(stream, stamp.received);
+      const bool fresh = note_received(stream, stamp.sequence, receiving.bytes);
+      if (!fresh) ++counts_.duplicates_dropped;
+      if (debt_due(stream)) debtors_.emplace_back(receiving.crew, &stream);
+      if (fresh && !receiving.delivered) {
+        deliver(slot, receiving.memory.memory.get() + sizeof stamp, receiving.bytes);
+        return;
+      }
+    }
+    // Without success it stays expected: the length may be another, but then it will come around as well.
+    if (receiving.delivered) forget_slot(slot);
+  }
+
+  void forget_slot(std::uint32_t slot) {
+    Receiving& receiving = receivings_[slot];
+    if (receiving.pending) return;
+    pool_.give(std::move(receiving.memory));
+    free_receivings_.push_back(slot);
+  }
+
+  void deliver(std::uint32_t slot, const std::byte* data, std::size_t bytes) {
+    Receiving& receiving = receivings_[slot];
+    const bool fits = bytes == receiving.bytes;
+    if (fits && bytes > 0) std::memcpy(receiving.data, data, bytes);
+    expected_.erase(receiving.key);
+    --receiving.stream->lanes[index(receiving.key.route_class)].receives;
+    receiving.delivered = true;
+    const Completion completion = *receiving.completion;
+    forget_slot(slot);
+    tell(completion, fits);
+  }
+
+  // ---- packets ------------------------------------------------------------------------------------------------
+
+  void open_inboxes() {
+    for (std::int32_t route_class = 0; route_class < route_classes(); ++route_class) {
+      for (const auto& [tag, bytes] :
+           {std::pair(small_packet_tag, small_packet_bytes), std::pair(large_packet_tag, large_packet_bytes)}) {
+        auto inbox = std::make_unique<Inbox>(Inbox{route_class, tag, Packet(bytes), {}, false});
+        inbox->inner = {&inbox_relay_, static_cast<std::uint32_t>(inboxes_.size()), 0};
+        inboxes_.push_back(std::move(inbox));
+      }
+    }
+    unposted_ = inboxes_.size();
+    post_inboxes();
+  }
+
+  void post_inboxes() {
+    for (const auto& inbox : inboxes_) {
+      while (!inbox->posted) {
+        inbox->posted = true;
+        --unposted_;
+        const Posted posted =
+            inner_->receive(inbox->route_class, inbox->tag, inbox->packet.data(), inbox->packet.size(), &inbox->inner);
+        if (posted == Posted::pending) break;
+        packet_arrived(inbox->inner.index, posted == Posted::done);
+        if (posted == Posted::failed) break;  // until the next look
+      }
+    }
+  }
+
+  void packet_arrived(std::uint32_t number, bool ok) {
+    if (closing_) return;
+    packets_moved_ = true;
+    Inbox& inbox = *inboxes_[number];
+    inbox.posted = false;
+    ++unposted_;
+    if (ok) arrivals_.push_back(std::exchange(inbox.packet, Packet(inbox.packet.size())));
+  }
+
+  void send_packet(CrewState& state, PacketHeader header, std::span<const std::byte> payload, const HostPath& path,
+                   std::int32_t route_class = -1) {
+    header.communicator = static_cast<std::uint16_t>(state.crew.communicator);
+    if (set_path(header, path)) pass_on(state, Packet(header, payload), route_class);
+  }
+
+  /// To the next host on its path, by that route class or, when it is negative, by one that is thought to work.
+  void pass_on(CrewState& state, Packet packet, std::int32_t route_class) {
+    PacketHeader header = packet.header();
+    ++header.place;
+    const NodeId next = header.path[header.place];
+    if (next >= static_cast<NodeId>(state.streams.size())) return;
+    packet.set_header(header);
+    const PeerId peer = peer_for_packets(remotes_[state.streams[index(next)].remote], route_class);
+    if (peer < 0) return;
+    std::uint32_t slot = 0;
+    if (free_outgoing_.empty()) {
+      slot = static_cast<std::uint32_t>(outgoing_.size());
+      outgoing_.emplace_back();
+    } else {
+      slot = free_outgoing_.back();
+      free_outgoing_.pop_back();
+    }
+    outgoing_[slot] = std::make_unique<Outgoing>(Outgoing{std::move(packet), {&outgoing_relay_, slot, 0}});
+    Packet& kept = outgoing_[slot]->packet;
+    const std::uint64_t tag = kept.size() == small_packet_bytes ? small_packet_tag : large_packet_tag;
+    const Posted posted = inner_->send(peer, tag, kept.data(), kept.size(), &outgoing_[slot]->inner);
+    if (posted != Posted::pending) packet_sent(slot, true);
+  }
+
+  void packet_sent(std::uint32_t slot, bool) {
+    if (closing_) return;
+    packets_moved_ = true;
+    outgoing_[slot].reset();
+    free_outgoing_.push_back(slot);
+  }
+
+  PeerId peer_for_packets(Remote& remote, std::int32_t route_class) {
+    if (route_class < 0) {
+      route_class = 0;
+      for (std::size_t k = 0; k < remote.lanes.size() && remote.lanes[index(route_class)].outward_dead; ++k) {
+        if (remote.lanes[k].peer >= 0 && !remote.lanes[k].outward_dead) route_class = static_cast<std::int32_t>(k);
+      }
+    }
+    const PeerId peer = remote.lanes[index(route_class)].peer;
+    if (peer >= 0) return peer;
+    const Result<PeerId> connected = connect(std::string(remote.address), route_class);
+    return connected ? *connected : -1;
+  }
+
+  void handle(Packet& packet) {
+    if (!packet.sound()) return;
+    const PacketHeader header = packet.header();
+    CrewState* state = crew(header.communicator);
+    if (state == nullptr || header.path[header.place] != state->crew.self) return;
+    if (header.place + 1 < header.hosts) {
+      ++counts_.packets_passed_on;
+      pass_on(*state, std::move(packet), -1);
+      return;
+    }
+    const NodeId origin = header.path[0];
+    if (origin >= static_cast<NodeId>(state->streams.size()) || origin == state->crew.self) return;
+    HostPath back = path_of(header);
+    if (back.size() > 2) state->detours.trust(back);  // one hop may have been another route class
+    std::reverse(back.begin(), back.end());
+    handle(*state, state->streams[index(origin)], header, packet.payload(), back);
+  }
+
+  void handle(CrewState& state, Stream& stream, const PacketHeader& header, std::span<const std::byte> payload,
+              const HostPath& back) {
+    const bool known_class = header.route_class < stream.lanes.size();
+    switch (header.kind) {
+      case PacketKind::inquiry:
+        if (known_class) answer(state, stream, header, payload, back);
+        return;
+      case PacketKind::nothing_owed:
+        if (known_class) {
+          Listening& listening = stream.lanes[header.route_class];
+          listening.unanswered = false;
+          listening.ask_at = attended_ + options_.patience_nanoseconds;
+        }
+        return;
+      case PacketKind::data:
+        if (known_class) take_piece(state, stream, header, payload, back);
+        return;
+      case PacketKind::acknowledgement:
+        stream.poke_unanswered = false;
+        take_confirmations(stream, header, payload);
+        return;
+      case PacketKind::poke:
+        acknowledge(state, stream, 0, back);
+        return;
+      case PacketKind::ping: {
+        PacketHeader pong = {PacketKind::pong};
+        pong.sequence = header.sequence;
+        send_packet(state, pong, {}, back, back.size() == 2 ? 0 : -1);
+        return;
+      }
+      case PacketKind::pong:
+        take_pong(state, stream.node, header.sequence != 0);
+        return;
+      case PacketKind::note:
+        stream.note_path = back;
+        if (state.observer != nullptr) state.observer->noted(stream.node, payload);
+        return;
+    }
+  }
+
+  // ---- who misses what ----------------------------------------------------------------------------------------
+
+  /// All that was received, as far as there is room.
+  static std::vector<std::byte> list_beyond(const Stream& stream) {
+    std::vector<std::uint64_t> list;
+    for (const std::uint64_t sequence : stream.beyond) {
+      if (list.size() == small_payload_bytes / sizeof sequence) break;
+      list.push_back(sequence);
+    }
+    std::vector<std::byte> bytes(list.size() * sizeof(std::uint64_t));
+    if (!bytes.empty()) std::memcpy(bytes.data(), list.data(), bytes.size());
+    return bytes;
+  }
+
+  void take_confirmations(Stream& stream, const PacketHeader& header, std::span<const std::byte> payload) {
+    confirm(stream, header.sequence);
+    for (; payload.size() >= sizeof(std::uint64_t); payload = payload.subspan(sizeof(std::uint64_t))) {
+      std::uint64_t sequence = 0;
+      std::memcpy(&sequence, payload.data(), sizeof sequence);
+      confirm(stream, sequence);
+    }
+    confirm_until(stream, header.received);
+  }
+
+  void acknowledge(CrewState& state, Stream& stream, std::uint64_t sequence, const HostPath& path,
+                   std::int32_t route_class = -1) {
+    PacketHeader header{PacketKind::acknowledgement};
+    header.sequence = sequence;
+    header.received = stream.received;
+    confirmed_all(stream);
+    send_packet(state, header, list_beyond(stream), path, route_class);
+  }
+
+  static bool debt_due(const Stream& stream) {
+    return stream.debt_messages >= debt_messages_limit || stream.debt_bytes >= debt_bytes_limit;
+  }
+
+  void pay(CrewState& state, Stream& stream) {
+    const Remote::Lane& lane = remotes_[stream.remote].lanes[index(stream.heard_class)];
+    if (lane.peer >= 0 && !lane.outward_dead) {
+      const HostPath direct = {static_cast<std::uint16_t>(state.crew.self), static_cast<std::uint16_t>(stream.node)};
+      acknowledge(state, stream, 0, direct, stream.heard_class);
+    } else {
+      acknowledge(state, stream, 0, stream.way.empty() ? way_around(state, stream.node, true) : stream.way);
+    }
+  }
+
+  void pay_debts() {
+    for (const auto& [state, stream] : debtors_) {
+      if (debt_due(*stream)) pay(*state, *stream);
+    }
+    debtors_.clear();
+  }
+
+  void inquire(CrewState& state, Stream& stream, std::int32_t route_class) {
+    Listening& listening = stream.lanes[index(route_class)];
+    if (listening.unanswered) state.detours.blame(listening.path);
+    // Where the way in question is not that of the single hop, every other try goes there.
+    listening.path = way_around(state, stream.node, route_class == 0 || listening.asked % 2 == 0);
+    listening.unanswered = true;
+    ++listening.asked;
+    listening.ask_at = attended_ + options_.patience_nanoseconds / tries;
+    PacketHeader header{PacketKind::inquiry};
+    header.route_class = static_cast<std::uint16_t>(route_class);
+    header.received = stream.received;
+    send_packet(state, header, list_beyond(stream), listening.path);
+  }
+
+  /// A receiver has waited for longer than the patience and the lane was silent: what left here as long ago is lost,
+  /// and the lane with it.
+  void answer(CrewState& state, Stream& stream, const PacketHeader& header, std::span<const std::byte> payload,
+              const HostPath& back) {
+    take_confirmations(stream, header, payload);
+    stream.way = back;
+    bool& dead = remotes_[stream.remote].lanes[header.route_class].outward_dead;
+    const std::int64_t age = dead ? options_.patience_nanoseconds / tries : options_.patience_nanoseconds;
+    std::vector<std::uint32_t> owed;
+    bool overdue = false;
+    for (const std::uint32_t slot : stream.unconfirmed) {
+      if (slot == none || sendings_[slot].route_class != header.route_class) continue;
+      owed.push_back(slot);
+      overdue = overdue || attended_ - sendings_[slot].sent_at >= age;
+    }
+    if (!overdue) {
+      PacketHeader nothing{PacketKind::nothing_owed};
+      nothing.route_class = header.route_class;
+      send_packet(state, nothing, {}, back);
+      return;
+    }
+    dead = true;
+    for (const std::uint32_t slot : owed) {
+      ++counts_.messages_sent_again;
+      send_around(sendings_[slot]);
+    }
+  }
+
+  void take_piece(CrewState& state, Stream& stream, const PacketHeader& header, std::span<const std::byte> payload,
+                  const HostPath& back) {
+    Listening& listening = stream.lanes[header.route_class];
+    listening.heard_at = attended_;
+    listening.unanswered = false;
+    stream.way = back;
+    confirm_until(stream, header.received);
+    bool& dead = remotes_[stream.remote].lanes[header.route_class].inward_dead;
+    const bool died = !std::exchange(dead, true);
+    if (header.sequence <= stream.received || stream.beyond.contains(header.sequence)) {
+      ++counts_.duplicates_dropped;
+      // Told once a message is enough; its first piece stands for it.
+      if (header.offset == 0) acknowledge(state, stream, header.sequence, back);
+    } else {
+      assemble(state, stream, header, payload, back);
+    }
+    if (died && state.observer != nullptr) state.observer->lane_died(stream.node, header.route_class);
+  }
+
+  void assemble(CrewState& state, Stream& stream, const PacketHeader& header, std::span<const std::byte> payload,
+                const HostPath& back) {
+    Assembly& assembly = stream.assemblies[header.sequence];
+    if (assembly.memory.memory == nullptr) {
+      assembly.total = header.total;
+      assembly.memory = pool_.take(header.total);
+      assembly.missing = std::max<std::size_t>(1, (header.total + large_payload_bytes - 1) / large_payload_bytes);
+      assembly.pieces.assign(assembly.missing, false);
+    }
+    const std::size_t piece = header.offset / large_payload_bytes;
+    if (header.total != assembly.total || piece >= assembly.pieces.size() ||
+        header.offset + payload.size() > assembly.total || assembly.pieces[piece]) {
+      return;
+    }
+    if (!payload.empty()) std::memcpy(assembly.memory.memory.get() + header.offset, payload.data(), payload.size());
+    assembly.pieces[piece] = true;
+    if (--assembly.missing > 0) return;
+
+    Buffer memory = std::move(assembly.memory);
+    const std::size_t bytes = header.total;
+    stream.assemblies.erase(header.sequence);
+    note_received(stream, header.sequence, bytes);
+    acknowledge(state, stream, header.sequence, back);
+    const Key key{header.tag, header.route_class};
+    if (const auto found = expected_.find(key); found != expected_.end()) {
+      deliver(found->second, memory.memory.get(), bytes);
+      pool_.give(std::move(memory));
+    } else {
+      early_.insert_or_assign(key, Early{std::move(memory), bytes});
+    }
+  }
+
+  // ---- from time to time --------------------------------------------------------------------------------------
+
+  void tick() {
+    last_tick_ = last_look_;
+    for (const auto& state : crews_) {
+      if (state == nullptr) continue;
+      for (Stream& stream : state->streams) tick(*state, stream);
+      if (!state->checks.empty()) check(*state);
+      if (state->observer != nullptr) state->observer->tick();
+    }
+  }
+
+  void tick(CrewState& state, Stream& stream) {
+    const std::int64_t patience = options_.patience_nanoseconds;
+    for (std::size_t k = 0; k < stream.lanes.size(); ++k) {
+      const Listening& listening = stream.lanes[k];
+      if (listening.receives > 0 && attended_ >= listening.ask_at &&
+          attended_ - std::max(listening.since, listening.heard_at) >= patience) {
+        inquire(state, stream, static_cast<std::int32_t>(k));
+      }
+    }
+    if (stream.debt_messages > 0) pay(state, stream);
+    if (stream.unconfirmed.empty() || attended_ < stream.poke_at) return;
+    // Confirmations get lost, too.
+    if (stream.poke_unanswered) state.detours.blame(stream.poke_path);
+    stream.poke_path = way_around(state, stream.node, true);
+    stream.poke_unanswered = true;
+    stream.poke_at = attended_ + 2 * patience;
+    send_packet(state, {PacketKind::poke}, {}, stream.poke_path);
+  }
+
+  /// A neighbour who answers around and, long after that, not directly, has no link.
+  void check(CrewState& state) {
+    const std::int64_t patience = options_.patience_nanoseconds;
+    const auto settled = [&](const Check& each) {
+      return each.direct || (each.around_at >= 0 && attended_ - each.around_at >= patience);
+    };
+    if (attended_ >= state.check_at) {
+      state.check_at = attended_ + patience / ticks;  // single losses must not look like a cut
+      for (Check& each : state.checks) {
+        if (settled(each)) continue;
+        const HostPath direct = {static_cast<std::uint16_t>(state.crew.self), static_cast<std::uint16_t>(each.node)};
+        send_packet(state, {PacketKind::ping}, {}, direct, 0);
+        if (each.around_at >= 0) continue;
+        state.detours.blame(each.path);
+        each.path = state.detours.find(state.crew.self, each.node, true);
+        PacketHeader header{PacketKind::ping};
+        header.sequence = 1;
+        send_packet(state, header, {}, each.path);
+      }
+    }
+    if (!std::all_of(state.checks.begin(), state.checks.end(), settled)) return;
+    std::vector<NodeId> unreachable;
+    for (const Check& each : state.checks) {
+      if (each.direct) continue;
+      unreachable.push_back(each.node);
+      state.detours.exclude(state.crew.self, each.node);
+    }
+    state.checks.clear();
+    if (state.observer != nullptr) state.observer->neighbours_checked(unreachable);
+  }
+
+  void take_pong(CrewState& state, NodeId node, bool around) {
+    for (Check& each : state.checks) {
+      if (each.node != node) continue;
+      if (!around) {
+        each.direct = true;
+        state.detours.trust({static_cast<std::uint16_t>(state.crew.self), static_cast<std::uint16_t>(node)});
+      }
+      if (around && each.around_at < 0) each.around_at = attended_;
+    }
+  }
+
+  const ResendOptions options_;
+  std::int64_t last_look_ = 0;
+  std::int64_t last_tick_ = 0;
+  std::int64_t attended_ = 0;
+  bool closing_ = false;
+  std::int64_t completions_ = 0;  ///< in this progress()
+  bool packets_moved_ = false;
+  ResendCounts counts_;
+
+  std::deque<Remote> remotes_;
+  std::map<std::string, std::size_t> remote_of_address_;
+  std::vector<Place> places_;                      ///< by peer
+  std::vector<std::unique_ptr<CrewState>> crews_;  ///< by communicator
+
+  BufferPool pool_;
+  std::deque<Sending> sendings_;
+  std::vector<std::uint32_t> free_sendings_;
+  std::deque<std::uint32_t> held_;
+  std::int64_t kept_bytes_ = 0;
+  std::deque<Receiving> receivings_;
+  std::vector<std::uint32_t> free_receivings_;
+  std::unordered_map<Key, std::uint32_t, KeyHash> expected_;
+  std::unordered_map<Key, Early, KeyHash> early_;
+  std::vector<std::pair<CrewState*, Stream*>> debtors_;
+
+  std::vector<std::unique_ptr<Inbox>> inboxes_;
+  std::size_t unposted_ = 0;
+  std::vector<Packet> arrivals_;
+  std::vector<std::unique_ptr<Outgoing>> outgoing_;
+  std::vector<std::uint32_t> free_outgoing_;
+
+  Relay<Resilient, &Resilient::sent> send_relay_{*this};
+  Relay<Resilient, &Resilient::received> receive_relay_{*this};
+  Relay<Resilient, &Resilient::packet_arrived> inbox_relay_{*this};
+  Relay<Resilient, &Resilient::packet_sent> outgoing_relay_{*this};
+
+  std::unique_ptr<Transport> inner_;  ///< goes first: it has addresses of all that is above
+};
+
+}  // namespace
+
+std::unique_ptr<ResilientTransport> make_resilient_transport(std::unique_ptr<Transport> inner, ResendOptions options) {
+  return std::make_unique<Resilient>(std::move(inner), options);
+}
+
+}  // namespace libcoll

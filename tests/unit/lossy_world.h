@@ -1,0 +1,273 @@
+// A communicator in one process whose network loses what a test wants lost, in a time of its own.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libcoll/transport/resilient_transport.h"
+#include "planner/planner.h"
+#include "planner/topology/generators.h"
+#include "tests/unit/execution_harness.h"
+
+namespace libcoll {
+
+// One unit of time passes in every round in which all ranks look after their messages.
+inline constexpr std::int64_t patience = 64;
+inline std::int64_t clock_now = 0;
+inline std::int64_t read_clock() noexcept { return clock_now; }
+
+/// A message on its way between two ranks.
+struct Passing {
+  int from = 0;
+  int to = 0;
+  std::int32_t route_class = 0;
+  bool packet = false;      ///< of the resilient transport's own
+  std::int64_t number = 0;  ///< of all messages of this kind so far
+};
+
+/// What becomes of messages; shared by all ranks.
+struct Weather {
+  enum class Fate { arrives, lost, stuck };
+  std::function<Fate(const Passing&)> fate = [](const Passing&) { return Fate::arrives; };
+  std::int64_t messages = 0;
+  std::int64_t packets = 0;
+  std::vector<std::function<void()>> swallowed;  ///< lets what was lost arrive after all
+};
+
+using Fate = Weather::Fate;
+
+/// Loses messages: they seem to be sent, or stay on the way for ever.
+class LossyTransport final : public Transport {
+ public:
+  LossyTransport(std::unique_ptr<Transport> inner, int rank, std::shared_ptr<Weather> weather)
+      : inner_(std::move(inner)), rank_(rank), weather_(std::move(weather)) {}
+
+  std::string name() const override { return "lossy"; }
+  const std::string& address() const override { return inner_->address(); }
+  std::int32_t route_classes() const override { return inner_->route_classes(); }
+  Result<PeerId> connect(const std::string& address, std::int32_t route_class) override {
+    return inner_->connect(address, route_class);
+  }
+  Posted send(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
+              Completion* completion) noexcept override {
+    Passing passing{rank_, peer / route_classes(), peer % route_classes(), TagSpace::communicator_of(tag) == 0, 0};
+    passing.number = passing.packet ? weather_->packets++ : weather_->messages++;
+    const Fate fate = weather_->fate(passing);
+    if (fate == Fate::arrives) return inner_->send(peer, tag, data, bytes, completion);
+    const auto* first = static_cast<const std::byte*>(data);
+    weather_->swallowed.emplace_back([this, peer, tag, copy = Bytes(first, first + bytes)] {
+      Completion unused;
+      inner_->send(peer, tag, copy.data(), copy.size(), &unused);
+    });
+    return fate == Fate::lost ? Posted::done : Posted::pending;
+  }
+  Posted receive(std::int32_t route_class, std::uint64_t tag, void* data, std::size_t bytes,
+                 Completion* completion) noexcept override {
+    return inner_->receive(route_class, tag, data, bytes, completion);
+  }
+  bool progress() noexcept override { return inner_->progress(); }
+  bool flushed(Flush&, std::span<const PeerId>) noexcept override { return true; }
+  void block(int) noexcept override {}
+
+ private:
+  std::unique_ptr<Transport> inner_;
+  int rank_;
+  std::shared_ptr<Weather> weather_;
+};
+
+/// What a rank hears of its crew.
+class Listener final : public CrewObserver {
+ public:
+  void lane_died(NodeId from, std::int32_t route_class) noexcept override { died.emplace_back(from, route_class); }
+  void noted(NodeId from, std::span<const std::byte> note) noexcept override {
+    notes.emplace_back(from, Bytes(note.begin(), note.end()));
+  }
+  void neighbours_checked(std::span<const NodeId> nodes) noexcept override {
+    checked = true;
+    unreachable.assign(nodes.begin(), nodes.end());
+  }
+  void tick() noexcept override {}
+
+  std::vector<std::pair<NodeId, std::int32_t>> died;
+  std::vector<std::pair<NodeId, Bytes>> notes;
+  bool checked = false;
+  std::vector<NodeId> unreachable;
+};
+
+inline constexpr std::uint32_t communicator = 1;
+
+/// All ranks of a communicator, over one network. Ranks are nodes in another order.
+class World {
+ public:
+  World(Plan plan, const Topology& topology, ResendOptions options = {patience, &read_clock})
+      : plan_(std::move(plan)), random_(17) {
+    std::int32_t classes = 1;
+    for (const Program& program : plan_.programs) classes = std::max(classes, route_classes(program));
+    classes_ = classes;
+    auto by_rank = make_memory_transports(static_cast<int>(plan_.ranks), classes);
+    for (const std::int32_t rank : plan_.rank_of_node) {
+      transports_.push_back(make_resilient_transport(
+          std::make_unique<LossyTransport>(std::move(by_rank[static_cast<std::size_t>(rank)]), rank, weather),
+          options));
+    }
+    std::vector<std::string> addresses;
+    for (const auto& transport : transports_) addresses.push_back(transport->address());
+    for (std::size_t node = 0; node < transports_.size(); ++node) {
+      auto& transport = transports_[node];
+      for (std::int32_t route_class = 0; route_class < classes; ++route_class) {
+        for (const std::string& address : addresses) {
+          const PeerId peer = transport->connect(address, route_class).value();
+          if (node == 0) peers_.push_back(peer);
+        }
+      }
+      transport->enrol({communicator, static_cast<NodeId>(node), addresses, neighbouring_hosts(topology)});
+      transport->observe(communicator, &listeners.emplace_back());
+    }
+    rank_lives.assign(transports_.size(), true);
+  }
+
+  [[nodiscard]] int rank_of(NodeId node) const { return plan_.rank_of_node[static_cast<std::size_t>(node)]; }
+  [[nodiscard]] std::int32_t classes() const { return classes_; }
+  ResilientTransport& transport(NodeId node) { return *transports_[static_cast<std::size_t>(node)]; }
+
+  /// One call from beginning to end, with every rank starting when it pleases. False when it does not end.
+  bool run(const Job& job) {
+    std::vector<Script> scripts = make_scripts(plan_, job);
+    const Tuning tuning = job.tuning;
+    const std::uint32_t call = calls_++;
+    std::vector<Memory> memories;
+    std::vector<std::unique_ptr<Execution>> executions;
+    memories.reserve(scripts.size());
+    for (std::size_t node = 0; node < scripts.size(); ++node) {
+      const std::int64_t rank = plan_.rank_of_node[node];
+      memories.push_back(make_memory(plan_, job, rank));
+      executions.push_back(std::make_unique<Execution>(scripts[node], static_cast<NodeId>(node),
+                                                       buffers_of(plan_, job, rank, memories.back()),
+                                                       reducer_of(job.numbers), *transports_[node], peers_,
+                                                       TagSpace(communicator, call), tuning, plan_.workspaces[node]));
+    }
+    std::vector<bool> started(scripts.size(), false);
+    const auto step = [&](std::size_t node) {
+      if (!rank_lives[node]) return;
+      if (!started[node]) {
+        started[node] = random_() % 4 == 0;
+        if (started[node]) executions[node]->start();
+      }
+      if (!started[node]) return;
+      moved = transports_[node]->progress() || moved;
+      executions[node]->advance();
+    };
+    const auto all_done = [&] {
+      for (std::size_t node = 0; node < scripts.size(); ++node) {
+        if (!started[node] || !executions[node]->finished()) return false;
+      }
+      return true;
+    };
+    const bool ended = rounds(step, all_done);
+    for (const auto& execution : executions) EXPECT_FALSE(execution->failed());
+    if (!ended) {
+      // Messages under way still have their memory's addresses.
+      for (auto& execution : executions) abandoned_.push_back(std::move(execution));
+      abandoned_memories_.push_back(std::move(memories));
+      abandoned_scripts_.push_back(std::move(scripts));
+      return false;
+    }
+    // What was swallowed comes to light: nobody's memory changes any more.
+    executions.clear();
+    const std::vector<Memory> after = memories;
+    if (lets_go_after_calls) release();
+    for (std::size_t node = 0; node < scripts.size(); ++node) {
+      const std::int64_t rank = plan_.rank_of_node[node];
+      EXPECT_TRUE(memories[node].output == expected_output(plan_, job, rank)) << "output of rank " << rank;
+      EXPECT_TRUE(memories[node].output == after[node].output) << "memory of rank " << rank << " changed afterwards";
+    }
+    return true;
+  }
+
+  /// All ranks look after their messages until the condition holds; false when it never does.
+  bool idle_until(const std::function<bool()>& condition) {
+    return rounds(
+        [&](std::size_t node) {
+          if (rank_lives[node]) moved = transports_[node]->progress() || moved;
+        },
+        condition);
+  }
+
+  void release() {
+    auto arriving = std::exchange(weather->swallowed, {});
+    for (const auto& each : arriving) each();
+    std::int64_t left = 5;
+    idle_until([&] { return --left == 0; });
+  }
+
+  /// Of calls that did not end, by node.
+  [[nodiscard]] const std::vector<std::vector<Memory>>& abandoned_memories() const { return abandoned_memories_; }
+
+  [[nodiscard]] ResendCounts counts() const {
+    ResendCounts sum;
+    for (const auto& transport : transports_) {
+      const ResendCounts each = transport->counts();
+      sum.messages_sent_again += each.messages_sent_again;
+      sum.messages_sent_around += each.messages_sent_around;
+      sum.packets_passed_on += each.packets_passed_on;
+      sum.duplicates_dropped += each.duplicates_dropped;
+    }
+    return sum;
+  }
+
+  std::shared_ptr<Weather> weather = std::make_shared<Weather>();
+  std::deque<Listener> listeners;  ///< by node
+  std::vector<bool> rank_lives;    ///< by node
+  bool lets_go_after_calls = false;
+  bool moved = false;  ///< by any progress() since it was set to false
+
+ private:
+  bool rounds(const std::function<void(std::size_t)>& step, const std::function<bool()>& done) {
+    std::vector<std::size_t> order(transports_.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    for (std::int64_t round = 0; round < 100 * patience; ++round) {
+      ++clock_now;
+      std::shuffle(order.begin(), order.end(), random_);
+      for (const std::size_t node : order) step(node);
+      if (done()) return true;
+    }
+    return false;
+  }
+
+  Plan plan_;
+  std::mt19937 random_;
+  std::int32_t classes_ = 1;
+  std::vector<std::unique_ptr<ResilientTransport>> transports_;  ///< by node
+  std::vector<PeerId> peers_;
+  std::uint32_t calls_ = 0;
+  std::vector<std::vector<Memory>> abandoned_memories_;
+  std::vector<std::vector<Script>> abandoned_scripts_;
+  std::vector<std::unique_ptr<Execution>> abandoned_;
+};
+
+inline Plan planned(const std::string& specification, Collective collective, std::string_view algorithm) {
+  const Topology topology = generate(specification).value();
+  const auto table = collective == Collective::alltoall ? flow_planners() : broadcast_planners();
+  Result<Schedule> schedule = find_planner(table, collective, algorithm)->plan(topology, {});
+  EXPECT_TRUE(schedule.ok()) << (schedule.ok() ? "" : schedule.error().message);
+  return make_plan(*schedule, 3);
+}
+
+inline Job small_job(Collective collective) {
+  Job job;
+  job.elements = collective == Collective::allreduce ? 41 : 11;
+  job.tuning = {64, 0, 2};
+  return job;
+}
+
+}  // namespace libcoll

@@ -1,0 +1,280 @@
+// Messages are lost in every way there is, and calls end as if they had not been.
+#include "libcoll/transport/resilient_transport.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "libcoll/transport/packet.h"
+#include "planner/planner.h"
+#include "planner/topology/generators.h"
+#include "tests/unit/lossy_world.h"
+#include "tests/unit/small_schedules.h"
+
+namespace libcoll {
+namespace {
+
+struct Kind {
+  const char* name;
+  Collective collective;
+  const char* algorithm;
+};
+
+void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }  // NOLINT: GoogleTest's name
+
+class Resilience : public testing::TestWithParam<Kind> {
+ protected:
+  static World world(const std::string& specification) {
+    return {planned(specification, GetParam().collective, GetParam().algorithm), generate(specification).value()};
+  }
+  static Job job() { return small_job(GetParam().collective); }
+};
+
+TEST_P(Resilience, NothingIsSentAgainWithoutNeed) {
+  World all = world("hypercube:3");
+  for (int call = 0; call < 5; ++call) ASSERT_TRUE(all.run(job()));
+  EXPECT_EQ(all.counts().messages_sent_again, 0);
+  EXPECT_EQ(all.counts().messages_sent_around, 0);
+  for (const Listener& listener : all.listeners) EXPECT_TRUE(listener.died.empty());
+}
+
+TEST_P(Resilience, EverySingleMessageMayBeLost) {
+  std::int64_t messages = 1;
+  for (std::int64_t lost = 0; lost < messages; ++lost) {
+    SCOPED_TRACE(lost);
+    World all = world("hypercube:2");
+    all.lets_go_after_calls = true;
+    all.weather->fate = [lost](const Passing& passing) {
+      return !passing.packet && passing.number == lost ? Fate::lost : Fate::arrives;
+    };
+    ASSERT_TRUE(all.run(job()));
+    messages = all.weather->messages;
+    ASSERT_TRUE(all.run(job()));
+    EXPECT_GE(all.counts().messages_sent_again, 1);
+  }
+  EXPECT_GT(messages, 8);
+}
+
+/// Everything over the cable {0, 1} is lost from some message on, and later comes to light.
+TEST_P(Resilience, ACableMayDieAtAnyTime) {
+  for (const Fate fate : {Fate::lost, Fate::stuck}) {
+    for (const std::int64_t alive : {0, 3, 20, 50}) {
+      SCOPED_TRACE(alive);
+      World all = world("hypercube:3");
+      all.lets_go_after_calls = fate == Fate::lost;
+      const std::set<int> ends = {all.rank_of(0), all.rank_of(1)};
+      all.weather->fate = [=, &all](const Passing& passing) {
+        const bool over = ends.contains(passing.from) && ends.contains(passing.to);
+        return over && all.weather->messages > alive ? fate : Fate::arrives;
+      };
+      for (int call = 0; call < 4; ++call) ASSERT_TRUE(all.run(job())) << call;
+      if (GetParam().collective != Collective::alltoall) {
+        EXPECT_GE(all.counts().messages_sent_again, 1);
+        EXPECT_GE(all.counts().messages_sent_around, 1);
+        EXPECT_GE(all.counts().packets_passed_on, 1);
+      }
+    }
+  }
+}
+
+/// One direction of one route class of a pair.
+TEST_P(Resilience, ALaneMayDie) {
+  World sample = world("hypercube:3");
+  for (std::int32_t route_class = 0; route_class < sample.classes(); ++route_class) {
+    SCOPED_TRACE(route_class);
+    World all = world("hypercube:3");
+    const int from = all.rank_of(5);
+    const int to = all.rank_of(4);
+    all.weather->fate = [=](const Passing& passing) {
+      return passing.from == from && passing.to == to && passing.route_class == route_class ? Fate::lost
+                                                                                            : Fate::arrives;
+    };
+    for (int call = 0; call < 3; ++call) ASSERT_TRUE(all.run(job())) << call;
+  }
+}
+
+/// Cables that leave the graph connected, one after the other.
+TEST_P(Resilience, SeveralCablesMayDie) {
+  World all = world("hypercube:3");
+  std::set<std::pair<int, int>> dead;
+  all.weather->fate = [&](const Passing& passing) {
+    return dead.contains({std::min(passing.from, passing.to), std::max(passing.from, passing.to)}) ? Fate::stuck
+                                                                                                   : Fate::arrives;
+  };
+  for (const auto& [a, b] : {std::pair(0, 1), std::pair(2, 3), std::pair(0, 4), std::pair(7, 5)}) {
+    dead.emplace(std::min(all.rank_of(a), all.rank_of(b)), std::max(all.rank_of(a), all.rank_of(b)));
+    for (int call = 0; call < 2; ++call) ASSERT_TRUE(all.run(job())) << a << "-" << b;
+  }
+}
+
+/// Every fifth message and packet is lost.
+TEST_P(Resilience, MuchMayBeLost) {
+  World all = world("hypercube:3");
+  std::mt19937 random(5);
+  all.weather->fate = [&](const Passing&) { return random() % 5 == 0 ? Fate::lost : Fate::arrives; };
+  for (int call = 0; call < 3; ++call) ASSERT_TRUE(all.run(job())) << call;
+}
+
+TEST_P(Resilience, FewBytesMayBeKept) {
+  const std::string specification = "hypercube:3";
+  World all(planned(specification, GetParam().collective, GetParam().algorithm), generate(specification).value(),
+            {patience, &read_clock, 100});
+  for (int call = 0; call < 3; ++call) ASSERT_TRUE(all.run(job())) << call;
+}
+
+TEST_P(Resilience, WaitingForTheDeadIsNoProgress) {
+  World all = world("hypercube:3");
+  ASSERT_TRUE(all.run(job()));
+  all.rank_lives[6] = false;
+  EXPECT_FALSE(all.run(job()));
+  // Whoever could finish has; the others ask in vain, and each other.
+  all.moved = false;
+  std::int64_t left = 20 * patience;
+  all.idle_until([&] { return --left == 0; });
+  EXPECT_FALSE(all.moved);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Resilience,
+                         testing::Values(Kind{"allgather", Collective::allgather, "bfb"},
+                                         Kind{"reduce_scatter", Collective::reduce_scatter, "bfb"},
+                                         Kind{"allreduce", Collective::allreduce, "bfb"},
+                                         Kind{"alltoall_links", Collective::alltoall, "mcf-link"},
+                                         Kind{"alltoall_routes", Collective::alltoall, "mcf-path"}),
+                         [](const auto& information) { return std::string(information.param.name); });
+
+World allreduces(const std::string& specification) {
+  return {planned(specification, Collective::allreduce, "bfb"), generate(specification).value()};
+}
+
+TEST(ResilientTransport, NotesGoFromNodeToNode) {
+  World all = allreduces("hypercube:3");
+  const Bytes note = {std::byte{1}, std::byte{2}};
+  all.transport(0).post_note(communicator, 7, note, NoteWay::best);
+  ASSERT_TRUE(all.idle_until([&] { return !all.listeners[7].notes.empty(); }));
+  EXPECT_EQ(all.listeners[7].notes, (std::vector<std::pair<NodeId, Bytes>>{{0, note}}));
+  EXPECT_EQ(all.counts().packets_passed_on, 2) << "three hops";
+}
+
+TEST(ResilientTransport, ChecksFindWhatIsCut) {
+  World all = allreduces("hypercube:3");
+  std::set<int> ends = {all.rank_of(2), all.rank_of(6)};
+  all.weather->fate = [ends](const Passing& passing) {
+    return ends.contains(passing.from) && ends.contains(passing.to) ? Fate::stuck : Fate::arrives;
+  };
+  for (NodeId node = 0; node < 8; ++node) all.transport(node).check_neighbours(communicator);
+  ASSERT_TRUE(all.idle_until([&] {
+    return std::all_of(all.listeners.begin(), all.listeners.end(), [](const Listener& each) { return each.checked; });
+  }));
+  for (NodeId node = 0; node < 8; ++node) {
+    const auto& found = all.listeners[static_cast<std::size_t>(node)].unreachable;
+    EXPECT_EQ(found, node == 2   ? std::vector<NodeId>{6}
+                     : node == 6 ? std::vector<NodeId>{2}
+                                 : std::vector<NodeId>{})
+        << node;
+  }
+}
+
+/// A process that was busy elsewhere must not hold its own absence against others.
+TEST(ResilientTransport, TimeSpentElsewhereDoesNotCount) {
+  World all = allreduces("hypercube:3");
+  for (int call = 0; call < 10; ++call) {
+    ASSERT_TRUE(all.run(small_job(Collective::allreduce)));
+    clock_now += 50 * patience;
+  }
+  EXPECT_EQ(all.counts().messages_sent_again, 0);
+}
+
+/// What comes after a call has failed is nobody's any more.
+TEST(ResilientTransport, FailedCallsAreForgotten) {
+  World all = allreduces("hypercube:3");
+  const int mute = all.rank_of(6);
+  all.weather->fate = [mute](const Passing& passing) { return passing.from == mute ? Fate::lost : Fate::arrives; };
+  ASSERT_FALSE(all.run(small_job(Collective::allreduce)));
+  for (NodeId node = 0; node < 8; ++node) all.transport(node).forget(communicator);
+  const std::vector<Memory> before = all.abandoned_memories().front();
+  all.weather->fate = [](const Passing&) { return Fate::arrives; };
+  all.release();
+  std::int64_t left = 10 * patience;
+  all.idle_until([&] { return --left == 0; });
+  for (std::size_t node = 0; node < before.size(); ++node) {
+    EXPECT_TRUE(before[node].output == all.abandoned_memories().front()[node].output) << node;
+  }
+}
+
+TEST(ResilientTransport, StrangersMessagesPassThroughUnchanged) {
+  auto both = make_memory_transports(2);
+  auto left = make_resilient_transport(std::move(both[0]), {patience, &read_clock});
+  const std::uint64_t word = 77;
+  Completion completion;
+  const PeerId peer = left->connect("1", 0).value();
+  EXPECT_EQ(left->send(peer, TagSpace(9, 0).tag(0, 0), &word, sizeof word, &completion), Posted::done);
+  std::uint64_t got = 0;
+  class Once final : public Waiter {
+   public:
+    void completed(std::uint32_t, bool good) noexcept override { ok = good; }
+    bool ok = false;
+  } waiter;
+  Completion received{&waiter, 0, 0};
+  both[1]->receive(0, TagSpace(9, 0).tag(0, 0), &got, sizeof got, &received);
+  both[1]->progress();
+  EXPECT_TRUE(waiter.ok);
+  EXPECT_EQ(got, word);
+}
+
+// --- detours -------------------------------------------------------------------------------------------------------
+
+TEST(Detours, NeighboursAreJoinedByLinksOrSwitches) {
+  const auto ring = neighbouring_hosts(generate("uniring:4").value());
+  EXPECT_EQ(ring, (std::vector<std::vector<NodeId>>{{1, 3}, {0, 2}, {1, 3}, {0, 2}}));
+  const auto tree = neighbouring_hosts(generate("fat_tree:4,2").value());
+  for (std::size_t host = 0; host < tree.size(); ++host) EXPECT_EQ(tree[host].size(), tree.size() - 1);
+}
+
+TEST(Detours, ArePathsAroundWhatDisappointed) {
+  Detours detours(neighbouring_hosts(generate("hypercube:3").value()));
+  EXPECT_EQ(detours.find(0, 1, false), (HostPath{0, 1}));
+  EXPECT_EQ(detours.find(0, 1, true), (HostPath{0, 2, 3, 1}));
+  detours.blame({0, 2, 3, 1});
+  EXPECT_EQ(detours.find(0, 1, true), (HostPath{0, 4, 5, 1}));
+  detours.blame({0, 4, 5, 1});
+  // Both ends have no third neighbour to come by, but all hops between can be others: 0 2 6 7 5 1 or its mirror image.
+  EXPECT_EQ(detours.find(0, 1, true).size(), 6U);
+  detours.trust({0, 4, 5, 1});
+  EXPECT_EQ(detours.find(0, 1, true), (HostPath{0, 4, 5, 1}));
+  detours.blame({0, 1});
+  EXPECT_EQ(detours.find(0, 1, false), (HostPath{0, 4, 5, 1}));
+}
+
+TEST(Detours, DoWithoutWhatIsGone) {
+  Detours detours(neighbouring_hosts(generate("hypercube:3").value()));
+  detours.exclude(1, 0);
+  EXPECT_EQ(detours.find(0, 1, false).size(), 4U);
+  detours.exclude(0, 2);
+  EXPECT_EQ(detours.find(1, 0, false), (HostPath{1, 5, 4, 0}));
+  EXPECT_EQ(detours.find(2, 0, false), (HostPath{2, 6, 4, 0}));
+  detours.exclude(4, 0);
+  EXPECT_TRUE(detours.find(0, 7, false).empty());
+  // Trust does not bring it back.
+  detours.trust({0, 1});
+  EXPECT_TRUE(detours.find(0, 1, false).empty());
+}
+
+TEST(Detours, DoNotExistEverywhere) {
+  EXPECT_TRUE(Detours({{1}, {0}}).find(0, 1, true).empty());
+  EXPECT_EQ(Detours({{1}, {0}}).find(0, 1, false), (HostPath{0, 1}));
+  EXPECT_TRUE(Detours({{1}, {0}, {}}).find(0, 2, false).empty());
+}
+
+}  // namespace
+}  // namespace libcoll
