@@ -21,7 +21,7 @@ check_format() {
 
 # Sources of the build, without what it generates.
 check_tidy() {
-  (cd "$root" && jq -r '.[].file' "$build/compile_commands.json" | grep -v "^$build/\|\.f90$" | sort -u |
+  (cd "$root" && jq -r '.[].file' "$build/compile_commands.json" | grep -v "^$build/\|\.[fF]90$" | sort -u |
     xargs -d '\n' -P "$jobs" -n 1 clang-tidy -p "$build" --quiet 2>&1 | sed '/ warnings\? generated/d')
 }
 
