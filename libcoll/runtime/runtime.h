@@ -156,28 +156,28 @@ class Runtime {
   TuningTable tuning_table_;
   std::unique_ptr<Transport> transport_;
   ResilientTransport* resilient_ = nullptr;  ///< transport_, or null
-  bool over_host_messages_ = false;
   Statistics statistics_;
   std::unique_ptr<Trace> trace_;
-  bool keeps_records_ = false;
-  Reason obstacle_ = Reason::count_;
   std::uint64_t settings_digest_ = 0;
   std::mutex lock_;
   std::shared_ptr<IdPool> communicator_ids_ = std::make_shared<IdPool>(TagSpace::max_communicator);
   PlanSource plans_;
   std::once_flag translations_once_;
   std::vector<Automorphism> translations_;
-  std::atomic<NodeId> node_{-1};
-  bool background_progress_ = false;
   std::vector<RunningCall*> unattended_;
   std::vector<RunningCall*> ended_;
-  std::atomic<bool> some_ended_{false};
   std::chrono::steady_clock::time_point asked_at_;  ///< by give_up_unattended()
   std::chrono::steady_clock::time_point still_since_;
-  std::atomic<int> waiting_{0};  ///< blocking calls under way
-  bool threads_may_call_mpi_ = false;
   std::unique_ptr<ProgressThread> progress_thread_;
+  std::atomic<NodeId> node_{-1};
+  std::atomic<int> waiting_{0};               ///< blocking calls under way
   std::atomic<unsigned> fruitless_polls_{0};  ///< waits in a row that polling did not end
+  Reason obstacle_ = Reason::count_;
+  std::atomic<bool> some_ended_{false};
+  bool over_host_messages_ = false;
+  bool keeps_records_ = false;
+  bool background_progress_ = false;
+  bool threads_may_call_mpi_ = false;
 };
 
 }  // namespace libcoll

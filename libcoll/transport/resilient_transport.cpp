@@ -307,8 +307,8 @@ class Resilient final : public ResilientTransport {
     if (!inboxes_.empty()) {
       attend();
       // Handlers may find that more has arrived.
-      for (std::size_t i = 0; i < arrivals_.size(); ++i) {
-        Packet packet = std::move(arrivals_[i]);
+      for (std::size_t next = 0; next != arrivals_.size();) {
+        Packet packet = std::move(arrivals_[next++]);
         handle(packet);
       }
       arrivals_.clear();
