@@ -49,6 +49,7 @@ Harvest harvest_of(const StagedCollective& collective, std::int32_t degree) {
 
 std::vector<Demand> rotation(std::int32_t nodes, std::int32_t by) {
   std::vector<Demand> demands;
+  demands.reserve(static_cast<std::size_t>(nodes));
   for (NodeId node = 0; node < nodes; ++node) demands.push_back({node, (node + by) % nodes, 1});
   return demands;
 }
@@ -263,6 +264,7 @@ TEST(StepFlow, PathsReachTheCongestionTheyClaim) {
 TEST(StepSymmetry, FindsWhatTheTorusAndTheRotationShare) {
   // Swing on a ring: even nodes forward, odd ones back: rotations by two remain.
   std::vector<Demand> swing;
+  swing.reserve(8);
   for (NodeId node = 0; node < 8; ++node) swing.push_back({node, node ^ 1, 1});
   const StepSymmetry ring = step_symmetry(ring_configuration(8, 2), swing);
   EXPECT_LE(ring.demands_in.size(), 2U);
@@ -304,6 +306,7 @@ TEST(Candidates, KeepWithinTheDegreeAndHaveEveryMatching) {
 double by_brute_force(const std::vector<std::vector<double>>& seconds, double delay) {
   const std::size_t steps = seconds.front().size();
   double best = infinite;
+  if (steps == 0) return best;
   for (std::uint32_t set = 0; set < 1U << (steps - 1); ++set) {
     double total = 0;
     std::size_t first = 0;
