@@ -77,7 +77,7 @@ TEST_F(EntranceTest, CallsBackAtTheEnd) {
 }
 
 TEST_F(EntranceTest, RemembersTheCommunicator) {
-  int place = 0;
+  static int place = 0;
   auto* comm = reinterpret_cast<ompi_communicator_t*>(&place);
   EXPECT_EQ(enter(&serve_on, &hand_on_with, comm, 7), 1);
   EXPECT_EQ(Entrance::communicator(), comm);
