@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/index.h"
 #include "planner/route/sssp.h"
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
@@ -16,8 +17,6 @@
 
 namespace libcoll {
 namespace {
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// Hosts times nodes up to which forests through routers take two seconds at most (32 of 256 nodes do); 256 of 512 take
 /// more than 25.

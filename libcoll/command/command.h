@@ -1,13 +1,16 @@
 // What the subcommands of `libcoll` share: exit codes, errors, JSON, and how each is registered.
 #pragma once
 
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "planner/result.h"
 #include "planner/topology/topology.h"
+
+namespace CLI {
+class App;
+}
 
 namespace libcoll::command {
 

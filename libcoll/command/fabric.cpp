@@ -1,6 +1,7 @@
 // libcoll fabric: an emulated direct-connect fabric on this machine.
 #include "libcoll/command/fabric.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -9,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 

@@ -1,12 +1,14 @@
 // libcoll harvest: when and how to rewire a photonic fabric in the course of a collective (paper 002).
 #include "planner/reconfigure/harvest.h"
 
+#include <CLI/CLI.hpp>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <utility>

@@ -1,9 +1,11 @@
 // libcoll info: version, settings, algorithms and topologies, all from the tables that the code itself uses.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 

@@ -1,4 +1,5 @@
 // The `libcoll` command: one subcommand per file.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
 #include <optional>

@@ -1,10 +1,12 @@
 #include "libcoll/command/report.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 namespace libcoll::command {
 namespace {

@@ -1,6 +1,7 @@
 // libcoll run: plans what is missing, then runs a command with the library preloaded.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <memory>

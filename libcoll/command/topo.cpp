@@ -1,10 +1,12 @@
 // libcoll topo: what a topology is, in figures; libcoll topo find: which topologies to build.
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <utility>

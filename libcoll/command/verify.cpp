@@ -1,11 +1,13 @@
 // libcoll verify: is the schedule in a file right?
 #include "planner/schedule/verify.h"
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "libcoll/command/command.h"

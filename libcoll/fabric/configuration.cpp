@@ -3,11 +3,10 @@
 #include <algorithm>
 
 #include "libcoll/fabric/addressing.h"
+#include "planner/index.h"
 
 namespace libcoll {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 // Marks our routes and rules, so that they can be flushed without listing them.
 constexpr const char* mark = "77";
@@ -49,7 +48,7 @@ std::string wiring_batch(const Topology& topology, std::span<const pid_t> holder
   const std::string managed(management_device);
   std::string text = "link set lo up\nlink add name " + bridge + " type bridge\naddr add " + control_address() +
                      "/16 dev " + bridge + "\nlink set " + bridge + " up\n";
-  const auto in_node = [&](NodeId node) { return " netns " + std::to_string(holders[index(node)]); };
+  const auto in_node = [&](NodeId node) { return " netns " + std::to_string(holders[at(node)]); };
   for (NodeId node = 0; node < topology.node_count(); ++node) {
     text += "link add name " + management_port(node) + " type veth peer name " + managed + in_node(node) + "\n";
     text += "link set " + management_port(node) + " master " + bridge + " up\n";
@@ -87,14 +86,14 @@ std::string route_batch(const ForwardingTables& tables, const Topology& topology
   for (std::int32_t k = 0; k <= tables.classes; ++k) {
     const std::string source = is_host ? " src " + class_address(k, node) : "";
     for (NodeId host = 0; host < topology.host_count(); ++host) {
-      const NodeId next = tables.by_destination[index(node)][index(host)];
+      const NodeId next = tables.by_destination[at(node)][at(host)];
       if (next < 0) continue;
       text += "route add " + class_address(k, host) + way(next);
       text.append(source).append(patience).append(by_us).append("\n");
     }
   }
   std::int64_t last_table = -1;
-  for (const SourceHop& hop : tables.by_source[index(node)]) {
+  for (const SourceHop& hop : tables.by_source[at(node)]) {
     const std::int64_t table = source_table(hop.route_class, hop.source);
     if (table != last_table) {
       text += "rule add from " + class_address(hop.route_class, hop.source) + " lookup " + std::to_string(table) +
@@ -118,7 +117,7 @@ std::string shaping_line(const Topology& topology, LinkId id, bool cut) {
 
 std::string shaping_batch(const Topology& topology, NodeId node, const std::vector<bool>& cut) {
   std::string text;
-  for (const LinkId id : topology.out_links(node)) text += shaping_line(topology, id, cut[index(id)]);
+  for (const LinkId id : topology.out_links(node)) text += shaping_line(topology, id, cut[at(id)]);
   return text;
 }
 

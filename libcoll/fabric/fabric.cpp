@@ -18,13 +18,12 @@
 #include "libcoll/fabric/hold.h"
 #include "libcoll/fabric/namespaces.h"
 #include "libcoll/fabric/processes.h"
+#include "planner/index.h"
 #include "planner/rational.h"
 #include "planner/topology/writer.h"
 
 namespace libcoll {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 double seconds_since_boot() {
   timespec now{};
@@ -153,7 +152,7 @@ Status configure(const FabricState& state, const ForwardingTables& tables) {
   batches.add(state.control, "ip", wiring_batch(topology, pids(state.holders)));
   if (Status wired = batches.run(); !wired) return wired;
   for (NodeId node = 0; node < topology.node_count(); ++node) {
-    const ProcessId& holder = state.holders[index(node)];
+    const ProcessId& holder = state.holders[at(node)];
     batches.add(holder, "ip", device_batch(topology, node, state.classes) + route_batch(tables, topology, node));
     batches.add(holder, "tc", shaping_batch(topology, node, state.cut));
   }
@@ -164,7 +163,7 @@ Result<FabricState> build(const FabricOrder& order, const ForwardingTables& tabl
   FabricState state;
   state.name = order.name;
   state.topology = order.topology;
-  state.cut.assign(index(order.topology.link_count()), false);
+  state.cut.assign(at(order.topology.link_count()), false);
   state.classes = order.classes;
   state.ranks_per_node = order.ranks_per_node;
   state.default_routes = order.default_routes;
@@ -187,9 +186,9 @@ Result<FabricState> build(const FabricOrder& order, const ForwardingTables& tabl
 void apply(FabricState& state, const LinkChange& change, std::vector<Link>& links) {
   for (const LinkId id : change.links) {
     if (change.kind == LinkChange::Kind::rate) {
-      links[index(id)].bandwidth_bytes_per_second = change.bytes_per_second;
+      links[at(id)].bandwidth_bytes_per_second = change.bytes_per_second;
     } else {
-      state.cut[index(id)] = change.kind == LinkChange::Kind::cut;
+      state.cut[at(id)] = change.kind == LinkChange::Kind::cut;
     }
   }
 }
@@ -210,7 +209,7 @@ Result<Topology> emulated_topology(const Topology& topology, std::int64_t unit_b
   std::vector<Link> links(topology.links().begin(), topology.links().end());
   for (LinkId id = 0; id < topology.link_count(); ++id) {
     const Rational rate = Rational(unit_bytes_per_second) * topology.capacity(id);
-    links[index(id)].bandwidth_bytes_per_second = rate.numerator() / std::max<std::int64_t>(1, rate.denominator());
+    links[at(id)].bandwidth_bytes_per_second = rate.numerator() / std::max<std::int64_t>(1, rate.denominator());
   }
   Result<Topology> result = Topology::make(topology.name(), std::move(nodes), std::move(links));
   if (!result) return result;
@@ -322,7 +321,7 @@ Status change_links(FabricState& state, const LinkChange& change) {
   Batches batches;
   for (const LinkId id : change.links) {
     const NodeId from = state.topology.link(id).from;
-    batches.add(state.holders[index(from)], "tc", shaping_line(state.topology, id, state.cut[index(id)]));
+    batches.add(state.holders[at(from)], "tc", shaping_line(state.topology, id, state.cut[at(id)]));
   }
   if (Status done = batches.run(); !done) return done;
   return write_files(**directory, state);
@@ -337,7 +336,7 @@ Status change_routes(FabricState& state, const std::string& default_routes, std:
   if (!tables) return tables.error();
   Batches batches;
   for (NodeId node = 0; node < state.topology.node_count(); ++node) {
-    batches.add(state.holders[index(node)], "ip", route_batch(*tables, state.topology, node));
+    batches.add(state.holders[at(node)], "ip", route_batch(*tables, state.topology, node));
   }
   if (Status done = batches.run(); !done) return done;
   state.default_routes = default_routes;

@@ -6,10 +6,10 @@
 #include <tuple>
 #include <utility>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 auto key(const SourceHop& hop) { return std::tuple(hop.route_class, hop.source, hop.destination); }
 
@@ -50,7 +50,7 @@ Result<RoutesOfPairs> default_of_pairs(const Topology& topology, std::span<const
       return Error{described(route) + " is there twice, expected one default route for every pair"};
     }
   }
-  const std::size_t hosts = index(topology.host_count());
+  const std::size_t hosts = at(topology.host_count());
   if (routes.size() != hosts * (hosts - 1)) {
     return Error{"there are default routes for " + std::to_string(routes.size()) + " pairs of hosts, expected " +
                  std::to_string(hosts * (hosts - 1))};
@@ -64,22 +64,21 @@ std::vector<std::vector<NodeId>> usual_ways(const Topology& topology, std::span<
   for (const Route& route : defaults) {
     for (const LinkId id : route.links) ++votes[{topology.link(id).from, route.destination, topology.link(id).to}];
   }
-  std::vector<std::vector<NodeId>> ways(index(topology.node_count()),
-                                        std::vector<NodeId>(index(topology.host_count()), -1));
+  std::vector<std::vector<NodeId>> ways(at(topology.node_count()), std::vector<NodeId>(at(topology.host_count()), -1));
   std::map<Pair, std::int32_t> most;
   for (const auto& [way, count] : votes) {
     const auto& [node, destination, next] = way;
     std::int32_t& best = most[{node, destination}];
     if (count <= best) continue;
     best = count;
-    ways[index(node)][index(destination)] = next;
+    ways[at(node)][at(destination)] = next;
   }
   return ways;
 }
 
 bool follows(const Topology& topology, const Route& route, const std::vector<std::vector<NodeId>>& ways) {
   return std::all_of(route.links.begin(), route.links.end(), [&](LinkId id) {
-    return ways[index(topology.link(id).from)][index(route.destination)] == topology.link(id).to;
+    return ways[at(topology.link(id).from)][at(route.destination)] == topology.link(id).to;
   });
 }
 
@@ -88,22 +87,21 @@ void add_route(const Topology& topology, const Route& route, std::int32_t route_
   if (follows(topology, route, tables.by_destination)) return;
   for (const LinkId id : route.links) {
     const Link& link = topology.link(id);
-    tables.by_source[index(link.from)].push_back({route_class, route.source, route.destination, link.to});
+    tables.by_source[at(link.from)].push_back({route_class, route.source, route.destination, link.to});
   }
 }
 
 /// The planned routes of one class by pair.
 Result<std::vector<RoutesOfPairs>> planned_of_pairs(const Topology& topology, std::span<const Route> planned,
                                                     std::int32_t classes) {
-  std::vector<RoutesOfPairs> routes(index(classes) + 1);
+  std::vector<RoutesOfPairs> routes(at(classes) + 1);
   for (const Route& route : planned) {
     if (Status good = check_route(topology, route); !good) return good.error();
     if (route.route_class < 1 || route.route_class > classes) {
       return Error{described(route) + " has class " + std::to_string(route.route_class) + ", expected 1 to " +
                    std::to_string(classes)};
     }
-    const auto [place, is_new] =
-        routes[index(route.route_class)].emplace(Pair{route.source, route.destination}, &route);
+    const auto [place, is_new] = routes[at(route.route_class)].emplace(Pair{route.source, route.destination}, &route);
     if (!is_new && place->second->links != route.links) {
       return Error{described(route) + " has two paths, expected one path for every pair and class"};
     }
@@ -122,9 +120,9 @@ Result<ForwardingTables> forwarding_tables(const Topology& topology, std::span<c
   ForwardingTables tables;
   tables.classes = classes;
   tables.by_destination = usual_ways(topology, defaults);
-  tables.by_source.resize(index(topology.node_count()));
+  tables.by_source.resize(at(topology.node_count()));
   for (std::int32_t route_class = 0; route_class <= classes; ++route_class) {
-    const RoutesOfPairs& of_class = (*steered)[index(route_class)];
+    const RoutesOfPairs& of_class = (*steered)[at(route_class)];
     for (const auto& [pair, route] : *usual) {
       const auto found = of_class.find(pair);
       add_route(topology, found == of_class.end() ? *route : *found->second, route_class, tables);
@@ -136,14 +134,14 @@ Result<ForwardingTables> forwarding_tables(const Topology& topology, std::span<c
   return tables;
 }
 
-NodeId next_hop(const ForwardingTables& tables, NodeId at, std::int32_t route_class, NodeId source,
+NodeId next_hop(const ForwardingTables& tables, NodeId node, std::int32_t route_class, NodeId source,
                 NodeId destination) {
-  const std::vector<SourceHop>& hops = tables.by_source[index(at)];
+  const std::vector<SourceHop>& hops = tables.by_source[at(node)];
   const SourceHop wanted{route_class, source, destination, 0};
   const auto found = std::lower_bound(hops.begin(), hops.end(), wanted,
                                       [](const SourceHop& a, const SourceHop& b) { return key(a) < key(b); });
   if (found != hops.end() && key(*found) == key(wanted)) return found->next;
-  return tables.by_destination[index(at)][index(destination)];
+  return tables.by_destination[at(node)][at(destination)];
 }
 
 }  // namespace libcoll

@@ -36,7 +36,8 @@ struct ForwardingTables {
 Result<ForwardingTables> forwarding_tables(const Topology& topology, std::span<const Route> defaults,
                                            std::span<const Route> planned, std::int32_t classes);
 
-/// Where such a packet goes from `at`; -1 when the tables do not say.
-NodeId next_hop(const ForwardingTables& tables, NodeId at, std::int32_t route_class, NodeId source, NodeId destination);
+/// Where such a packet goes from `node`; -1 when the tables do not say.
+NodeId next_hop(const ForwardingTables& tables, NodeId node, std::int32_t route_class, NodeId source,
+                NodeId destination);
 
 }  // namespace libcoll

@@ -5,10 +5,10 @@
 #include <set>
 #include <utility>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
-
-std::size_t index(NodeId id) { return static_cast<std::size_t>(id); }
 
 constexpr std::int64_t usual_cost = 1;
 /// A blamed hop is worth a way around it, not one through half of the fabric.
@@ -17,15 +17,15 @@ constexpr std::int64_t blame_cost = 8;
 /// Hosts that `from` sees over links of which only the last ends at a host.
 std::set<NodeId> seen_from(const Topology& topology, NodeId from) {
   std::set<NodeId> hosts;
-  std::vector<bool> visited(index(topology.node_count()), false);
+  std::vector<bool> visited(at(topology.node_count()), false);
   std::vector<NodeId> open = {from};
   while (!open.empty()) {
     const NodeId node = open.back();
     open.pop_back();
     for (const LinkId id : topology.out_links(node)) {
       const NodeId next = topology.link(id).to;
-      if (visited[index(next)] || next == from) continue;
-      visited[index(next)] = true;
+      if (visited[at(next)] || next == from) continue;
+      visited[at(next)] = true;
       if (topology.node(next).is_switch) {
         open.push_back(next);
       } else {
@@ -39,11 +39,11 @@ std::set<NodeId> seen_from(const Topology& topology, NodeId from) {
 }  // namespace
 
 std::vector<std::vector<NodeId>> neighbouring_hosts(const Topology& topology) {
-  std::vector<std::set<NodeId>> sets(index(topology.host_count()));
+  std::vector<std::set<NodeId>> sets(at(topology.host_count()));
   for (NodeId host = 0; host < topology.host_count(); ++host) {
     for (const NodeId other : seen_from(topology, host)) {
-      sets[index(host)].insert(other);
-      sets[index(other)].insert(host);
+      sets[at(host)].insert(other);
+      sets[at(other)].insert(host);
     }
   }
   std::vector<std::vector<NodeId>> neighbours;
@@ -62,25 +62,25 @@ HostPath Detours::find(NodeId from, NodeId to, bool indirect) const {
   std::vector<std::int64_t> distance(neighbours_.size(), unreached);
   std::vector<NodeId> before(neighbours_.size(), -1);
   std::set<std::pair<std::int64_t, NodeId>> open = {{0, from}};
-  distance[index(from)] = 0;
+  distance[at(from)] = 0;
   while (!open.empty()) {
     const auto [cost, host] = *open.begin();
     open.erase(open.begin());
     if (host == to) break;
-    for (std::size_t i = 0; i < neighbours_[index(host)].size(); ++i) {
-      const NodeId next = neighbours_[index(host)][i];
+    for (std::size_t i = 0; i < neighbours_[at(host)].size(); ++i) {
+      const NodeId next = neighbours_[at(host)][i];
       if (indirect && host == from && next == to) continue;
-      const std::int64_t sum = cost + costs_[index(host)][i];
-      if (sum >= distance[index(next)]) continue;
-      open.erase({distance[index(next)], next});
-      distance[index(next)] = sum;
-      before[index(next)] = host;
+      const std::int64_t sum = cost + costs_[at(host)][i];
+      if (sum >= distance[at(next)]) continue;
+      open.erase({distance[at(next)], next});
+      distance[at(next)] = sum;
+      before[at(next)] = host;
       open.emplace(sum, next);
     }
   }
-  if (distance[index(to)] == unreached) return {};
+  if (distance[at(to)] == unreached) return {};
   HostPath path;
-  for (NodeId host = to; host != -1; host = before[index(host)]) path.push_back(static_cast<std::uint16_t>(host));
+  for (NodeId host = to; host != -1; host = before[at(host)]) path.push_back(static_cast<std::uint16_t>(host));
   std::reverse(path.begin(), path.end());
   return path;
 }
@@ -102,10 +102,10 @@ void Detours::blame(const HostPath& path) {
 
 void Detours::exclude(NodeId a, NodeId b) {
   for (const auto& [from, to] : {std::pair(a, b), std::pair(b, a)}) {
-    auto& hosts = neighbours_[index(from)];
+    auto& hosts = neighbours_[at(from)];
     const auto found = std::lower_bound(hosts.begin(), hosts.end(), to);
     if (found == hosts.end() || *found != to) continue;
-    costs_[index(from)].erase(costs_[index(from)].begin() + (found - hosts.begin()));
+    costs_[at(from)].erase(costs_[at(from)].begin() + (found - hosts.begin()));
     hosts.erase(found);
   }
 }

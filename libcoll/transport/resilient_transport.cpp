@@ -13,6 +13,7 @@
 
 #include "libcoll/execute/execution.h"
 #include "libcoll/transport/packet.h"
+#include "planner/index.h"
 
 namespace libcoll {
 namespace {
@@ -30,8 +31,6 @@ constexpr std::int64_t ticks = 8;
 constexpr std::int64_t tries = 2;
 
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 // ---- memory -----------------------------------------------------------------------------------------------------
 
@@ -200,9 +199,9 @@ class Resilient final : public ResilientTransport {
     Result<PeerId> peer = inner_->connect(address, route_class);
     if (!peer) return peer;
     const std::size_t remote = remote_of(address);
-    remotes_[remote].lanes[index(route_class)].peer = *peer;
-    if (index(*peer) >= places_.size()) places_.resize(index(*peer) + 1);
-    places_[index(*peer)] = {remote, route_class, true};
+    remotes_[remote].lanes[at(route_class)].peer = *peer;
+    if (at(*peer) >= places_.size()) places_.resize(at(*peer) + 1);
+    places_[at(*peer)] = {remote, route_class, true};
     return peer;
   }
 
@@ -217,7 +216,7 @@ class Resilient final : public ResilientTransport {
       Stream& stream = state->streams.emplace_back();
       stream.node = static_cast<NodeId>(node);
       stream.remote = remotes[node];
-      stream.lanes.resize(index(route_classes()));
+      stream.lanes.resize(at(route_classes()));
       state->node_of_remote[remotes[node]] = stream.node;
     }
     crews_[id] = std::move(state);
@@ -232,7 +231,7 @@ class Resilient final : public ResilientTransport {
     CrewState* state = crew(TagSpace::communicator_of(tag));
     Stream* stream = state == nullptr ? nullptr : stream_to(*state, peer);
     if (stream == nullptr) return inner_->send(peer, tag, data, bytes, completion);
-    const std::int32_t route_class = places_[index(peer)].route_class;
+    const std::int32_t route_class = places_[at(peer)].route_class;
     const std::uint32_t slot = take(sendings_, free_sendings_);
     Sending& sending = sendings_[slot];
     sending = {state, stream, tag, stream->next_sequence++, route_class, bytes, pool_.take(bytes + stamp_bytes)};
@@ -247,7 +246,7 @@ class Resilient final : public ResilientTransport {
     stream->unconfirmed.push_back(slot);
     kept_bytes_ += static_cast<std::int64_t>(bytes);
 
-    Remote::Lane& lane = remotes_[stream->remote].lanes[index(route_class)];
+    Remote::Lane& lane = remotes_[stream->remote].lanes[at(route_class)];
     if (!lane.outward_dead) {
       const Posted posted = inner_->send(peer, tag, sending.memory.memory.get(), bytes + stamp_bytes, &sending.inner);
       if (posted == Posted::pending) {
@@ -283,14 +282,14 @@ class Resilient final : public ResilientTransport {
       pool_.give(std::move(message.memory));
       return fits ? Posted::done : Posted::failed;
     }
-    Stream& stream = state->streams[index(sender)];
-    Listening& listening = stream.lanes[index(route_class)];
+    Stream& stream = state->streams[at(sender)];
+    Listening& listening = stream.lanes[at(route_class)];
     if (listening.receives++ == 0) listening.since = attend();
     const std::uint32_t slot = take(receivings_, free_receivings_);
     Receiving& receiving = receivings_[slot];
     receiving = {state, &stream, key, data, bytes, completion};
     expected_.emplace(key, slot);
-    if (remotes_[stream.remote].lanes[index(route_class)].inward_dead) return Posted::pending;
+    if (remotes_[stream.remote].lanes[at(route_class)].inward_dead) return Posted::pending;
     receiving.memory = pool_.take(bytes + stamp_bytes);
     receiving.inner = {&receive_relay_, slot, 0};
     receiving.pending = true;
@@ -326,7 +325,7 @@ class Resilient final : public ResilientTransport {
       if (peer < 0) continue;
       const Place place = place_of(peer);
       if (place.known) {
-        const Remote::Lane& lane = remotes_[place.remote].lanes[index(place.route_class)];
+        const Remote::Lane& lane = remotes_[place.remote].lanes[at(place.route_class)];
         if (lane.outward_dead || lane.inward_dead) continue;
       }
       alive.push_back(peer);
@@ -350,7 +349,7 @@ class Resilient final : public ResilientTransport {
         ++each;
         continue;
       }
-      --receiving.stream->lanes[index(receiving.key.route_class)].receives;
+      --receiving.stream->lanes[at(receiving.key.route_class)].receives;
       receiving.delivered = true;
       const std::uint32_t slot = each->second;
       each = expected_.erase(each);
@@ -362,7 +361,7 @@ class Resilient final : public ResilientTransport {
                  NoteWay way) noexcept override {
     CrewState* state = crew(communicator);
     if (state == nullptr) return;
-    Stream& stream = state->streams[index(to)];
+    Stream& stream = state->streams[at(to)];
     if (way == NoteWay::other) state->detours.blame(stream.note_path);
     if (way != NoteWay::back || stream.note_path.empty()) {
       stream.note_path = state->detours.find(state->crew.self, to, false);
@@ -463,20 +462,18 @@ class Resilient final : public ResilientTransport {
     return communicator < crews_.size() ? crews_[communicator].get() : nullptr;
   }
 
-  [[nodiscard]] Place place_of(PeerId peer) const {
-    return index(peer) < places_.size() ? places_[index(peer)] : Place{};
-  }
+  [[nodiscard]] Place place_of(PeerId peer) const { return at(peer) < places_.size() ? places_[at(peer)] : Place{}; }
 
   Stream* stream_to(CrewState& state, PeerId peer) {
     const Place place = place_of(peer);
     if (!place.known || place.remote >= state.node_of_remote.size()) return nullptr;
     const NodeId node = state.node_of_remote[place.remote];
-    return node < 0 ? nullptr : &state.streams[index(node)];
+    return node < 0 ? nullptr : &state.streams[at(node)];
   }
 
   std::size_t remote_of(const std::string& address) {
     const auto [found, fresh] = remote_of_address_.emplace(address, remotes_.size());
-    if (fresh) remotes_.push_back({address, std::vector<Remote::Lane>(index(route_classes()))});
+    if (fresh) remotes_.push_back({address, std::vector<Remote::Lane>(at(route_classes()))});
     return found->second;
   }
 
@@ -509,7 +506,7 @@ class Resilient final : public ResilientTransport {
     if (sending.confirmed) {
       finish(slot);
     } else if (!ok) {
-      remotes_[sending.stream->remote].lanes[index(sending.route_class)].outward_dead = true;
+      remotes_[sending.stream->remote].lanes[at(sending.route_class)].outward_dead = true;
       send_around(sending);
     } else if (sending.owed && kept_bytes_ > options_.kept_bytes) {
       hold(slot);
@@ -616,7 +613,7 @@ class Resilient final : public ResilientTransport {
       Stream& stream = *receiving.stream;
       Stamp stamp;
       std::memcpy(&stamp, receiving.memory.memory.get(), sizeof stamp);
-      Listening& listening = stream.lanes[index(receiving.key.route_class)];
+      Listening& listening = stream.lanes[at(receiving.key.route_class)];
       listening.heard_at = attended_;
       listening.unanswered = false;
       stream.heard_class = receiving.key.route_class;
@@ -645,7 +642,7 @@ class Resilient final : public ResilientTransport {
     const bool fits = bytes == receiving.bytes;
     if (fits && bytes > 0) std::memcpy(receiving.data, data, bytes);
     expected_.erase(receiving.key);
-    --receiving.stream->lanes[index(receiving.key.route_class)].receives;
+    --receiving.stream->lanes[at(receiving.key.route_class)].receives;
     receiving.delivered = true;
     const Completion completion = *receiving.completion;
     forget_slot(slot);
@@ -703,7 +700,7 @@ class Resilient final : public ResilientTransport {
     const NodeId next = header.path[header.place];
     if (next >= static_cast<NodeId>(state.streams.size())) return;
     packet.set_header(header);
-    const PeerId peer = peer_for_packets(remotes_[state.streams[index(next)].remote], route_class);
+    const PeerId peer = peer_for_packets(remotes_[state.streams[at(next)].remote], route_class);
     if (peer < 0) return;
     std::uint32_t slot = 0;
     if (free_outgoing_.empty()) {
@@ -730,11 +727,11 @@ class Resilient final : public ResilientTransport {
   PeerId peer_for_packets(Remote& remote, std::int32_t route_class) {
     if (route_class < 0) {
       route_class = 0;
-      for (std::size_t k = 0; k < remote.lanes.size() && remote.lanes[index(route_class)].outward_dead; ++k) {
+      for (std::size_t k = 0; k < remote.lanes.size() && remote.lanes[at(route_class)].outward_dead; ++k) {
         if (remote.lanes[k].peer >= 0 && !remote.lanes[k].outward_dead) route_class = static_cast<std::int32_t>(k);
       }
     }
-    const PeerId peer = remote.lanes[index(route_class)].peer;
+    const PeerId peer = remote.lanes[at(route_class)].peer;
     if (peer >= 0) return peer;
     const Result<PeerId> connected = connect(std::string(remote.address), route_class);
     return connected ? *connected : -1;
@@ -755,7 +752,7 @@ class Resilient final : public ResilientTransport {
     HostPath back = path_of(header);
     if (back.size() > 2) state->detours.trust(back);  // one hop may have been another route class
     std::reverse(back.begin(), back.end());
-    handle(*state, state->streams[index(origin)], header, packet.payload(), back);
+    handle(*state, state->streams[at(origin)], header, packet.payload(), back);
   }
 
   void handle(CrewState& state, Stream& stream, const PacketHeader& header, std::span<const std::byte> payload,
@@ -836,7 +833,7 @@ class Resilient final : public ResilientTransport {
   }
 
   void pay(CrewState& state, Stream& stream) {
-    const Remote::Lane& lane = remotes_[stream.remote].lanes[index(stream.heard_class)];
+    const Remote::Lane& lane = remotes_[stream.remote].lanes[at(stream.heard_class)];
     if (lane.peer >= 0 && !lane.outward_dead) {
       const HostPath direct = {static_cast<std::uint16_t>(state.crew.self), static_cast<std::uint16_t>(stream.node)};
       acknowledge(state, stream, 0, direct, stream.heard_class);
@@ -853,7 +850,7 @@ class Resilient final : public ResilientTransport {
   }
 
   void inquire(CrewState& state, Stream& stream, std::int32_t route_class) {
-    Listening& listening = stream.lanes[index(route_class)];
+    Listening& listening = stream.lanes[at(route_class)];
     if (listening.unanswered) state.detours.blame(listening.path);
     // Where the way in question is not that of the single hop, every other try goes there.
     listening.path = way_around(state, stream.node, route_class == 0 || listening.asked % 2 == 0);

@@ -7,13 +7,12 @@
 #include <utility>
 
 #include "planner/broadcast/bfb.h"
+#include "planner/index.h"
 
 namespace libcoll {
 namespace {
 
 constexpr std::int32_t max_set_nodes = 1 << 13;  ///< two sets of all nodes for every node: 16 MiB at most
-
-std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 using Word = std::uint64_t;
 constexpr std::size_t word_bits = 64;
@@ -22,10 +21,10 @@ constexpr std::size_t word_bits = 64;
 class NodeSets {
  public:
   explicit NodeSets(std::int32_t node_count)
-      : words_((index(node_count) + word_bits - 1) / word_bits), bits_(words_ * index(node_count), 0) {}
-  [[nodiscard]] std::span<Word> of(NodeId node) { return std::span(bits_).subspan(words_ * index(node), words_); }
+      : words_((at(node_count) + word_bits - 1) / word_bits), bits_(words_ * at(node_count), 0) {}
+  [[nodiscard]] std::span<Word> of(NodeId node) { return std::span(bits_).subspan(words_ * at(node), words_); }
   [[nodiscard]] std::span<const Word> of(NodeId node) const {
-    return std::span(bits_).subspan(words_ * index(node), words_);
+    return std::span(bits_).subspan(words_ * at(node), words_);
   }
   [[nodiscard]] std::size_t words() const { return words_; }
 
@@ -37,7 +36,7 @@ class NodeSets {
 /// One node's new sources of one step and, of these, the ones each link can serve.
 class Arrivals {
  public:
-  explicit Arrivals(std::size_t words) : fresh_(words), served_(index(max_balanced_links), std::vector<Word>(words)) {}
+  explicit Arrivals(std::size_t words) : fresh_(words), served_(at(max_balanced_links), std::vector<Word>(words)) {}
 
   /// near.of(w): the nodes fewer than t hops away from w; `known` those of the node itself.
   void set(std::span<const NodeId> in_neighbours, const NodeSets& near, std::span<const Word> known,
@@ -75,7 +74,7 @@ class Arrivals {
   [[nodiscard]] Rational load() {
     collect_masks();
     std::vector<std::uint32_t> masks;
-    for (const std::uint32_t mask : different_) masks.insert(masks.end(), index(count_[mask]), mask);
+    for (const std::uint32_t mask : different_) masks.insert(masks.end(), at(count_[mask]), mask);
     return balanced_load(masks, static_cast<std::int32_t>(links_));
   }
 
@@ -196,7 +195,7 @@ InNeighbours::InNeighbours(const Topology& topology) {
 
 InNeighbours InNeighbours::generalized_kautz(std::int32_t n, std::int32_t d) {
   InNeighbours graph;
-  std::vector<std::vector<NodeId>> from(index(n));
+  std::vector<std::vector<NodeId>> from(at(n));
   for (std::int64_t x = 0; x < n; ++x) {
     for (std::int64_t a = 1; a <= d; ++a) {
       const std::int64_t y = (n - (d * x + a) % n) % n;
@@ -232,7 +231,7 @@ Rational balanced_load(std::span<const std::uint32_t> masks, std::int32_t links)
     largest = std::max(largest, within[set]);
   }
   Rational load(0);
-  for (std::int32_t size = 1; size <= links; ++size) load = std::max(load, Rational(most[index(size)], size));
+  for (std::int32_t size = 1; size <= links; ++size) load = std::max(load, Rational(most[at(size)], size));
   return load;
 }
 
@@ -240,7 +239,7 @@ std::vector<Rational> bfb_step_loads(const InNeighbours& graph, NodeId evaluated
   const std::int32_t node_count = graph.node_count();
   NodeSets near(node_count);
   NodeSets reached(node_count);
-  for (NodeId u = 0; u < node_count; ++u) near.of(u)[index(u) / word_bits] |= Word{1} << (index(u) % word_bits);
+  for (NodeId u = 0; u < node_count; ++u) near.of(u)[at(u) / word_bits] |= Word{1} << (at(u) % word_bits);
   std::vector<Rational> loads;
   Arrivals arrivals(near.words());
   while (grow(graph, near, reached)) {

@@ -4,19 +4,19 @@
 #include <cstddef>
 #include <limits>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
 
 constexpr std::size_t max_cuts = 512;
-
-std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 }  // namespace
 
 bool CutPool::insert(const std::vector<bool>& set, std::span<const CapacityArc> arcs,
                      std::span<const std::int64_t> demand) {
   const auto size = std::count(set.begin(), set.end(), true);
-  if (size < 2 || index(size) == set.size() || room_.size() == max_cuts || !known_.insert(set).second) return false;
+  if (size < 2 || at(size) == set.size() || room_.size() == max_cuts || !known_.insert(set).second) return false;
   const std::size_t cut = room_.size();
   if (cut % 64 == 0) {
     for (Words& words : members_) words.push_back(0);
@@ -57,7 +57,7 @@ void CutPool::begin(NodeId root, std::int64_t count) {
 }
 
 void CutPool::touch(NodeId host) {
-  for (std::size_t word = 0; word < touched_.size(); ++word) touched_[word] |= members_[index(host)][word];
+  for (std::size_t word = 0; word < touched_.size(); ++word) touched_[word] |= members_[at(host)][word];
   for (std::size_t cut = 0; cut < room_.size(); ++cut) {
     if (is_member(host, cut)) update(cut);
   }

@@ -9,13 +9,12 @@
 #include <vector>
 
 #include "planner/broadcast/pattern.h"
+#include "planner/index.h"
 
 namespace libcoll {
 namespace {
 
 constexpr NodeId none = -1;
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 struct Tree {
   std::vector<NodeId> parent;  ///< none for the root

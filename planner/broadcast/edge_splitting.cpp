@@ -11,11 +11,10 @@
 
 #include "planner/broadcast/flow_network.h"
 #include "planner/broadcast/forest_optimum.h"
+#include "planner/index.h"
 
 namespace libcoll {
 namespace {
-
-std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 /// Take `amount` from u→w and from w→t and give it to u→t; w is known from the context.
 struct Split {
@@ -44,26 +43,26 @@ std::vector<LinkId> joined(const Topology& topology, const std::vector<LinkId>& 
 class SplittingGraph {
  public:
   SplittingGraph(const Topology& topology, std::span<const std::int64_t> capacity)
-      : topology_(topology), out_(index(topology.node_count())), in_(index(topology.node_count())) {
+      : topology_(topology), out_(at(topology.node_count())), in_(at(topology.node_count())) {
     for (LinkId id = 0; id < topology.link_count(); ++id) {
-      if (capacity[index(id)] == 0) continue;
+      if (capacity[at(id)] == 0) continue;
       const Link& link = topology.link(id);
-      out_[index(link.from)][link.to] = {link.from, link.to, capacity[index(id)], {{{id}, capacity[index(id)]}}};
-      in_[index(link.to)].insert(link.from);
+      out_[at(link.from)][link.to] = {link.from, link.to, capacity[at(id)], {{{id}, capacity[at(id)]}}};
+      in_[at(link.to)].insert(link.from);
     }
   }
 
   [[nodiscard]] std::int64_t capacity(NodeId from, NodeId to) const {
-    const auto found = out_[index(from)].find(to);
-    return found == out_[index(from)].end() ? 0 : found->second.capacity;
+    const auto found = out_[at(from)].find(to);
+    return found == out_[at(from)].end() ? 0 : found->second.capacity;
   }
   [[nodiscard]] std::vector<NodeId> successors(NodeId node) const {
     std::vector<NodeId> nodes;
-    for (const auto& [to, link] : out_[index(node)]) nodes.push_back(to);
+    for (const auto& [to, link] : out_[at(node)]) nodes.push_back(to);
     return nodes;
   }
   [[nodiscard]] std::vector<NodeId> predecessors(NodeId node) const {
-    return {in_[index(node)].begin(), in_[index(node)].end()};
+    return {in_[at(node)].begin(), in_[at(node)].end()};
   }
   [[nodiscard]] std::vector<CapacityArc> arcs() const {
     std::vector<CapacityArc> arcs;
@@ -102,7 +101,7 @@ class SplittingGraph {
 
  private:
   std::vector<LogicalPath> take(NodeId from, NodeId to, std::int64_t amount) {
-    const auto found = out_[index(from)].find(to);
+    const auto found = out_[at(from)].find(to);
     LogicalLink& link = found->second;
     std::vector<LogicalPath> taken;
     link.capacity -= amount;
@@ -115,15 +114,15 @@ class SplittingGraph {
       if (last.capacity == 0) link.paths.pop_back();
     }
     if (link.capacity == 0) {
-      out_[index(from)].erase(found);
-      in_[index(to)].erase(from);
+      out_[at(from)].erase(found);
+      in_[at(to)].erase(from);
     }
     return taken;
   }
 
   void give(NodeId from, NodeId to, LogicalPath path) {
-    LogicalLink& link = out_[index(from)].try_emplace(to, LogicalLink{from, to, 0, {}}).first->second;
-    in_[index(to)].insert(from);
+    LogicalLink& link = out_[at(from)].try_emplace(to, LogicalLink{from, to, 0, {}}).first->second;
+    in_[at(to)].insert(from);
     link.capacity += path.capacity;
     const auto same = std::find_if(link.paths.begin(), link.paths.end(),
                                    [&](const LogicalPath& other) { return other.links == path.links; });
@@ -142,17 +141,17 @@ class SplittingGraph {
 /// Hosts joined by links between hosts, as the graph has them now: the boxes of a cluster once their own switches are
 /// gone. The number of a host's cluster, by host.
 std::vector<std::int32_t> clusters(const SplittingGraph& graph, std::int32_t hosts) {
-  std::vector<std::int32_t> cluster(index(hosts), -1);
+  std::vector<std::int32_t> cluster(at(hosts), -1);
   std::int32_t count = 0;
   for (NodeId first = 0; first < hosts; ++first) {
-    if (cluster[index(first)] >= 0) continue;
+    if (cluster[at(first)] >= 0) continue;
     std::vector<NodeId> queue{first};
-    cluster[index(first)] = count;
+    cluster[at(first)] = count;
     for (std::size_t taken = 0; taken < queue.size(); ++taken) {
       for (const auto& neighbours : {graph.successors(queue[taken]), graph.predecessors(queue[taken])}) {
         for (const NodeId next : neighbours) {
-          if (next >= hosts || cluster[index(next)] >= 0) continue;
-          cluster[index(next)] = count;
+          if (next >= hosts || cluster[at(next)] >= 0) continue;
+          cluster[at(next)] = count;
           queue.push_back(next);
         }
       }
@@ -202,7 +201,7 @@ class Pattern {
       out_[port] = graph.capacity(w, port);
       (port < hosts ? hosts_ : switches_).push_back(port);
     }
-    const auto cluster_of = [&](NodeId host) { return cluster[index(host)]; };
+    const auto cluster_of = [&](NodeId host) { return cluster[at(host)]; };
     std::stable_sort(hosts_.begin(), hosts_.end(), [&](NodeId a, NodeId b) { return cluster_of(a) < cluster_of(b); });
     fill();
     const std::size_t rail = cluster_size(cluster);
@@ -254,7 +253,7 @@ class Pattern {
   /// The number of ports in every cluster, where it is the same for at least two clusters; else 0.
   [[nodiscard]] std::size_t cluster_size(const std::vector<std::int32_t>& cluster) const {
     std::map<std::int32_t, std::size_t> sizes;
-    for (const NodeId host : hosts_) ++sizes[cluster[index(host)]];
+    for (const NodeId host : hosts_) ++sizes[cluster[at(host)]];
     if (sizes.size() < 2) return 0;
     const std::size_t size = sizes.begin()->second;
     const bool equal = std::all_of(sizes.begin(), sizes.end(), [&](const auto& entry) { return entry.second == size; });
@@ -411,7 +410,7 @@ class Splitter {
     for (const CapacityArc& arc : graph_.arcs()) network.add_arc(arc.from, arc.to, arc.capacity);
     for (NodeId host = 0; host < topology_.host_count(); ++host) {
       const bool joined = std::find(near.begin(), near.end(), host) != near.end();
-      network.add_arc(source, host, joined ? FlowNetwork::infinite : demand_[index(host)]);
+      network.add_arc(source, host, joined ? FlowNetwork::infinite : demand_[at(host)]);
     }
     for (const NodeId node : near) {
       if (node >= topology_.host_count()) network.add_arc(source, node, FlowNetwork::infinite);

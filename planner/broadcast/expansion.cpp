@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "planner/broadcast/bfb.h"
+#include "planner/index.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/reverse.h"
 #include "planner/topology/expansion.h"
@@ -19,8 +20,6 @@
 
 namespace libcoll {
 namespace {
-
-std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 Status check(const Schedule& schedule) {
   if (schedule.collective == Collective::allgather && schedule.routes.empty()) return {};
@@ -313,9 +312,9 @@ Schedule isomorphic_image(const Schedule& schedule, const Automorphism& map, con
   Schedule result = schedule;
   result.topology = image;
   for (Transfer& transfer : result.transfers) {
-    transfer.shard = map[index(transfer.shard)];
-    transfer.from = map[index(transfer.from)];
-    transfer.to = map[index(transfer.to)];
+    transfer.shard = map[at(transfer.shard)];
+    transfer.from = map[at(transfer.from)];
+    transfer.to = map[at(transfer.to)];
   }
   sort_transfers(result);
   return result;

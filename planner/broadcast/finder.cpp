@@ -12,13 +12,12 @@
 #include <string_view>
 
 #include "planner/broadcast/bfb_steps.h"
+#include "planner/index.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
 
 namespace libcoll {
 namespace {
-
-std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 std::string joined(std::initializer_list<std::int64_t> numbers) {
   std::string text;
@@ -81,15 +80,15 @@ constexpr std::array<NamedBase, 20> named_bases = {{
 
 /// Hops from 0 to every node of a circulant graph. Precondition: it is connected.
 std::vector<std::int32_t> circulant_hops(std::int32_t nodes, const std::vector<std::int32_t>& links) {
-  std::vector<std::int32_t> hops(index(nodes), -1);
+  std::vector<std::int32_t> hops(at(nodes), -1);
   std::vector<std::int32_t> queue = {0};
   hops[0] = 0;
   for (std::size_t head = 0; head < queue.size(); ++head) {
-    const std::int32_t here = hops[index(queue[head])];
+    const std::int32_t here = hops[at(queue[head])];
     for (const std::int32_t link : links) {
       const std::int32_t next = queue[head] + link < nodes ? queue[head] + link : queue[head] + link - nodes;
-      if (hops[index(next)] >= 0) continue;
-      hops[index(next)] = here + 1;
+      if (hops[at(next)] >= 0) continue;
+      hops[at(next)] = here + 1;
       queue.push_back(next);
     }
   }
@@ -102,7 +101,7 @@ using Words = std::vector<std::uint64_t>;
 void unite_rotated(const Words& set, std::int32_t nodes, std::int32_t by, Words& into) {
   constexpr std::int32_t bits = 64;
   const auto shift_up = [&](std::int32_t places) {
-    const std::size_t words = index(places / bits);
+    const std::size_t words = at(places / bits);
     const auto rest = static_cast<unsigned>(places % bits);
     for (std::size_t k = words; k < into.size(); ++k) {
       std::uint64_t word = set[k - words] << rest;
@@ -111,7 +110,7 @@ void unite_rotated(const Words& set, std::int32_t nodes, std::int32_t by, Words&
     }
   };
   const auto shift_down = [&](std::int32_t places) {
-    const std::size_t words = index(places / bits);
+    const std::size_t words = at(places / bits);
     const auto rest = static_cast<unsigned>(places % bits);
     for (std::size_t k = 0; k + words < into.size(); ++k) {
       std::uint64_t word = set[k + words] >> rest;
@@ -127,7 +126,7 @@ void unite_rotated(const Words& set, std::int32_t nodes, std::int32_t by, Words&
 /// The most hops from node 0 in a circulant graph, by sets of all nodes at once; more than `limit` when that is so, or
 /// when not all are reached.
 std::int32_t circulant_diameter(std::int32_t nodes, const std::vector<std::int32_t>& links, std::int32_t limit) {
-  Words reached((index(nodes) + 63) / 64, 0);
+  Words reached((at(nodes) + 63) / 64, 0);
   reached[0] = 1;
   for (std::int32_t hops = 0;; ++hops) {
     std::int64_t count = 0;
@@ -144,14 +143,14 @@ std::int32_t circulant_diameter(std::int32_t nodes, const std::vector<std::int32
 std::vector<Rational> circulant_loads(const std::vector<std::int32_t>& hops, const std::vector<std::int32_t>& links) {
   const auto nodes = static_cast<std::int32_t>(hops.size());
   const std::int32_t diameter = *std::max_element(hops.begin(), hops.end());
-  std::vector<std::vector<std::uint32_t>> masks(index(diameter) + 1);
+  std::vector<std::vector<std::uint32_t>> masks(at(diameter) + 1);
   for (std::int32_t x = 1; x < nodes; ++x) {
     std::uint32_t mask = 0;
     for (std::size_t i = 0; i < links.size(); ++i) {
       const std::int32_t before = x >= links[i] ? x - links[i] : x - links[i] + nodes;
-      if (hops[index(before)] + 1 == hops[index(x)]) mask |= 1U << i;
+      if (hops[at(before)] + 1 == hops[at(x)]) mask |= 1U << i;
     }
-    masks[index(hops[index(x)])].push_back(mask);
+    masks[at(hops[at(x)])].push_back(mask);
   }
   std::vector<Rational> loads;
   loads.reserve(masks.size());

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <string>
 
+#include "planner/index.h"
 #include "planner/topology/facts.h"
 
 namespace libcoll {
@@ -15,8 +16,6 @@ namespace {
 __extension__ using Wide = __int128;
 
 constexpr std::int64_t largest_sum = std::int64_t{1} << 61;
-
-std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 std::vector<CapacityArc> arcs_of(const Topology& topology) {
   std::vector<CapacityArc> arcs;
@@ -40,7 +39,7 @@ class Search {
         widths_(link_widths(topology)),
         network_(topology.node_count(), arcs_of(topology), std::vector<std::int64_t>(hosts(), 0)) {}
 
-  [[nodiscard]] std::size_t hosts() const { return index(topology_.host_count()); }
+  [[nodiscard]] std::size_t hosts() const { return at(topology_.host_count()); }
   [[nodiscard]] const LinkWidths& widths() const { return widths_; }
 
   /// Least total width into a host, the denominators' bound of appendix C.1.
@@ -48,7 +47,7 @@ class Search {
     std::int64_t least = std::numeric_limits<std::int64_t>::max();
     for (NodeId host = 0; host < topology_.host_count(); ++host) {
       std::int64_t width = 0;
-      for (const LinkId link : topology_.in_links(host)) width += widths_.width[index(link)];
+      for (const LinkId link : topology_.in_links(host)) width += widths_.width[at(link)];
       least = std::min(least, width);
     }
     return least;
@@ -85,7 +84,7 @@ class Search {
     for (LinkId id = 0; id < topology_.link_count(); ++id) {
       const Link& link = topology_.link(id);
       if (!network_.on_sink_side(link.from) && network_.on_sink_side(link.to)) {
-        cut.widths.push_back(widths_.width[index(id)]);
+        cut.widths.push_back(widths_.width[at(id)]);
       }
     }
     return cut;
@@ -129,7 +128,7 @@ Rational least_scale(const Cut& cut, std::int64_t wanted) {
 Cut around(const Topology& topology, const LinkWidths& widths, NodeId host) {
   Cut cut;
   cut.hosts = topology.host_count() - 1;
-  for (const LinkId link : topology.in_links(host)) cut.widths.push_back(widths.width[index(link)]);
+  for (const LinkId link : topology.in_links(host)) cut.widths.push_back(widths.width[at(link)]);
   return cut;
 }
 
@@ -159,7 +158,7 @@ void ForestNetwork::set_capacity(std::size_t arc, std::int64_t capacity) {
 }
 
 void ForestNetwork::set_demand(NodeId host, std::int64_t demand) {
-  const std::int32_t arc = demand_arcs_[index(host)];
+  const std::int32_t arc = demand_arcs_[at(host)];
   total_ += demand - network_.capacity(arc);
   network_.set_capacity(arc, demand);
 }
@@ -169,7 +168,7 @@ bool ForestNetwork::serves(NodeId host, bool to_the_end) {
 }
 
 std::int64_t ForestNetwork::flow_with(NodeId node, NodeId host, std::int64_t limit) {
-  const std::int32_t arc = demand_arcs_[index(node)];
+  const std::int32_t arc = demand_arcs_[at(node)];
   const std::int64_t demand = network_.capacity(arc);
   network_.set_capacity(arc, FlowNetwork::infinite);
   const std::int64_t flow = network_.run(source_, host, limit);

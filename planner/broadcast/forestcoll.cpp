@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "planner/index.h"
 #include "planner/route/lash.h"
 #include "planner/route/route_classes.h"
 #include "planner/schedule/cost.h"
@@ -22,15 +23,13 @@ namespace {
 constexpr std::int64_t small_trees = 10;         // what paper 004 §4.5 scans
 constexpr std::int64_t most_trees_scanned = 64;  // every k costs a max-flow per host
 
-std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
-
 /// Links between hosts as they are, with their capacities.
 std::vector<LogicalLink> physical_links(const Topology& topology, std::span<const std::int64_t> capacity) {
   std::vector<LogicalLink> links;
   links.reserve(capacity.size());
   for (LinkId id = 0; id < topology.link_count(); ++id) {
     const Link& link = topology.link(id);
-    links.push_back({link.from, link.to, capacity[index(id)], {{{id}, capacity[index(id)]}}});
+    links.push_back({link.from, link.to, capacity[at(id)], {{{id}, capacity[at(id)]}}});
   }
   return links;
 }
@@ -70,13 +69,13 @@ class Lowering {
   }
 
   void run() {
-    std::vector<std::int64_t> begin(index(schedule_.topology.host_count()), 0);
+    std::vector<std::int64_t> begin(at(schedule_.topology.host_count()), 0);
     for (const OutTree& tree : forest_.trees) {
       for (const TreeEdge& edge : tree.edges) {
-        append(tree, edge, begin[index(tree.root)]);
+        append(tree, edge, begin[at(tree.root)]);
         schedule_.steps = std::max(schedule_.steps, edge.depth);
       }
-      begin[index(tree.root)] += tree.count;
+      begin[at(tree.root)] += tree.count;
     }
     sort_transfers(schedule_);
     merge();
@@ -90,9 +89,9 @@ class Lowering {
   };
 
   std::int32_t route_of(const TreeEdge& edge, std::size_t path) {
-    Way& way = ways_[index(edge.arc)][path];
+    Way& way = ways_[at(edge.arc)][path];
     if (way.route != unknown) return way.route;
-    const LogicalLink& link = forest_.links[index(edge.arc)];
+    const LogicalLink& link = forest_.links[at(edge.arc)];
     way.route = direct;
     if (link.paths[path].links.size() > 1) {
       way.route = static_cast<std::int32_t>(schedule_.routes.size());
@@ -103,8 +102,8 @@ class Lowering {
 
   /// All chunks over one path where one has the room, else cut up.
   void append(const OutTree& tree, const TreeEdge& edge, std::int64_t begin) {
-    const LogicalLink& link = forest_.links[index(edge.arc)];
-    std::vector<Way>& ways = ways_[index(edge.arc)];
+    const LogicalLink& link = forest_.links[at(edge.arc)];
+    std::vector<Way>& ways = ways_[at(edge.arc)];
     std::int64_t left = tree.count;
     const auto roomy = std::find_if(ways.begin(), ways.end(), [&](const Way& way) { return way.room >= left; });
     auto path = roomy == ways.end() ? std::size_t{0} : static_cast<std::size_t>(roomy - ways.begin());
@@ -237,7 +236,7 @@ Result<Allgather> make_transposed(const Topology& topology, const PlanOptions& o
   Allgather there = *here;
   there.schedule.topology = std::move(transposed);
   for (Route& route : there.schedule.routes) {
-    for (LinkId& link : route.links) link = (*opposite)[index(link)];
+    for (LinkId& link : route.links) link = (*opposite)[at(link)];
   }
   return there;
 }
@@ -295,7 +294,7 @@ Result<Forest> allgather_forest(const Topology& topology, const TreeCount& count
   const std::vector<std::int64_t> capacity = tree_capacities(link_widths(topology), count.scale);
   std::vector<OutTree> trees = pack_by_translation(topology, capacity, count.trees, translations(topology));
   if (!trees.empty()) return Forest{count, physical_links(topology, capacity), std::move(trees)};
-  return pack(topology, count, capacity, std::vector<std::int64_t>(index(topology.host_count()), count.trees));
+  return pack(topology, count, capacity, std::vector<std::int64_t>(at(topology.host_count()), count.trees));
 }
 
 Result<Forest> broadcast_forest(const Topology& topology, NodeId root) {
@@ -304,7 +303,7 @@ Result<Forest> broadcast_forest(const Topology& topology, NodeId root) {
   std::vector<std::int64_t> width = link_widths(topology).width;
   FlowNetwork network(topology.node_count());
   for (LinkId id = 0; id < topology.link_count(); ++id) {
-    network.add_arc(topology.link(id).from, topology.link(id).to, width[index(id)]);
+    network.add_arc(topology.link(id).from, topology.link(id).to, width[at(id)]);
   }
   std::int64_t rate = FlowNetwork::infinite;
   for (NodeId host = 0; host < topology.host_count(); ++host) {
@@ -313,8 +312,8 @@ Result<Forest> broadcast_forest(const Topology& topology, NodeId root) {
   const std::int64_t divisor =
       std::accumulate(width.begin(), width.end(), rate, [](std::int64_t a, std::int64_t b) { return std::gcd(a, b); });
   for (std::int64_t& value : width) value /= divisor;
-  std::vector<std::int64_t> demand(index(topology.host_count()), 0);
-  demand[index(root)] = rate / divisor;
+  std::vector<std::int64_t> demand(at(topology.host_count()), 0);
+  demand[at(root)] = rate / divisor;
   return pack(topology, {rate / divisor, Rational(1, divisor)}, width, demand);
 }
 

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/index.h"
 #include "planner/lp/glpk_solver.h"
 #include "planner/lp/linear_program.h"
 #include "planner/topology/facts.h"
@@ -13,19 +14,17 @@
 namespace libcoll {
 namespace {
 
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
-
 /// Reduce in-trees or broadcast out-trees. All flows run in the direction of the data.
 enum class Direction : std::uint8_t { reduce, broadcast };
 
 class Model {
  public:
-  explicit Model(const Topology& topology) : topology_(topology), load_(index(topology.link_count())) {
+  explicit Model(const Topology& topology) : topology_(topology), load_(at(topology.link_count())) {
     program_.sense = Sense::maximise;
     for (NodeId host = 0; host < topology.host_count(); ++host) share_.push_back(program_.add_column({0, no_bound, 1}));
     for (const Direction direction : {Direction::reduce, Direction::broadcast}) add_phase(direction);
     for (LinkId id = 0; id < topology.link_count(); ++id) {
-      LpRow& row = load_[index(id)];
+      LpRow& row = load_[at(id)];
       row.upper = topology.capacity(id).to_double();
       program_.add_row(std::move(row));
     }
@@ -52,7 +51,7 @@ class Model {
         const NodeId to = topology_.link(id).to;
         if (to == a) continue;
         const std::int32_t flow = program_.add_column({});
-        load_[index(id)].entries.push_back({flow, 1});
+        load_[at(id)].entries.push_back({flow, 1});
         if (queue[taken] != a) balance[queue[taken]].entries.push_back({flow, -1});
         if (balance.find(to) == balance.end() && topology_.node(to).is_switch) queue.push_back(to);
         balance[to].entries.push_back({flow, 1});
@@ -71,19 +70,19 @@ class Model {
 
   /// Broadcast: x_u from every u to v at once. Reduce: from v to every u.
   void add_flow(NodeId v, Direction direction, const std::map<Pair, std::int32_t>& logical) {
-    std::vector<LpRow> balance(index(topology_.host_count()));  // what runs from (to) u less what runs to (from) it
+    std::vector<LpRow> balance(at(topology_.host_count()));  // what runs from (to) u less what runs to (from) it
     for (const auto& [ends, capacity] : logical) {
       const std::int32_t flow = program_.add_column({});
       program_.add_row({-no_bound, 0, {{flow, 1}, {capacity, -1}}});
       const auto [away, towards] = direction == Direction::broadcast ? ends : Pair(ends.second, ends.first);
-      balance[index(away)].entries.push_back({flow, 1});
-      balance[index(towards)].entries.push_back({flow, -1});
+      balance[at(away)].entries.push_back({flow, 1});
+      balance[at(towards)].entries.push_back({flow, -1});
     }
     for (NodeId u = 0; u < topology_.host_count(); ++u) {
       if (u == v) continue;  // follows from the others
-      LpRow& row = balance[index(u)];
+      LpRow& row = balance[at(u)];
       row.lower = row.upper = 0;
-      row.entries.push_back({share_[index(u)], -1});
+      row.entries.push_back({share_[at(u)], -1});
       program_.add_row(std::move(row));
     }
   }

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <utility>
 
+#include "planner/index.h"
 #include "planner/topology/generators.h"
 #include "planner/topology/grid.h"
 #include "planner/topology/specification.h"
@@ -14,8 +15,6 @@ namespace libcoll {
 namespace {
 
 constexpr std::int64_t search_effort = 200'000;  // extensions of a path before the search gives up
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 bool is_free(const std::vector<bool>& used, LinkId link) { return used.empty() || !used[at(link)]; }
 

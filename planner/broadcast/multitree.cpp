@@ -8,14 +8,13 @@
 #include <vector>
 
 #include "planner/broadcast/pattern.h"
+#include "planner/index.h"
 #include "planner/topology/facts.h"
 
 namespace libcoll {
 namespace {
 
 constexpr std::int64_t max_multiplier = 8;  // finer fractions of the unit bandwidth are rounded down
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// How many shards a link takes in a step: its capacity, all multiplied by one small number where that makes them
 /// whole.

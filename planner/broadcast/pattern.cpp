@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "planner/index.h"
 #include "planner/route/lash.h"
 #include "planner/route/route_classes.h"
 #include "planner/schedule/cost.h"
@@ -17,8 +18,6 @@ namespace libcoll {
 namespace {
 
 constexpr double weight_of_unit = 1 << 16;  // what a chunk adds to a link of capacity 1; integers make ties exact
-
-std::size_t at(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 /// Appends `part` `steps` later, its chunks cut `scale` times finer and moved up by `chunks`.
 void append(Pattern& whole, const Pattern& part, std::int32_t scale, std::int32_t chunks, std::int32_t steps) {

@@ -8,13 +8,12 @@
 
 #include "planner/broadcast/cut_pool.h"
 #include "planner/broadcast/max_flow.h"
+#include "planner/index.h"
 
 namespace libcoll {
 namespace {
 
 __extension__ using Wide = __int128;
-
-std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 /// What a packing in progress has left.
 struct State {
@@ -35,8 +34,8 @@ class Packer {
     now_.arcs = whole_;
     now_.demand.assign(demand.begin(), demand.end());
     for (std::size_t arc = 0; arc < whole_.size(); ++arc) {
-      out_[index(whole_[arc].from)].push_back(static_cast<std::int32_t>(arc));
-      in_[index(whole_[arc].to)].push_back(static_cast<std::int32_t>(arc));
+      out_[at(whole_[arc].from)].push_back(static_cast<std::int32_t>(arc));
+      in_[at(whole_[arc].to)].push_back(static_cast<std::int32_t>(arc));
     }
     std::iota(witnesses_.begin(), witnesses_.end(), 0);
   }
@@ -67,15 +66,15 @@ class Packer {
     const auto root = std::find_if(now_.demand.begin(), now_.demand.end(), [](std::int64_t left) { return left > 0; });
     return static_cast<NodeId>(root - now_.demand.begin());
   }
-  CapacityArc& arc(std::int32_t id) { return now_.arcs[index(id)]; }
+  CapacityArc& arc(std::int32_t id) { return now_.arcs[at(id)]; }
 
   /// Whether a has a larger share of its capacity left than b. Balanced use keeps every cut as open as it can be.
   [[nodiscard]] bool better(std::int32_t a, std::int32_t b) const {
-    const Wide left_a = Wide{now_.arcs[index(a)].capacity} * whole_[index(b)].capacity;
-    const Wide left_b = Wide{now_.arcs[index(b)].capacity} * whole_[index(a)].capacity;
+    const Wide left_a = Wide{now_.arcs[at(a)].capacity} * whole_[at(b)].capacity;
+    const Wide left_b = Wide{now_.arcs[at(b)].capacity} * whole_[at(a)].capacity;
     if (left_a != left_b) return left_a > left_b;
-    if (whole_[index(a)].capacity != whole_[index(b)].capacity) {
-      return whole_[index(a)].capacity > whole_[index(b)].capacity;
+    if (whole_[at(a)].capacity != whole_[at(b)].capacity) {
+      return whole_[at(a)].capacity > whole_[at(b)].capacity;
     }
     return a < b;
   }
@@ -126,7 +125,7 @@ class Packer {
 
   void use(const OutTree& tree) {
     for (const TreeEdge& edge : tree.edges) arc(edge.arc).capacity -= tree.count;
-    now_.demand[index(tree.root)] -= tree.count;
+    now_.demand[at(tree.root)] -= tree.count;
   }
 
   void keep(const std::vector<OutTree>& batch) { trees_.insert(trees_.end(), batch.begin(), batch.end()); }
@@ -135,9 +134,9 @@ class Packer {
     pool_.recount(now_.arcs, now_.demand);
     std::vector<OutTree> batch;
     for (NodeId root = 0; root < hosts(now_.demand); ++root) {
-      while (now_.demand[index(root)] > 0) {
+      while (now_.demand[at(root)] > 0) {
         std::optional<OutTree> tree;
-        for (std::int64_t count = now_.demand[index(root)]; count > 0 && !tree; count /= 2) tree = grow(root, count);
+        for (std::int64_t count = now_.demand[at(root)]; count > 0 && !tree; count /= 2) tree = grow(root, count);
         if (!tree) return batch;
         use(*tree);
         batch.push_back(std::move(*tree));
@@ -151,35 +150,35 @@ class Packer {
     const std::vector<std::int64_t> mark = pool_.mark();
     pool_.begin(root, count);
     std::fill(in_tree_.begin(), in_tree_.end(), false);
-    in_tree_[index(root)] = true;
+    in_tree_[at(root)] = true;
     OutTree tree{root, count, {}};
     std::vector<NodeId> level{root};
     std::vector<std::int32_t> best(in_tree_.size(), -1);
     for (std::int32_t depth = 1; !level.empty(); ++depth) {
       std::vector<NodeId> found;
       for (const NodeId from : level) {
-        for (const std::int32_t id : out_[index(from)]) {
+        for (const std::int32_t id : out_[at(from)]) {
           const NodeId to = arc(id).to;
-          if (in_tree_[index(to)] || arc(id).capacity < count || !pool_.allows(from, to)) continue;
-          if (best[index(to)] < 0) {
+          if (in_tree_[at(to)] || arc(id).capacity < count || !pool_.allows(from, to)) continue;
+          if (best[at(to)] < 0) {
             found.push_back(to);
-          } else if (!better(id, best[index(to)])) {
+          } else if (!better(id, best[at(to)])) {
             continue;
           }
-          best[index(to)] = id;
+          best[at(to)] = id;
         }
       }
-      std::sort(found.begin(), found.end(), [&](NodeId a, NodeId b) { return better(best[index(a)], best[index(b)]); });
+      std::sort(found.begin(), found.end(), [&](NodeId a, NodeId b) { return better(best[at(a)], best[at(b)]); });
       std::vector<NodeId> next;
       for (const NodeId to : found) {
-        const std::int32_t id = still_allowed(best[index(to)], level, count);
-        best[index(to)] = -1;
+        const std::int32_t id = still_allowed(best[at(to)], level, count);
+        best[at(to)] = -1;
         if (id < 0) continue;
         tree.edges.push_back({id, depth});
         pool_.add(arc(id).from, to);
         next.push_back(to);
       }
-      for (const NodeId to : next) in_tree_[index(to)] = true;
+      for (const NodeId to : next) in_tree_[at(to)] = true;
       level = std::move(next);
     }
     if (tree.edges.size() + 1 == in_tree_.size()) return tree;
@@ -192,8 +191,8 @@ class Packer {
     const NodeId to = arc(wanted_arc).to;
     if (pool_.allows(arc(wanted_arc).from, to)) return wanted_arc;
     std::int32_t best = -1;
-    for (const std::int32_t id : in_[index(to)]) {
-      if (arc(id).capacity < count || !in_tree_[index(arc(id).from)] || !pool_.allows(arc(id).from, to)) continue;
+    for (const std::int32_t id : in_[at(to)]) {
+      if (arc(id).capacity < count || !in_tree_[at(arc(id).from)] || !pool_.allows(arc(id).from, to)) continue;
       if (std::find(level.begin(), level.end(), arc(id).from) == level.end()) continue;
       if (best < 0 || better(id, best)) best = id;
     }
@@ -232,11 +231,11 @@ class Packer {
   };
 
   bool grow_safely(NodeId root) {
-    Growth growth{{root, now_.demand[index(root)], {}}, {root}, std::vector<std::int32_t>(in_tree_.size(), 0), {}, 0};
+    Growth growth{{root, now_.demand[at(root)], {}}, {root}, std::vector<std::int32_t>(in_tree_.size(), 0), {}, 0};
     std::fill(in_tree_.begin(), in_tree_.end(), false);
-    in_tree_[index(root)] = true;
+    in_tree_[at(root)] = true;
     pool_.recount(now_.arcs, now_.demand);
-    now_.demand[index(root)] = 0;
+    now_.demand[at(root)] = 0;
     pool_.begin(root, growth.tree.count);
     tell_network();
     while (growth.members.size() < in_tree_.size()) {
@@ -248,7 +247,7 @@ class Packer {
 
   void append_candidates(Growth& growth) {
     const NodeId from = growth.members[growth.next_member++];
-    std::vector<std::int32_t> arcs = out_[index(from)];
+    std::vector<std::int32_t> arcs = out_[at(from)];
     std::sort(arcs.begin(), arcs.end(), [this](std::int32_t a, std::int32_t b) { return better(a, b); });
     growth.candidates.insert(growth.candidates.end(), arcs.begin(), arcs.end());
   }
@@ -268,7 +267,7 @@ class Packer {
         continue;
       }
       const std::int32_t id = growth.candidates[seen++];
-      if (in_tree_[index(arc(id).to)] || arc(id).capacity == 0) continue;
+      if (in_tree_[at(arc(id).to)] || arc(id).capacity == 0) continue;
       const std::int64_t count = addable(id, growth);
       if (count == 0) continue;
       later.push_back(id);
@@ -297,17 +296,17 @@ class Packer {
 
   void set_capacity(std::int32_t id, std::int64_t capacity) {
     arc(id).capacity = capacity;
-    network_.set_capacity(index(id), capacity);
+    network_.set_capacity(at(id), capacity);
   }
 
   void attach(Growth& growth, std::int32_t id) {
     const auto [from, to, capacity] = arc(id);
     set_capacity(id, capacity - growth.tree.count);
     pool_.add(from, to);
-    in_tree_[index(to)] = true;
-    growth.depth[index(to)] = growth.depth[index(from)] + 1;
+    in_tree_[at(to)] = true;
+    growth.depth[at(to)] = growth.depth[at(from)] + 1;
     growth.members.push_back(to);
-    growth.tree.edges.push_back({id, growth.depth[index(to)]});
+    growth.tree.edges.push_back({id, growth.depth[at(to)]});
   }
 
   /// `count` copies go on; the others give back what they have and start again later.
@@ -320,8 +319,8 @@ class Packer {
       set_capacity(edge.arc, arc(edge.arc).capacity + returned);
     }
     pool_.shrink(growth.tree.root, count, used);
-    now_.demand[index(growth.tree.root)] += returned;
-    network_.set_demand(growth.tree.root, now_.demand[index(growth.tree.root)]);
+    now_.demand[at(growth.tree.root)] += returned;
+    network_.set_demand(growth.tree.root, now_.demand[at(growth.tree.root)]);
     growth.tree.count = count;
     // Arcs that the larger number of copies could not take may serve the smaller one.
     growth.candidates.clear();
@@ -343,14 +342,14 @@ class Packer {
 
 /// Hops from host 0 over links that carry a tree.
 std::vector<std::int32_t> hops_from_first(const Topology& topology, std::span<const std::int64_t> capacity) {
-  std::vector<std::int32_t> hops(index(topology.host_count()), -1);
+  std::vector<std::int32_t> hops(at(topology.host_count()), -1);
   std::vector<NodeId> queue{0};
   hops[0] = 0;
   for (std::size_t taken = 0; taken < queue.size(); ++taken) {
     for (const LinkId id : topology.out_links(queue[taken])) {
       const NodeId to = topology.link(id).to;
-      if (capacity[index(id)] == 0 || hops[index(to)] >= 0) continue;
-      hops[index(to)] = hops[index(queue[taken])] + 1;
+      if (capacity[at(id)] == 0 || hops[at(to)] >= 0) continue;
+      hops[at(to)] = hops[at(queue[taken])] + 1;
       queue.push_back(to);
     }
   }
@@ -359,13 +358,12 @@ std::vector<std::int32_t> hops_from_first(const Topology& topology, std::span<co
 
 /// The orbit of every link, as the place of its member among the links out of host 0.
 std::vector<std::int32_t> orbits(const Topology& topology, std::span<const Automorphism> images) {
-  std::vector<std::int32_t> orbit(index(topology.link_count()), -1);
+  std::vector<std::int32_t> orbit(at(topology.link_count()), -1);
   const std::span<const LinkId> links = topology.out_links(0);
   for (std::size_t place = 0; place < links.size(); ++place) {
     for (const Automorphism& image : images) {
       const Link& link = topology.link(links[place]);
-      orbit[index(topology.find_link(image[index(link.from)], image[index(link.to)]))] =
-          static_cast<std::int32_t>(place);
+      orbit[at(topology.find_link(image[at(link.from)], image[at(link.to)]))] = static_cast<std::int32_t>(place);
     }
   }
   return orbit;
@@ -390,23 +388,23 @@ std::optional<std::vector<std::vector<Share>>> balanced_shares(const Topology& t
   const auto orbit_count = static_cast<std::int32_t>(generators.size());
   const std::int32_t sink = hosts + orbit_count;
   MaxFlow network(sink + 1);
-  std::vector<std::vector<std::pair<LinkId, std::int32_t>>> arcs(index(hosts));
+  std::vector<std::vector<std::pair<LinkId, std::int32_t>>> arcs(at(hosts));
   for (NodeId host = 1; host < hosts; ++host) {
     network.add_arc(0, host, trees);
     for (const LinkId id : topology.in_links(host)) {
       const NodeId from = topology.link(id).from;
-      if (capacity[index(id)] == 0 || hops[index(from)] + 1 != hops[index(host)]) continue;
-      arcs[index(host)].emplace_back(id, network.add_arc(host, hosts + orbit[index(id)], trees));
+      if (capacity[at(id)] == 0 || hops[at(from)] + 1 != hops[at(host)]) continue;
+      arcs[at(host)].emplace_back(id, network.add_arc(host, hosts + orbit[at(id)], trees));
     }
   }
   for (std::int32_t place = 0; place < orbit_count; ++place) {
-    network.add_arc(hosts + place, sink, capacity[index(generators[index(place)])]);
+    network.add_arc(hosts + place, sink, capacity[at(generators[at(place)])]);
   }
   if (network.run(0, sink) != trees * (hosts - 1)) return std::nullopt;
-  std::vector<std::vector<Share>> shares(index(hosts));
+  std::vector<std::vector<Share>> shares(at(hosts));
   for (NodeId host = 1; host < hosts; ++host) {
-    for (const auto& [link, arc] : arcs[index(host)]) {
-      if (const std::int64_t flow = network.flow(arc); flow > 0) shares[index(host)].push_back({link, flow});
+    for (const auto& [link, arc] : arcs[at(host)]) {
+      if (const std::int64_t flow = network.flow(arc); flow > 0) shares[at(host)].push_back({link, flow});
     }
   }
   return shares;
@@ -417,7 +415,7 @@ std::vector<OutTree> trees_of(const std::vector<std::vector<Share>>& shares, con
                               std::int64_t trees) {
   std::vector<NodeId> order(shares.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](NodeId a, NodeId b) { return hops[index(a)] < hops[index(b)]; });
+  std::stable_sort(order.begin(), order.end(), [&](NodeId a, NodeId b) { return hops[at(a)] < hops[at(b)]; });
   std::vector<std::size_t> turn(shares.size(), 0);
   std::vector<std::int64_t> used(shares.size(), 0);  // of the share whose turn it is
   std::vector<OutTree> result;
@@ -425,16 +423,16 @@ std::vector<OutTree> trees_of(const std::vector<std::vector<Share>>& shares, con
     OutTree tree{0, trees - made, {}};
     for (const NodeId host : order) {
       if (host == 0) continue;
-      const Share& share = shares[index(host)][turn[index(host)]];
-      tree.count = std::min(tree.count, share.trees - used[index(host)]);
-      tree.edges.push_back({share.link, hops[index(host)]});
+      const Share& share = shares[at(host)][turn[at(host)]];
+      tree.count = std::min(tree.count, share.trees - used[at(host)]);
+      tree.edges.push_back({share.link, hops[at(host)]});
     }
     for (const NodeId host : order) {
       if (host == 0) continue;
-      used[index(host)] += tree.count;
-      if (used[index(host)] < shares[index(host)][turn[index(host)]].trees) continue;
-      used[index(host)] = 0;
-      ++turn[index(host)];
+      used[at(host)] += tree.count;
+      if (used[at(host)] < shares[at(host)][turn[at(host)]].trees) continue;
+      used[at(host)] = 0;
+      ++turn[at(host)];
     }
     made += tree.count;
     result.push_back(std::move(tree));
@@ -462,7 +460,7 @@ std::vector<OutTree> pack_by_translation(const Topology& topology, std::span<con
       OutTree& copy = result.emplace_back(OutTree{image[0], tree.count, {}});
       for (const TreeEdge& edge : tree.edges) {
         const Link& link = topology.link(edge.arc);
-        copy.edges.push_back({topology.find_link(image[index(link.from)], image[index(link.to)]), edge.depth});
+        copy.edges.push_back({topology.find_link(image[at(link.from)], image[at(link.to)]), edge.depth});
       }
     }
   }

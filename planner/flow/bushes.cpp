@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
 
@@ -22,8 +24,6 @@ constexpr double worth_shifting = 0.05;
 constexpr double worth_copying = 0.7;
 constexpr std::int32_t patience = 15;      // passes that together improve the gap by less than a tenth
 constexpr std::int32_t most_halvings = 4;  // of a Newton step that overshoots
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// Loads and prices of classes.
 class Prices {

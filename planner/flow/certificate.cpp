@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "planner/flow/block_distances.h"
+#include "planner/index.h"
 
 namespace libcoll {
 namespace {
@@ -18,8 +19,6 @@ constexpr std::int64_t largest_length = 1'000'000'000;
 constexpr std::int64_t largest_small_length = 1000;
 constexpr double near_multiple = 1e-3;
 constexpr std::int64_t finest_denominator = 1'000'000'000;
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// U ≥ distances/capacity, both exact.
 struct Bound {

@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "planner/index.h"
 #include "planner/lp/glpk_solver.h"
 
 namespace libcoll {
@@ -13,8 +14,6 @@ namespace {
 constexpr std::int32_t no_column = -1;
 constexpr double least_flow = 1e-9;  // what is below is noise of the master's solver
 constexpr double slack = 1e-6;       // that the noise may need: charged dearly, so that it stays unused
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 }  // namespace
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "planner/flow/demand.h"
+#include "planner/index.h"
 #include "planner/topology/facts.h"
 
 namespace libcoll {
@@ -18,8 +19,6 @@ constexpr std::int32_t default_max_chunks = 8;
 constexpr std::size_t most_shortest_paths = 16;  // candidates added per pair
 constexpr std::size_t most_pairs_to_polish = 100'000;
 constexpr double tolerance = 1e-9;  // of sums of loads
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// Some hop-shortest paths of a pair, walking back from the destination.
 class ShortestPaths {

@@ -15,6 +15,7 @@
 #include "planner/flow/master_lp.h"
 #include "planner/flow/pdhg.h"
 #include "planner/flow/tree_columns.h"
+#include "planner/index.h"
 #include "planner/topology/automorphisms.h"
 #include "planner/topology/facts.h"
 
@@ -33,8 +34,6 @@ constexpr double search_seconds = 0.5;  // for automorphisms
 constexpr std::int64_t most_stabiliser_work = 300'000'000;
 // Starting threads costs more than a step on less.
 constexpr std::int64_t least_columns_for_threads = 100'000;
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// What is known of the graph's symmetry, and what follows.
 struct Symmetry {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "planner/flow/length_tree.h"
+#include "planner/index.h"
 
 namespace libcoll {
 namespace {
@@ -17,8 +18,6 @@ __extension__ using Wide = __int128;
 constexpr std::int64_t largest_length = 1'000'000'000;
 constexpr std::int64_t unit_of_demand = std::int64_t{1} << 30;
 constexpr std::int64_t finest_denominator = 1'000'000'000;
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 std::vector<std::int64_t> integer_lengths(std::span<const double> prices) {
   const double largest = *std::max_element(prices.begin(), prices.end());

@@ -13,12 +13,11 @@
 #include <utility>
 
 #include "planner/flow/demand.h"
+#include "planner/index.h"
 #include "planner/topology/toml_node.h"
 
 namespace libcoll {
 namespace {
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 Error error_at(const std::string& file, std::size_t line, const std::string& what) {
   return Error{file + ":" + std::to_string(line) + ": " + what};

@@ -9,13 +9,10 @@
 #include "planner/flow/lowering.h"
 #include "planner/flow/path_sets.h"
 #include "planner/flow/widest_paths.h"
+#include "planner/index.h"
 
 namespace libcoll {
-namespace {
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<double> equal_shortest_flow(const Topology& topology, NodeId source, std::span<const double> amounts) {
   std::vector<std::int32_t> hops(at(topology.node_count()), -1);

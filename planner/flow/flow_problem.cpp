@@ -6,11 +6,10 @@
 
 #include "planner/flow/block_distances.h"
 #include "planner/flow/run_on_threads.h"
+#include "planner/index.h"
 
 namespace libcoll {
 namespace {
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// Links grouped by `end`, in ascending order within a group.
 void group(const std::vector<std::int32_t>& end, std::int32_t nodes, std::vector<std::int32_t>& begin,

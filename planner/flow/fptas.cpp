@@ -10,6 +10,7 @@
 #include "planner/flow/length_tree.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/widest_paths.h"
+#include "planner/index.h"
 
 namespace libcoll {
 namespace {
@@ -19,8 +20,6 @@ constexpr double least_epsilon = 1e-3;
 constexpr double rest = 1e-12;                // of a demand, lost in rounding
 constexpr double least_delta = 1e-200;        // where the scheme's own initial length would vanish
 constexpr std::int64_t phases_per_bound = 5;  // a bound takes as many trees as a phase
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 class Approximation {
  public:

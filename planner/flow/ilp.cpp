@@ -11,6 +11,7 @@
 #include "planner/flow/lowering.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/path_sets.h"
+#include "planner/index.h"
 #include "planner/lp/glpk_solver.h"
 
 namespace libcoll {
@@ -18,8 +19,6 @@ namespace {
 
 constexpr double default_seconds = 30;
 constexpr double tolerance = 1e-6;  // of the LP relaxation
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// Whole paths make whole loads: no choice loads its hottest link less than the relaxation, rounded up on some link.
 double round_bound_up(const ChunkProblem& problem, double relaxed) {

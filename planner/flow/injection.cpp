@@ -8,10 +8,10 @@
 #include <limits>
 #include <utility>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// Whether some host could send or receive more over its links than it can inject.
 bool is_bottleneck(const Topology& fabric) {

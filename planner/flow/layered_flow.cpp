@@ -10,6 +10,7 @@
 
 #include "planner/flow/demand.h"
 #include "planner/flow/path_lp.h"
+#include "planner/index.h"
 
 namespace libcoll {
 namespace {
@@ -22,8 +23,6 @@ constexpr double most_phases = 400;
 constexpr std::int32_t phases_between_bounds = 10;
 constexpr std::int64_t most_columns = 20'000;
 constexpr double unreached = std::numeric_limits<double>::infinity();
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// Shortest ascending paths of one layer from one source.
 class AscendingPaths {

@@ -5,10 +5,10 @@
 #include <numeric>
 #include <utility>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 LinkId image_of_link(const Topology& topology, const Automorphism& image, LinkId link) {
   const Link& ends = topology.link(link);

@@ -12,14 +12,13 @@
 #include "planner/flow/lowering.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/widest_paths.h"
+#include "planner/index.h"
 
 namespace libcoll {
 namespace {
 
 constexpr std::int64_t most_columns = 300'000;
 constexpr std::int32_t no_column = -1;
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 struct Commodity {
   NodeId source = 0;

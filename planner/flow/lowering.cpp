@@ -11,6 +11,7 @@
 #include "planner/flow/master_lp.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/step_partition.h"
+#include "planner/index.h"
 #include "planner/route/layers.h"
 #include "planner/route/route_classes.h"
 #include "planner/schedule/cost.h"
@@ -22,8 +23,6 @@ namespace {
 constexpr double proven = 1e-6;  // a gap that is the solver's noise
 // What a linear program may have for a bound or a re-optimisation on the side: a second or two.
 constexpr std::int64_t most_columns = 20'000;
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 FlowCertificate certify(const Topology& topology, std::span<const double> prices, std::span<const double> demand) {
   return demand.empty() ? certify_flow(topology, prices) : certify_demand_flow(topology, prices, demand);

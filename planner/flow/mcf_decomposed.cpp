@@ -15,13 +15,12 @@
 #include "planner/flow/path_decomposition.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/widest_paths.h"
+#include "planner/index.h"
 
 namespace libcoll {
 namespace {
 
 constexpr std::int64_t most_child_columns = 20'000;
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 enum class Split : std::uint8_t { decomposition, child_lps, widest_paths };
 

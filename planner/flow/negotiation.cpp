@@ -7,6 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
 
@@ -14,8 +16,6 @@ constexpr std::int32_t most_rounds = 100;  // of negotiation, per step to gain
 constexpr double congestion = 1;           // price of a unit of overload
 constexpr double tolerance = 1e-6;         // of the LP solution behind the weights, and of sums of sizes
 constexpr double least_gain = 1e-3;        // of a group's load: what a step aims to gain at least
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// Whether every load is a whole number of chunks.
 bool whole(const ChunkProblem& problem) {

@@ -6,14 +6,14 @@
 #include <numeric>
 #include <utility>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
 
 // Demands are 1, so these are relative to a pair's data: what is below is noise of the LP solver.
 constexpr double least_flow = 1e-9;
 constexpr double least_weight = 1e-7;
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// Finds cycles of positive flow by depth-first search and takes their least flow away until none is left.
 class CycleCanceller {

@@ -6,14 +6,13 @@
 #include <utility>
 
 #include "planner/flow/demand.h"
+#include "planner/index.h"
 #include "planner/lp/glpk_solver.h"
 
 namespace libcoll {
 namespace {
 
 constexpr double least_weight = 1e-7;  // what is below is noise of the solver
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// The program and where its parts are.
 struct PathLp {

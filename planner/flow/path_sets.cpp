@@ -8,12 +8,11 @@
 #include <string_view>
 #include <utility>
 
+#include "planner/index.h"
 #include "planner/topology/facts.h"
 
 namespace libcoll {
 namespace {
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 using Paths = std::vector<std::vector<LinkId>>;
 

@@ -12,6 +12,7 @@
 #include "planner/flow/block_distances.h"
 #include "planner/flow/run_on_threads.h"
 #include "planner/flow/vector_target.h"
+#include "planner/index.h"
 
 namespace libcoll {
 namespace {
@@ -28,8 +29,6 @@ constexpr std::int32_t first_evaluation = 20;  // steps to the first look at the
 constexpr double evaluation_growth = 1.15;
 constexpr std::int32_t patience = 12;  // evaluations that together improve the gap by less than a tenth
 constexpr double least_share = 0.05;   // of the gap, times a node's inflow: below is noise of the iteration
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// What a block's step reads and writes; [link or node][lane].
 struct Block {

@@ -6,14 +6,14 @@
 #include <utility>
 #include <vector>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
 
 constexpr std::int32_t most_passes = 30;  // of each power, and fewer where nothing moves
 constexpr double powers[] = {2, 6};       // of the loads that are summed: first even, then without peaks
 constexpr double tolerance = 1e-9;        // of sums of powers
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// One chunk on its way.
 struct Unit {

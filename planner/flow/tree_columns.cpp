@@ -7,6 +7,7 @@
 #include <queue>
 #include <utility>
 
+#include "planner/index.h"
 #include "planner/lp/glpk_solver.h"
 
 namespace libcoll {
@@ -15,8 +16,6 @@ namespace {
 constexpr std::int32_t most_rounds = 400;
 constexpr double worth_adding = 1e-9;  // relative gain of a column
 constexpr double unused = 1e-12;       // weight of a column
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// A flow of one source as the master sees it.
 struct Column {

@@ -12,6 +12,7 @@
 #include "planner/flow/demand.h"
 #include "planner/flow/lowering.h"
 #include "planner/flow/path_lp.h"
+#include "planner/index.h"
 #include "planner/route/sssp.h"
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
@@ -24,8 +25,6 @@ constexpr double near_fluid = 0.01;  // of the fluid bound: enough steps
 constexpr double least_flow = 1e-9;  // relative to a pair's data: what is below is noise of the solver
 constexpr double least_weight = 1e-7;
 constexpr std::size_t most_choices = 32;  // ways in time that chunks of a pair may choose from
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// Flow of one source through the time-expanded graph.
 struct SourceFlow {

@@ -9,13 +9,12 @@
 #include <utility>
 
 #include "planner/flow/length_tree.h"
+#include "planner/index.h"
 
 namespace libcoll {
 namespace {
 
 constexpr double least_weight = 1e-7;
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// The links of source→destination by the last links of a tree; empty where the tree does not lead there.
 std::vector<LinkId> path_of(const Topology& topology, const std::vector<LinkId>& last_link, NodeId source,

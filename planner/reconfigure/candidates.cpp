@@ -8,13 +8,13 @@
 #include <string>
 #include <utility>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
 
 constexpr std::int32_t max_shifted = 16;      // rings and tori with renumbered nodes, each
 constexpr std::size_t max_united_steps = 32;  // of collectives for which unions of steps are candidates
-
-std::size_t at(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 /// u becomes factor·u mod N.
 Configuration renumbered(const Configuration& configuration, std::int32_t factor) {

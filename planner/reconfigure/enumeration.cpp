@@ -7,14 +7,13 @@
 #include <utility>
 #include <vector>
 
+#include "planner/index.h"
 #include "planner/reconfigure/step_flow.h"
 
 namespace libcoll {
 namespace {
 
 constexpr std::int64_t max_topologies = 1'000'000;
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// Fills the matrix row by row.
 class Enumeration {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/index.h"
 #include "planner/route/lash.h"
 #include "planner/route/route_classes.h"
 #include "planner/schedule/cost.h"
@@ -22,8 +23,6 @@ constexpr std::int32_t default_max_chunks = 16;
 constexpr double rounding = 1e-6;  // chunks of a path that are as good as whole
 
 using Ends = std::pair<NodeId, NodeId>;
-
-std::size_t at(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 /// Everything that is ever wired, each link with the most bandwidth it ever has. What is not rewired stays as it is.
 Result<Topology> united(const Harvest& harvest, const HarvestPlan& plan, const HarvestModel& model,

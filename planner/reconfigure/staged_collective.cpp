@@ -10,13 +10,12 @@
 
 #include "planner/broadcast/bruck.h"
 #include "planner/broadcast/swing.h"
+#include "planner/index.h"
 #include "planner/reconfigure/birkhoff.h"
 #include "planner/topology/generators.h"
 
 namespace libcoll {
 namespace {
-
-std::size_t at(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 NodeId modulo(std::int64_t node, std::int32_t nodes) { return static_cast<NodeId>((node % nodes + nodes) % nodes); }
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "planner/index.h"
 #include "planner/lp/glpk_solver.h"
 #include "planner/lp/linear_program.h"
 #include "planner/reconfigure/symmetry.h"
@@ -24,8 +25,6 @@ constexpr int max_rounds = 2000;            // of column generation
 constexpr std::size_t plain_limit = 60000;  // demands times wires that are solved without symmetry
 constexpr std::size_t no_wire = std::numeric_limits<std::size_t>::max();
 constexpr double unreached = std::numeric_limits<double>::infinity();
-
-std::size_t at(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 /// Cheapest walks of at most a number of wires from one node; of equally cheap ones the shortest, hence paths.
 class BoundedPaths {

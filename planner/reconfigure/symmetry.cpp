@@ -7,12 +7,12 @@
 #include <numeric>
 #include <optional>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
 
 using Permutation = std::vector<NodeId>;
-
-std::size_t at(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 /// Looks up the images of wires and demands.
 class Checker {

@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "planner/index.h"
+
 namespace libcoll {
-namespace {
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<std::int32_t> places_of_links(const Topology& topology) {
   std::vector<std::int32_t> places(at(topology.link_count()));

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// A link `to` that some route of the layer takes after the one this belongs to, and those routes. What leaves the
 /// layer is only taken off the count.

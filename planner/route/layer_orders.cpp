@@ -7,14 +7,13 @@
 #include <optional>
 #include <string>
 
+#include "planner/index.h"
 #include "planner/route/acyclic_layer.h"
 #include "planner/route/sssp.h"
 #include "planner/topology/facts.h"
 
 namespace libcoll {
 namespace {
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// By node: the link it leaves by towards the root, and the one it is reached by from the root; no link is both.
 struct DisjointTrees {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "planner/index.h"
 #include "planner/route/lash.h"
 #include "planner/topology/facts.h"
 
@@ -12,8 +13,6 @@ namespace libcoll {
 namespace {
 
 constexpr double weight_of_unit = 1 << 16;  // what a path adds to a link of capacity 1; integers make ties exact
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 std::vector<std::int64_t> weights_of_one_path(const Topology& topology) {
   std::vector<std::int64_t> weights;

@@ -10,6 +10,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "planner/index.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 
@@ -42,8 +43,6 @@ constexpr std::size_t max_elements = 4096;          // 1 + ranks + own blocks + 
 constexpr std::size_t max_ranks = 1024;             // children per element
 constexpr std::size_t max_name = 63;
 constexpr std::int64_t max_bytes = std::int64_t{1} << 27;  // what the original takes when nothing is said
-
-std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 const Reader& reader_of(Dialect dialect) {
   return *std::find_if(readers.begin(), readers.end(), [&](const Reader& r) { return r.dialect == dialect; });
@@ -139,7 +138,7 @@ class Emitter {
       : schedule_(schedule),
         reader_(reader),
         layout_(schedule),
-        ranks_(index(schedule.topology.host_count())),
+        ranks_(at(schedule.topology.host_count())),
         cells_(ranks_.size()),
         scratch_(ranks_.size()) {
     place_scratch();
@@ -165,7 +164,7 @@ class Emitter {
     return std::int64_t{shard} * schedule_.chunks_per_shard + chunk;
   }
   Cell& cell(NodeId rank, ShardId shard, std::int32_t chunk) {
-    const auto [entry, is_new] = cells_[index(rank)].try_emplace(key(shard, chunk));
+    const auto [entry, is_new] = cells_[at(rank)].try_emplace(key(shard, chunk));
     if (is_new) entry->second.place = layout_.initial(shard, chunk);
     return entry->second;
   }
@@ -177,7 +176,7 @@ class Emitter {
     for (const Transfer& transfer : schedule_.transfers) {
       if (layout_.belongs_in_output(transfer.to, transfer.shard)) continue;
       for (std::int32_t i = 0; i < transfer.chunk_count; ++i) {
-        passing[index(transfer.to)].insert(key(transfer.shard, transfer.chunk_begin + i));
+        passing[at(transfer.to)].insert(key(transfer.shard, transfer.chunk_begin + i));
       }
     }
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
@@ -190,10 +189,10 @@ class Emitter {
     std::vector<std::set<NodeId>> targets(ranks_.size());
     std::vector<std::set<NodeId>> sources(ranks_.size());
     for (const Transfer& transfer : schedule_.transfers) {
-      targets[index(transfer.from)].insert(transfer.to);
-      sources[index(transfer.to)].insert(transfer.from);
+      targets[at(transfer.from)].insert(transfer.to);
+      sources[at(transfer.to)].insert(transfer.from);
     }
-    const auto crowded = [](const std::set<NodeId>& peers) { return peers.size() > index(peers_per_channel); };
+    const auto crowded = [](const std::set<NodeId>& peers) { return peers.size() > at(peers_per_channel); };
     if (std::any_of(targets.begin(), targets.end(), crowded) || std::any_of(sources.begin(), sources.end(), crowded)) {
       channel_groups_ = (schedule_.topology.host_count() + peers_per_channel - 2) / peers_per_channel;
     }
@@ -206,7 +205,7 @@ class Emitter {
 
   [[nodiscard]] Place destination(NodeId rank, ShardId shard, std::int32_t chunk) const {
     if (layout_.belongs_in_output(rank, shard)) return layout_.output(shard, chunk);
-    return {'s', scratch_[index(rank)].at(key(shard, chunk))};
+    return {'s', scratch_[at(rank)].at(key(shard, chunk))};
   }
 
   void emit_transfer(const Transfer& transfer) {
@@ -281,11 +280,11 @@ class Emitter {
   }
 
   std::int32_t add_block(NodeId rank, Block block) {
-    std::vector<Block>& blocks = ranks_[index(rank)].blocks;
+    std::vector<Block>& blocks = ranks_[at(rank)].blocks;
     blocks.push_back(std::move(block));
     return static_cast<std::int32_t>(blocks.size()) - 1;
   }
-  Block& block(NodeId rank, std::int32_t id) { return ranks_[index(rank)].blocks[index(id)]; }
+  Block& block(NodeId rank, std::int32_t id) { return ranks_[at(rank)].blocks[at(id)]; }
 
   /// Appends a step; all dependencies but the last become nops before it.
   StepId append(NodeId rank, std::int32_t id, Step step, const std::vector<StepId>& after) {
@@ -295,7 +294,7 @@ class Emitter {
       if (dependency.block != id) others.push_back(dependency);
     }
     for (std::size_t i = 0; i < others.size(); ++i) {
-      block(rank, others[i].block).steps[index(others[i].step)].awaited = true;
+      block(rank, others[i].block).steps[at(others[i].step)].awaited = true;
       if (i + 1 < others.size()) {
         steps.push_back({"nop", {'i', -1}, {'o', -1}, 0, others[i], false});
       } else {
@@ -336,7 +335,7 @@ class Emitter {
     }
     for (Block& block : sorted) {
       for (Step& step : block.steps) {
-        if (step.after.block >= 0) step.after.block = new_id[index(step.after.block)];
+        if (step.after.block >= 0) step.after.block = new_id[at(step.after.block)];
       }
     }
     rank.blocks = std::move(sorted);
@@ -367,7 +366,7 @@ Status check_speakable(const Schedule& schedule, const Reader& reader) {
     return Error{"the " + std::string(reader.name) + " dialect knows allgather and alltoall only, not " +
                  std::string(to_string(schedule.collective))};
   }
-  if (index(ranks) > max_ranks) return over_limit(reader, "ranks", ranks, static_cast<std::int64_t>(max_ranks));
+  if (at(ranks) > max_ranks) return over_limit(reader, "ranks", ranks, static_cast<std::int64_t>(max_ranks));
   const std::int64_t chunks = ranks * schedule.chunks_per_shard;
   if (chunks > max_offset) return over_limit(reader, "chunks per buffer", chunks, max_offset);
   return {};

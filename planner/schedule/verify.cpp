@@ -10,6 +10,7 @@
 #include <span>
 #include <tuple>
 
+#include "planner/index.h"
 #include "planner/route/channel_dependency.h"
 #include "planner/schedule/cost.h"
 
@@ -39,8 +40,6 @@ class Faults {
   std::size_t limit_;
   std::vector<std::string> messages_;
 };
-
-std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 bool reduces(const Schedule& schedule) {
   return schedule.collective == Collective::reduce_scatter || schedule.collective == Collective::allreduce;
@@ -150,10 +149,10 @@ std::optional<std::string> way_fault(const Schedule& schedule, const Transfer& t
     if (schedule.topology.find_link(transfer.from, transfer.to) >= 0) return std::nullopt;
     return "there is no link " + std::to_string(transfer.from) + "->" + std::to_string(transfer.to);
   }
-  if (transfer.route < 0 || index(transfer.route) >= schedule.routes.size()) {
+  if (transfer.route < 0 || at(transfer.route) >= schedule.routes.size()) {
     return "route " + std::to_string(transfer.route) + " does not exist";
   }
-  const Route& route = schedule.routes[index(transfer.route)];
+  const Route& route = schedule.routes[at(transfer.route)];
   if (route.source == transfer.from && route.destination == transfer.to) return std::nullopt;
   return "route " + std::to_string(transfer.route) + " goes " + std::to_string(route.source) + "->" +
          std::to_string(route.destination);
@@ -219,20 +218,20 @@ void check_live_links(const Schedule& schedule, Faults& faults) {
   std::map<const Wiring*, std::vector<bool>> live;
   for (const Wiring& wiring : schedule.wirings) {
     std::vector<bool>& links = live[&wiring];
-    links.resize(index(schedule.topology.link_count()));
-    for (const LiveLink& link : wiring.links) links[index(link.link)] = true;
+    links.resize(at(schedule.topology.link_count()));
+    for (const LiveLink& link : wiring.links) links[at(link.link)] = true;
   }
   for (const Transfer& transfer : schedule.transfers) {
     if (faults.full()) return;
     const std::vector<bool>& there = live[wiring_in(schedule, transfer.step)];
     const auto check = [&](LinkId link) {
-      if (there[index(link)]) return;
+      if (there[at(link)]) return;
       faults.add(where_with_chunks(transfer) + "link " + std::to_string(link) + " is not there in this step's wiring");
     };
     if (transfer.route == direct) {
       check(schedule.topology.find_link(transfer.from, transfer.to));
     } else {
-      for (const LinkId link : schedule.routes[index(transfer.route)].links) check(link);
+      for (const LinkId link : schedule.routes[at(transfer.route)].links) check(link);
     }
   }
 }
@@ -242,10 +241,10 @@ void check_live_links(const Schedule& schedule, Faults& faults) {
 /// Chunks of a shard that no transfer tells apart are one piece; pieces are numbered through all shards.
 class Pieces {
  public:
-  explicit Pieces(const Schedule& schedule) : cuts_(index(shard_count(schedule)), {0, schedule.chunks_per_shard}) {
+  explicit Pieces(const Schedule& schedule) : cuts_(at(shard_count(schedule)), {0, schedule.chunks_per_shard}) {
     for (const Transfer& transfer : schedule.transfers) {
-      cuts_[index(transfer.shard)].push_back(transfer.chunk_begin);
-      cuts_[index(transfer.shard)].push_back(transfer.chunk_begin + transfer.chunk_count);
+      cuts_[at(transfer.shard)].push_back(transfer.chunk_begin);
+      cuts_[at(transfer.shard)].push_back(transfer.chunk_begin + transfer.chunk_count);
     }
     first_.reserve(cuts_.size() + 1);
     first_.push_back(0);
@@ -257,16 +256,16 @@ class Pieces {
   }
 
   [[nodiscard]] std::int64_t count() const { return first_.back(); }
-  [[nodiscard]] std::int64_t first(ShardId shard) const { return first_[index(shard)]; }
-  [[nodiscard]] std::int64_t last(ShardId shard) const { return first_[index(shard) + 1]; }
+  [[nodiscard]] std::int64_t first(ShardId shard) const { return first_[at(shard)]; }
+  [[nodiscard]] std::int64_t last(ShardId shard) const { return first_[at(shard) + 1]; }
   /// The piece that starts with this chunk (or, for the chunk after the last, the end of the shard).
   [[nodiscard]] std::int64_t piece_at(ShardId shard, std::int32_t chunk) const {
-    const std::vector<std::int32_t>& cuts = cuts_[index(shard)];
+    const std::vector<std::int32_t>& cuts = cuts_[at(shard)];
     return first(shard) + (std::lower_bound(cuts.begin(), cuts.end(), chunk) - cuts.begin());
   }
   [[nodiscard]] std::string chunks_of(ShardId shard, std::int64_t piece) const {
-    const std::vector<std::int32_t>& cuts = cuts_[index(shard)];
-    const std::size_t cut = index(piece - first(shard));
+    const std::vector<std::int32_t>& cuts = cuts_[at(shard)];
+    const std::size_t cut = at(piece - first(shard));
     const std::int32_t end = cuts[cut + 1] - 1;
     return cuts[cut] == end ? "chunk " + std::to_string(end) : "chunks " + between(cuts[cut], end);
   }
@@ -293,8 +292,8 @@ class State {
         pieces_(pieces.first(shards.last) - first_),
         contributions_(reduces(schedule) ? schedule.topology.host_count() : 1),
         words_((contributions_ + 63) / 64),
-        held_(index(schedule.topology.host_count() * pieces_ * words_)),
-        written_(index(schedule.topology.host_count() * pieces_)),
+        held_(at(schedule.topology.host_count() * pieces_ * words_)),
+        written_(at(schedule.topology.host_count() * pieces_)),
         spent_(reduces(schedule) ? written_.size() : 0) {}
 
   /// Words of 64 bits that a State takes, before it is made.
@@ -304,7 +303,7 @@ class State {
   }
 
   void contribute(NodeId node, std::int64_t piece, std::int32_t contribution) {
-    held(cell(node, piece))[index(contribution / 64)] |= std::uint64_t{1} << (contribution % 64);
+    held(cell(node, piece))[at(contribution / 64)] |= std::uint64_t{1} << (contribution % 64);
   }
   [[nodiscard]] std::int64_t contributions() const { return contributions_; }
   [[nodiscard]] std::int64_t held_count(NodeId node, std::int64_t piece) const { return count(cell(node, piece)); }
@@ -333,7 +332,7 @@ class State {
     if (written_[from] == transfer.step) return "sent in the step in which a contribution arrives at the sender";
     spent_[from] = transfer.step;
     if (spent_[to] != 0) return "the receiver passed its value on already in step " + std::to_string(spent_[to]);
-    for (std::size_t word = 0; word < index(words_); ++word) held(to)[word] |= held(from)[word];
+    for (std::size_t word = 0; word < at(words_); ++word) held(to)[word] |= held(from)[word];
     written_[to] = transfer.step;
     return "";
   }
@@ -383,12 +382,10 @@ class State {
   [[nodiscard]] std::string tally(NodeId node, std::int64_t piece) const { return tally(cell(node, piece)); }
 
  private:
-  [[nodiscard]] std::size_t cell(NodeId node, std::int64_t piece) const {
-    return index(node * pieces_ + piece - first_);
-  }
-  std::span<std::uint64_t> held(std::size_t cell) { return {held_.data() + cell * index(words_), index(words_)}; }
+  [[nodiscard]] std::size_t cell(NodeId node, std::int64_t piece) const { return at(node * pieces_ + piece - first_); }
+  std::span<std::uint64_t> held(std::size_t cell) { return {held_.data() + cell * at(words_), at(words_)}; }
   [[nodiscard]] std::span<const std::uint64_t> held(std::size_t cell) const {
-    return {held_.data() + cell * index(words_), index(words_)};
+    return {held_.data() + cell * at(words_), at(words_)};
   }
   [[nodiscard]] std::int64_t count(std::size_t cell) const {
     std::int64_t total = 0;
@@ -399,7 +396,7 @@ class State {
     return std::to_string(count(cell)) + " of " + std::to_string(contributions_);
   }
   [[nodiscard]] bool overlap(std::size_t a, std::size_t b) const {
-    for (std::size_t word = 0; word < index(words_); ++word) {
+    for (std::size_t word = 0; word < at(words_); ++word) {
       if ((held(a)[word] & held(b)[word]) != 0) return true;
     }
     return false;

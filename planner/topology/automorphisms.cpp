@@ -11,12 +11,11 @@
 #include <tuple>
 #include <utility>
 
+#include "planner/index.h"
 #include "planner/topology/specification.h"
 
 namespace libcoll {
 namespace {
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 Automorphism identity(std::int32_t count) {
   Automorphism result(at(count));

@@ -5,27 +5,26 @@
 #include <numeric>
 #include <string>
 
+#include "planner/index.h"
 #include "planner/topology/specification.h"
 
 namespace libcoll {
 namespace {
 
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
-
 enum class Direction : std::uint8_t { forward, backward };
 
 /// Breadth-first hops from the source along links, or against them; -1 where nothing leads.
 std::vector<std::int32_t> hops(const Topology& topology, NodeId source, Direction direction) {
-  std::vector<std::int32_t> distance(index(topology.node_count()), -1);
+  std::vector<std::int32_t> distance(at(topology.node_count()), -1);
   std::vector<NodeId> queue = {source};
-  distance[index(source)] = 0;
+  distance[at(source)] = 0;
   for (std::size_t head = 0; head < queue.size(); ++head) {
     const NodeId node = queue[head];
     const bool along = direction == Direction::forward;
     for (const LinkId id : along ? topology.out_links(node) : topology.in_links(node)) {
       const NodeId next = along ? topology.link(id).to : topology.link(id).from;
-      if (distance[index(next)] >= 0) continue;
-      distance[index(next)] = distance[index(node)] + 1;
+      if (distance[at(next)] >= 0) continue;
+      distance[at(next)] = distance[at(node)] + 1;
       queue.push_back(next);
     }
   }
@@ -51,11 +50,11 @@ std::int32_t diameter(const Topology& topology) {
 }
 
 bool is_permutation_of(const Automorphism& permutation, std::int32_t count) {
-  if (permutation.size() != index(count)) return false;
+  if (permutation.size() != at(count)) return false;
   std::vector<bool> seen(permutation.size(), false);
   for (const NodeId image : permutation) {
-    if (image < 0 || image >= count || seen[index(image)]) return false;
-    seen[index(image)] = true;
+    if (image < 0 || image >= count || seen[at(image)]) return false;
+    seen[at(image)] = true;
   }
   return true;
 }
@@ -72,7 +71,7 @@ Radices radices(const std::string& name) {
   if (!numbers.ok()) return {};
   const std::int32_t first = numbers->front();
   if (grid) return {numbers->rbegin(), numbers->rend()};
-  if (parts->family == "hypercube") return Radices(index(std::min(first, 32)), 2);
+  if (parts->family == "hypercube") return Radices(at(std::min(first, 32)), 2);
   if (parts->family == "complete_bipartite") return {first, 2};
   return {first};
 }
@@ -98,8 +97,8 @@ NodeId translate(const Radices& sizes, NodeId node, NodeId by) {
 }
 
 Automorphism translation(const Radices& sizes, std::int32_t count, NodeId by) {
-  Automorphism permutation(index(count));
-  for (NodeId node = 0; node < count; ++node) permutation[index(node)] = translate(sizes, node, by);
+  Automorphism permutation(at(count));
+  for (NodeId node = 0; node < count; ++node) permutation[at(node)] = translate(sizes, node, by);
   return permutation;
 }
 
@@ -107,7 +106,7 @@ Automorphism translation(const Radices& sizes, std::int32_t count, NodeId by) {
 
 DistanceMatrix hop_distances(const Topology& topology) {
   DistanceMatrix distances;
-  distances.reserve(index(topology.node_count()));
+  distances.reserve(at(topology.node_count()));
   for (NodeId node = 0; node < topology.node_count(); ++node) {
     distances.push_back(hops(topology, node, Direction::forward));
   }
@@ -119,8 +118,8 @@ std::optional<std::pair<NodeId, NodeId>> unreachable_pair(const Topology& topolo
   const std::vector<std::int32_t> from_first = hops(topology, 0, Direction::forward);
   const std::vector<std::int32_t> to_first = hops(topology, 0, Direction::backward);
   for (NodeId host = 0; host < topology.host_count(); ++host) {
-    if (from_first[index(host)] < 0) return std::pair{NodeId{0}, host};
-    if (to_first[index(host)] < 0) return std::pair{host, NodeId{0}};
+    if (from_first[at(host)] < 0) return std::pair{NodeId{0}, host};
+    if (to_first[at(host)] < 0) return std::pair{host, NodeId{0}};
   }
   return std::nullopt;
 }
@@ -176,19 +175,18 @@ bool is_automorphism(const Topology& topology, const Automorphism& permutation) 
   std::vector<NodeId> owner(permutation.size(), -1);
   std::vector<LinkId> link_from(permutation.size(), -1);
   for (NodeId node = 0; node < topology.node_count(); ++node) {
-    const NodeId image = permutation[index(node)];
+    const NodeId image = permutation[at(node)];
     if (topology.node(node).is_switch != topology.node(image).is_switch) return false;
     if (topology.out_links(node).size() != topology.out_links(image).size()) return false;
     for (const LinkId id : topology.out_links(image)) {
-      owner[index(topology.link(id).to)] = node;
-      link_from[index(topology.link(id).to)] = id;
+      owner[at(topology.link(id).to)] = node;
+      link_from[at(topology.link(id).to)] = id;
     }
     for (const LinkId id : topology.out_links(node)) {
       const Link& link = topology.link(id);
-      const NodeId to = permutation[index(link.to)];
-      if (owner[index(to)] != node) return false;
-      if (topology.link(link_from[index(to)]).bandwidth_bytes_per_second != link.bandwidth_bytes_per_second)
-        return false;
+      const NodeId to = permutation[at(link.to)];
+      if (owner[at(to)] != node) return false;
+      if (topology.link(link_from[at(to)]).bandwidth_bytes_per_second != link.bandwidth_bytes_per_second) return false;
     }
   }
   return true;
@@ -201,7 +199,7 @@ std::vector<Automorphism> translations(const Topology& topology) {
   const Radices sizes = radices(topology.name());
   if (sizes.empty() || !covers(sizes, count)) return {};
   std::vector<Automorphism> group;
-  group.reserve(index(count));
+  group.reserve(at(count));
   for (NodeId by = 0; by < count; ++by) {
     group.push_back(translation(sizes, count, by));
     if (!is_automorphism(topology, group.back())) return {};

@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
-
-std::size_t index(std::int32_t i) { return static_cast<std::size_t>(i); }
 
 using Colors = std::vector<std::int32_t>;
 
@@ -30,22 +30,22 @@ Signature signature(const Topology& topology, const Colors& colors, NodeId node)
   result.reserve(topology.out_links(node).size() + topology.in_links(node).size() + 1);
   for (const LinkId id : topology.out_links(node)) {
     const Link& link = topology.link(id);
-    result.emplace_back(1, link.bandwidth_bytes_per_second, colors[index(link.to)]);
+    result.emplace_back(1, link.bandwidth_bytes_per_second, colors[at(link.to)]);
   }
   for (const LinkId id : topology.in_links(node)) {
     const Link& link = topology.link(id);
-    result.emplace_back(2, link.bandwidth_bytes_per_second, colors[index(link.from)]);
+    result.emplace_back(2, link.bandwidth_bytes_per_second, colors[at(link.from)]);
   }
-  result.emplace_back(0, topology.node(node).is_switch ? 1 : 0, colors[index(node)]);
+  result.emplace_back(0, topology.node(node).is_switch ? 1 : 0, colors[at(node)]);
   std::sort(result.begin(), result.end());
   return result;
 }
 
 /// Whether both sides have equally many nodes of every colour.
 bool balanced(const Coloring& coloring) {
-  std::vector<std::int32_t> surplus(index(coloring.count), 0);
-  for (const std::int32_t color : coloring.a) ++surplus[index(color)];
-  for (const std::int32_t color : coloring.b) --surplus[index(color)];
+  std::vector<std::int32_t> surplus(at(coloring.count), 0);
+  for (const std::int32_t color : coloring.a) ++surplus[at(color)];
+  for (const std::int32_t color : coloring.b) --surplus[at(color)];
   return std::all_of(surplus.begin(), surplus.end(), [](std::int32_t s) { return s == 0; });
 }
 
@@ -96,23 +96,23 @@ class Search {
 
   /// The colour of fewest nodes that has more than one, -1 when all colours tell nodes apart.
   static std::int32_t branch_color(const Coloring& coloring) {
-    std::vector<std::int32_t> size(index(coloring.count), 0);
-    for (const std::int32_t color : coloring.a) ++size[index(color)];
+    std::vector<std::int32_t> size(at(coloring.count), 0);
+    for (const std::int32_t color : coloring.a) ++size[at(color)];
     std::int32_t best = -1;
     for (std::int32_t color = 0; color < coloring.count; ++color) {
-      if (size[index(color)] > 1 && (best < 0 || size[index(color)] < size[index(best)])) best = color;
+      if (size[at(color)] > 1 && (best < 0 || size[at(color)] < size[at(best)])) best = color;
     }
     return best;
   }
 
   [[nodiscard]] std::optional<Automorphism> matched(const Coloring& coloring) const {
-    std::vector<NodeId> of_color(index(coloring.count));
-    for (NodeId node = 0; node < b_.node_count(); ++node) of_color[index(coloring.b[index(node)])] = node;
+    std::vector<NodeId> of_color(at(coloring.count));
+    for (NodeId node = 0; node < b_.node_count(); ++node) of_color[at(coloring.b[at(node)])] = node;
     Automorphism map;
     map.reserve(coloring.a.size());
-    for (const std::int32_t color : coloring.a) map.push_back(of_color[index(color)]);
+    for (const std::int32_t color : coloring.a) map.push_back(of_color[at(color)]);
     for (const Link& link : a_.links()) {
-      const LinkId image = b_.find_link(map[index(link.from)], map[index(link.to)]);
+      const LinkId image = b_.find_link(map[at(link.from)], map[at(link.to)]);
       if (image < 0 || b_.link(image).bandwidth_bytes_per_second != link.bandwidth_bytes_per_second) {
         return std::nullopt;
       }
@@ -136,13 +136,13 @@ bool paired(const Topology& topology) {
 
 std::optional<Automorphism> find_isomorphism(const Topology& a, const Topology& b, std::int64_t budget) {
   if (a.node_count() != b.node_count() || a.link_count() != b.link_count()) return std::nullopt;
-  const Colors one_color(index(a.node_count()), 0);
+  const Colors one_color(at(a.node_count()), 0);
   return Search(a, b, budget).run({one_color, one_color, 1});
 }
 
 std::optional<Automorphism> reverse_symmetry(const Topology& topology) {
   if (paired(topology)) {
-    Automorphism identity(index(topology.node_count()));
+    Automorphism identity(at(topology.node_count()));
     std::iota(identity.begin(), identity.end(), 0);
     return identity;
   }

@@ -7,16 +7,16 @@
 #include <tuple>
 #include <utility>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
 
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
-
 /// What of the fabric belongs to the part: the new id of every node, -1 for those that go.
 std::vector<NodeId> number_nodes(const Topology& fabric, std::span<const NodeId> hosts, std::vector<Node>& nodes) {
-  std::vector<NodeId> number(index(fabric.node_count()), -1);
+  std::vector<NodeId> number(at(fabric.node_count()), -1);
   const auto add = [&](NodeId node, bool is_switch) {
-    number[index(node)] = static_cast<NodeId>(nodes.size());
+    number[at(node)] = static_cast<NodeId>(nodes.size());
     Node& copy = nodes.emplace_back(fabric.node(node));
     copy.is_switch = is_switch;
     if (is_switch) copy.host.clear();
@@ -24,7 +24,7 @@ std::vector<NodeId> number_nodes(const Topology& fabric, std::span<const NodeId>
   for (const NodeId host : hosts) add(host, false);
   for (NodeId node = 0; node < fabric.node_count(); ++node) {
     const bool routes = fabric.node(node).is_switch || fabric.nics_forward();
-    if (number[index(node)] < 0 && routes) add(node, true);
+    if (number[at(node)] < 0 && routes) add(node, true);
   }
   return number;
 }
@@ -32,8 +32,8 @@ std::vector<NodeId> number_nodes(const Topology& fabric, std::span<const NodeId>
 std::vector<Link> renumbered_links(const Topology& fabric, const std::vector<NodeId>& number) {
   std::vector<Link> links;
   for (Link link : fabric.links()) {
-    link.from = number[index(link.from)];
-    link.to = number[index(link.to)];
+    link.from = number[at(link.from)];
+    link.to = number[at(link.to)];
     if (link.from >= 0 && link.to >= 0) links.push_back(link);
   }
   std::sort(links.begin(), links.end(),
@@ -82,7 +82,7 @@ std::vector<LinkId> links_without_switches(const Topology& topology) {
 Topology without_switches(const Topology& topology) {
   std::vector<Link> links;
   for (const LinkId id : links_without_switches(topology)) links.push_back(topology.link(id));
-  const auto nodes = topology.nodes().first(index(topology.host_count()));
+  const auto nodes = topology.nodes().first(at(topology.host_count()));
   // Cannot fail: every condition holds for the topology they come from.
   Topology hosts =
       Topology::make(topology.name() + ", hosts only", {nodes.begin(), nodes.end()}, std::move(links)).value();
@@ -95,11 +95,11 @@ MovedHosts move_hosts(const std::vector<Automorphism>& group, const std::vector<
   for (const Automorphism& permutation : group) {
     // The group is transitive: only images that have node 0 can be the first.
     const bool has_first =
-        std::any_of(hosts.begin(), hosts.end(), [&](NodeId host) { return permutation[index(host)] == 0; });
+        std::any_of(hosts.begin(), hosts.end(), [&](NodeId host) { return permutation[at(host)] == 0; });
     if (!has_first) continue;
     std::vector<std::pair<NodeId, NodeId>> moved;
     moved.reserve(hosts.size());
-    for (const NodeId host : hosts) moved.emplace_back(permutation[index(host)], host);
+    for (const NodeId host : hosts) moved.emplace_back(permutation[at(host)], host);
     std::sort(moved.begin(), moved.end());
     MovedHosts candidate;
     for (const auto& [image, node] : moved) {

@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <set>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
 
@@ -11,8 +13,6 @@ using Edge = std::pair<NodeId, NodeId>;
 
 constexpr int most_attempts = 10'000;             // degree 2 is connected least often: about once in √N attempts
 constexpr std::size_t switches_per_fault = 1000;  // then the pairing is drawn anew
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 /// SplitMix64 (Steele, Lea, Flood 2014): a counter whose bits are mixed.
 class Random {

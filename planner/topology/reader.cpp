@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "planner/index.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
 #include "planner/topology/specification.h"
@@ -20,8 +21,6 @@
 
 namespace libcoll {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 std::string listed(std::initializer_list<std::string_view> words) {
   std::string list;
@@ -289,10 +288,10 @@ void Reader::add_node(Node node, Line line) {
   const auto [place, is_new] = draft_.ids.emplace(node.name, static_cast<NodeId>(draft_.nodes.size()));
   if (!is_new) {
     refuse(line, "found a second node '" + node.name + "', expected names that differ (the first is in line " +
-                     std::to_string(draft_.node_lines[index(place->second)]) + ")");
+                     std::to_string(draft_.node_lines[at(place->second)]) + ")");
     return;
   }
-  if (draft_.nodes.size() == index(max_nodes)) {
+  if (draft_.nodes.size() == at(max_nodes)) {
     refuse(line, "found one more node, expected at most " + std::to_string(max_nodes));
     return;
   }
@@ -344,8 +343,7 @@ void Reader::read_link(const toml::table& table, bool nodes_are_listed) {
 
 void Reader::add_link(const Link& link, Line line) {
   if (failed()) return;
-  const std::string ends =
-      "'" + draft_.nodes[index(link.from)].name + "' to '" + draft_.nodes[index(link.to)].name + "'";
+  const std::string ends = "'" + draft_.nodes[at(link.from)].name + "' to '" + draft_.nodes[at(link.to)].name + "'";
   if (link.from == link.to) {
     refuse(line, "found a link from " + ends + ", expected two different nodes");
     return;
@@ -423,10 +421,10 @@ void Reader::read_removed_nodes(const toml::table& root) {
     const auto name = node_name(element);
     const NodeId id = name ? known_node(*name, line_of(element)) : -1;
     if (failed()) return;
-    if (draft_.node_removed[index(id)]) {
+    if (draft_.node_removed[at(id)]) {
       refuse(line_of(element), "found removed node '" + *name + "' a second time, expected it once");
     }
-    draft_.node_removed[index(id)] = true;
+    draft_.node_removed[at(id)] = true;
   }
 }
 
@@ -475,8 +473,8 @@ void Reader::remove_links(NodeId from, NodeId to, bool oneway, Line line) {
     removed = true;
   }
   if (!removed) {
-    refuse(line, "removed_links: found no link from '" + draft_.nodes[index(from)].name + "' to '" +
-                     draft_.nodes[index(to)].name + "' to remove, expected one that is there, named once");
+    refuse(line, "removed_links: found no link from '" + draft_.nodes[at(from)].name + "' to '" +
+                     draft_.nodes[at(to)].name + "' to remove, expected one that is there, named once");
   }
 }
 
@@ -491,8 +489,8 @@ std::pair<std::vector<Node>, std::vector<Link>> Reader::remaining() const {
   }
   for (std::size_t i = 0; i < draft_.links.size(); ++i) {
     Link link = draft_.links[i];
-    link.from = renumbered[index(link.from)];
-    link.to = renumbered[index(link.to)];
+    link.from = renumbered[at(link.from)];
+    link.to = renumbered[at(link.to)];
     if (!draft_.link_removed[i] && link.from >= 0 && link.to >= 0) result.second.push_back(link);
   }
   return result;
@@ -504,7 +502,7 @@ Line Reader::line_to_blame(const toml::table& root, const Topology& topology, bo
     if (!whole && root.get(key) != nullptr) return line_of(*root.get(key));
   }
   const auto pair = unreachable_pair(topology);
-  return draft_.node_lines[pair ? index(std::max(pair->first, pair->second)) : 0];
+  return draft_.node_lines[pair ? at(std::max(pair->first, pair->second)) : 0];
 }
 
 Result<Topology> Reader::finish(const toml::table& root) {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
 
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
-
-std::string quoted(const std::vector<Node>& nodes, NodeId id) { return "'" + nodes[index(id)].name + "'"; }
+std::string quoted(const std::vector<Node>& nodes, NodeId id) { return "'" + nodes[at(id)].name + "'"; }
 
 Status check_nodes(const std::vector<Node>& nodes) {
   const auto first_switch = std::find_if(nodes.begin(), nodes.end(), [](const Node& node) { return node.is_switch; });
@@ -21,7 +21,7 @@ Status check_nodes(const std::vector<Node>& nodes) {
 }
 
 Status check_link(const std::vector<Node>& nodes, const Link& link) {
-  const auto in_range = [&](NodeId id) { return id >= 0 && index(id) < nodes.size(); };
+  const auto in_range = [&](NodeId id) { return id >= 0 && at(id) < nodes.size(); };
   if (!in_range(link.from) || !in_range(link.to)) {
     return Error{"found a link from node " + std::to_string(link.from) + " to node " + std::to_string(link.to) +
                  ", expected ids below " + std::to_string(nodes.size())};
@@ -75,8 +75,8 @@ void Topology::index_links() {
   in_.assign(nodes_.size(), {});
   if (!links_.empty()) unit_bandwidth_ = links_.front().bandwidth_bytes_per_second;
   for (LinkId id = 0; id < link_count(); ++id) {
-    out_[index(link(id).from)].push_back(id);
-    in_[index(link(id).to)].push_back(id);
+    out_[at(link(id).from)].push_back(id);
+    in_[at(link(id).to)].push_back(id);
     unit_bandwidth_ = std::min(unit_bandwidth_, link(id).bandwidth_bytes_per_second);
   }
 }

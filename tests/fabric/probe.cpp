@@ -26,6 +26,7 @@
 #include "libcoll/fabric/counters.h"
 #include "libcoll/fabric/fabric.h"
 #include "libcoll/fabric/namespaces.h"
+#include "planner/index.h"
 #include "planner/route/sssp.h"
 #include "planner/schedule/xml.h"
 #include "planner/topology/reader.h"
@@ -37,8 +38,6 @@ int complain(const std::string& message) {
   std::fprintf(stderr, "probe: %s\n", message.c_str());
   return 1;
 }
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 // ---- one transfer ----------------------------------------------------------------------------------------------
 
@@ -64,7 +63,7 @@ sockaddr_in address_of(std::int32_t route_class, NodeId node, std::uint16_t port
 sockaddr* generic(sockaddr_in& address) { return reinterpret_cast<sockaddr*>(&address); }
 
 bool enter(const FabricState& state, NodeId node) {
-  const Status joined = join_namespaces(state.holders[index(node)]);
+  const Status joined = join_namespaces(state.holders[at(node)]);
   if (!joined) complain(joined.error().message);
   return joined.ok();
 }
@@ -181,7 +180,7 @@ int verify_route(const FabricState& state, const Route& route, std::size_t bytes
   const FabricCounters after = read_counters(state);
   int faults = 0;
   for (LinkId id = 0; id < state.topology.link_count(); ++id) {
-    const std::uint64_t carried = after.links[index(id)].bytes - before.links[index(id)].bytes;
+    const std::uint64_t carried = after.links[at(id)].bytes - before.links[at(id)].bytes;
     const bool on_route = std::find(route.links.begin(), route.links.end(), id) != route.links.end();
     // Headers are 66 bytes in 9000; acknowledgements come back on other links.
     const bool fits = on_route ? carried >= bytes && carried <= bytes + bytes / 20 + 2000 : carried <= bytes / 10;
@@ -226,9 +225,9 @@ int probe(const std::vector<std::string>& words) {
     return static_cast<std::int32_t>(std::strtol(words[i].c_str(), nullptr, 10));
   };
   if (words.size() == 4 && words[0] == "routes") return make_routes(words[1], words[2], number(3));
-  if (words.size() == 4 && words[0] == "verify") return verify(words[1], words[2], index(number(3)));
+  if (words.size() == 4 && words[0] == "verify") return verify(words[1], words[2], at(number(3)));
   if (words.size() == 7 && words[0] == "send") {
-    return send_once(words[1], {number(2), number(3), number(4), index(number(5)), static_cast<unsigned>(number(6))});
+    return send_once(words[1], {number(2), number(3), number(4), at(number(5)), static_cast<unsigned>(number(6))});
   }
   return complain("wrong usage");
 }

@@ -14,14 +14,13 @@
 #include "libcoll/fabric/configuration.h"
 #include "libcoll/fabric/fabric.h"
 #include "libcoll/fabric/forwarding.h"
+#include "planner/index.h"
 #include "planner/route/dor.h"
 #include "planner/route/sssp.h"
 #include "planner/topology/reader.h"
 
 namespace libcoll {
 namespace {
-
-std::size_t index(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 Topology make(const std::string& specification) { return load_topology(specification).value(); }
 
@@ -96,7 +95,7 @@ Fabric build(const Topology& topology, const std::vector<Route>& defaults, const
 std::vector<NodeId> follow(const Fabric& fabric, std::int32_t route_class, NodeId source, NodeId destination) {
   std::vector<NodeId> passed = {source};
   while (passed.back() != destination && passed.size() <= fabric.routers.size()) {
-    const Router& router = fabric.routers[index(passed.back())];
+    const Router& router = fabric.routers[at(passed.back())];
     const std::string device =
         router.device(class_address(route_class, source), class_address(route_class, destination));
     if (device.empty()) break;
@@ -166,7 +165,7 @@ void expect_exact_paths(const Topology& topology, const std::vector<Route>& defa
   for (const auto& [what, path] : expected) {
     const auto& [k, source, destination] = what;
     EXPECT_EQ(follow(fabric, k, source, destination), path) << k << ": " << source << " to " << destination;
-    EXPECT_EQ(fabric.routers[index(source)].source(class_address(k, destination)), class_address(k, source));
+    EXPECT_EQ(fabric.routers[at(source)].source(class_address(k, destination)), class_address(k, source));
   }
 }
 

@@ -8,14 +8,13 @@
 #include "planner/broadcast/edge_splitting.h"
 #include "planner/broadcast/flow_network.h"
 #include "planner/broadcast/max_flow.h"
+#include "planner/index.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/forestcoll_checks.h"
 #include "tests/unit/random_regular.h"
 
 namespace libcoll {
 namespace {
-
-std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 TEST(FlowNetwork, EqualsMaxFlowWhateverChangesAndNamesALeastCut) {
   std::mt19937 random(7);
@@ -182,16 +181,16 @@ void expect_paths_fit(const Topology& topology, const std::vector<LogicalLink>& 
     std::int64_t total = 0;
     for (const LogicalPath& path : logical.paths) {
       total += path.capacity;
-      NodeId at = logical.from;
+      NodeId node = logical.from;
       std::set<NodeId> visited;
       for (const LinkId id : path.links) {
-        load[index(id)] += path.capacity;
-        EXPECT_EQ(topology.link(id).from, at);
-        EXPECT_TRUE(at == logical.from || topology.node(at).is_switch);
-        EXPECT_TRUE(visited.insert(at).second);
-        at = topology.link(id).to;
+        load[at(id)] += path.capacity;
+        EXPECT_EQ(topology.link(id).from, node);
+        EXPECT_TRUE(node == logical.from || topology.node(node).is_switch);
+        EXPECT_TRUE(visited.insert(node).second);
+        node = topology.link(id).to;
       }
-      EXPECT_EQ(at, logical.to);
+      EXPECT_EQ(node, logical.to);
     }
     EXPECT_EQ(total, logical.capacity);
   }
@@ -203,7 +202,7 @@ void expect_no_loss(const Topology& topology) {
   const LinkWidths widths = link_widths(topology);
   const TreeCount count = optimal_trees(forest_optimum(topology)->inverse_x(), widths);
   const std::vector<std::int64_t> capacity = tree_capacities(widths, count.scale);
-  const std::vector<std::int64_t> demand(index(topology.host_count()), count.trees);
+  const std::vector<std::int64_t> demand(at(topology.host_count()), count.trees);
   const auto links = split_off_switches(topology, capacity, demand);
   ASSERT_TRUE(links.ok()) << links.error().message;
   expect_paths_fit(topology, *links, capacity);
@@ -238,7 +237,7 @@ std::vector<CapacityArc> arcs_of(const Topology& topology, const std::vector<std
   std::vector<CapacityArc> arcs;
   arcs.reserve(capacity.size());
   for (LinkId id = 0; id < topology.link_count(); ++id) {
-    arcs.push_back({topology.link(id).from, topology.link(id).to, capacity[index(id)]});
+    arcs.push_back({topology.link(id).from, topology.link(id).to, capacity[at(id)]});
   }
   return arcs;
 }
@@ -251,7 +250,7 @@ TEST(TreePacking, FindsTheForestOfTheOptimum) {
     const LinkWidths widths = link_widths(topology);
     const TreeCount count = optimal_trees(forest_optimum(topology)->inverse_x(), widths);
     const auto arcs = arcs_of(topology, tree_capacities(widths, count.scale));
-    const std::vector<std::int64_t> demand(index(topology.host_count()), count.trees);
+    const std::vector<std::int64_t> demand(at(topology.host_count()), count.trees);
     const auto trees = pack_out_trees(arcs, demand);
     ASSERT_TRUE(trees.ok()) << trees.error().message;
     expect_packing(arcs, demand, *trees);
@@ -297,7 +296,7 @@ TEST(TreePacking, ByTranslationTakesShortestPaths) {
     const auto capacity = tree_capacities(widths, count.scale);
     const auto trees = pack_by_translation(topology, capacity, count.trees, translations(topology));
     ASSERT_FALSE(trees.empty());
-    const std::vector<std::int64_t> demand(index(topology.host_count()), count.trees);
+    const std::vector<std::int64_t> demand(at(topology.host_count()), count.trees);
     expect_packing(arcs_of(topology, capacity), demand, trees);
     std::int32_t depth = 0;
     for (const OutTree& tree : trees) depth = std::max(depth, tree.edges.back().depth);

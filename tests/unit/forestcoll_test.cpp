@@ -7,6 +7,7 @@
 #include <variant>
 
 #include "planner/broadcast/forestcoll_lp.h"
+#include "planner/index.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
@@ -20,8 +21,6 @@ namespace {
 
 using Faults = std::vector<std::string>;
 using Plan = Result<Schedule> (*)(const Topology&, const PlanOptions&);
-
-std::size_t index(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 Topology sample(const std::string& name) {
   const auto topology = load_topology(LIBCOLL_TEST_INSTANCES "/../../config/topologies/" + name + ".toml");
@@ -220,7 +219,7 @@ std::int64_t broadcast_rate(const Topology& topology, NodeId root) {
     if (host == root) continue;
     FlowNetwork network(topology.node_count());
     for (LinkId id = 0; id < topology.link_count(); ++id) {
-      network.add_arc(topology.link(id).from, topology.link(id).to, widths.width[index(id)]);
+      network.add_arc(topology.link(id).from, topology.link(id).to, widths.width[at(id)]);
     }
     least = std::min(least, network.run(root, host));
   }
@@ -235,8 +234,8 @@ void expect_single_root(const Topology& topology, const Result<Forest>& forest, 
   std::vector<CapacityArc> arcs;
   arcs.reserve(forest->links.size());
   for (const LogicalLink& link : forest->links) arcs.push_back({link.from, link.to, link.capacity});
-  std::vector<std::int64_t> demand(index(topology.host_count()), 0);
-  demand[index(root)] = forest->count.trees;
+  std::vector<std::int64_t> demand(at(topology.host_count()), 0);
+  demand[at(root)] = forest->count.trees;
   expect_packing(arcs, demand, forest->trees);
 }
 

@@ -31,6 +31,7 @@
 #include "planner/flow/single_path.h"
 #include "planner/flow/ts_mcf.h"
 #include "planner/flow/widest_paths.h"
+#include "planner/index.h"
 #include "planner/lp/glpk_solver.h"
 #include "planner/route/channel_dependency.h"
 #include "planner/schedule/cost.h"
@@ -45,8 +46,6 @@ namespace {
 
 using Faults = std::vector<std::string>;
 using Plan = Result<Schedule> (*)(const Topology&, const PlanOptions&);
-
-std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 
 Topology made(const std::string& specification) { return generate(specification).value(); }
 
