@@ -50,6 +50,9 @@ struct Block {
 
 /// f⁺ = max(0, f − τ(π + y_tail − y_head)); the reflected 2f⁺ − f goes into excess and load; f moves on.
 LIBCOLL_ALWAYS_INLINE void flow_step(Block& block) {
+  const float step = block.step;
+  const float keep = block.keep;
+  const float pull = block.anchor;
   float residual[lanes] = {};
   for (std::size_t v = 0; v < block.nodes; ++v) {
     float inflow[lanes] = {};
@@ -63,22 +66,24 @@ LIBCOLL_ALWAYS_INLINE void flow_step(Block& block) {
       const float* __restrict anchor = block.anchor_flow + link * lanes;
       float* __restrict load = block.link_load + link * lanes;
       float* __restrict outflow = block.excess + u * lanes;
+      LIBCOLL_INDEPENDENT
       for (std::size_t i = 0; i < lanes; ++i) {
         const float old = flow[i];
-        const float moved = old - block.step * (price + tail[i] - head[i]);
-        const float next = moved > 0 ? moved : 0;
-        const float reflected = next + next - old;
+        const float next = std::max(0.0F, old - step * (price + tail[i] - head[i]));
         const float change = next - old;
+        const float reflected = next + change;
         residual[i] += change * change;
         inflow[i] += reflected;
         outflow[i] -= reflected;
         load[i] += reflected;
-        flow[i] = block.keep * reflected + block.anchor * anchor[i];
+        flow[i] = keep * reflected + pull * anchor[i];
       }
     }
     float* __restrict excess = block.excess + v * lanes;
+    LIBCOLL_INDEPENDENT
     for (std::size_t i = 0; i < lanes; ++i) excess[i] += inflow[i];
   }
+  LIBCOLL_INDEPENDENT
   for (std::size_t i = 0; i < lanes; ++i) block.residual[i] = residual[i];
 }
 
