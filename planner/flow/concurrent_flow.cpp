@@ -25,6 +25,7 @@ namespace {
 constexpr double accepted_gap = 1e-6;  // of what is called exact
 constexpr double default_gap = 1e-3;   // where exact methods are too slow
 constexpr double gap_for_bushes = 1e-2;
+constexpr double handover_gap = 3e-2;           // from bushes to PDHG, where the gap asked for is beyond bushes
 constexpr double least_first_order_gap = 2e-4;  // below, single precision makes it slow
 // Measured with GLPK on generalized Kautz graphs: simplex is exact and as fast below, interior point wins above.
 constexpr std::int64_t most_columns_for_simplex = 4000;
@@ -310,7 +311,7 @@ class Planning {
     FlowLimits limits = limits_;
     // The certificate rounds its lengths and the decomposition drops dust: a little more than asked.
     constexpr double margin = 0.98;
-    limits.gap = std::max(margin * enough, gap_for_bushes);
+    limits.gap = enough < gap_for_bushes ? handover_gap : margin * enough;
     FlowSolution solution = solve_by_bushes(problem, limits);
     std::string method = "bushes";
     limits.gap = margin * enough;

@@ -39,7 +39,7 @@ struct ConcurrentFlow {
 /// - Automorphisms leave one source for every orbit of hosts, one price for every orbit of links: by the family's
 ///   translations where they are transitive, otherwise by search. Few prices: exactly, by columns of trees.
 /// - Small instances: exactly, by the master LP (6)–(9), once more another way should the gap stay above 10⁻⁶.
-/// - Others: bushes to 1 %, then PDHG to the gap that was asked for (0.1 % by default), then bushes again where PDHG
+/// - Others: bushes to 3 %, then PDHG to the gap that was asked for (0.1 % by default), then bushes again where PDHG
 ///   does not get there.
 /// The paths are those of a decomposition. Where the group leaves no host in place but by the identity they stay
 /// paths of one source per orbit; otherwise they are written out for every host. Without options.paths, `pairs` and

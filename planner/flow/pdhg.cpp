@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <limits>
 #include <numeric>
 #include <span>
@@ -18,16 +19,13 @@ namespace libcoll {
 namespace {
 
 constexpr std::size_t lanes = float_lanes;
-// Pock and Chambolle's diagonal steps are safe at 1; the norm they bound is in fact smaller.
-constexpr double step_scale = 1.15;
-constexpr double primal_weight = 0.1;
 // Restarts when the fixed-point residual has fallen by this, or less but rises again, or after this part of all steps.
 constexpr double sufficient_decay = 0.2;
 constexpr double necessary_decay = 0.8;
-constexpr double longest_run = 0.36;
+constexpr double longest_run = 0.5;
 constexpr std::int32_t first_evaluation = 20;  // steps to the first look at the gap
-constexpr double evaluation_growth = 1.15;
-constexpr std::int32_t patience = 12;  // evaluations that together improve the gap by less than a tenth
+constexpr double evaluation_growth = 1.1;
+constexpr std::int32_t patience = 15;  // evaluations that together improve the iterate by less than a tenth
 constexpr double least_share = 0.05;   // of the gap, times a node's inflow: below is noise of the iteration
 
 /// What a block's step reads and writes; [link or node][lane].
@@ -38,50 +36,87 @@ struct Block {
   std::size_t nodes = 0;
   float* flow = nullptr;
   const float* anchor_flow = nullptr;
-  const float* potential = nullptr;
-  float* excess = nullptr;     ///< out: in − out of the reflected flow, by node
+  float* potential = nullptr;
+  const float* anchor_potential = nullptr;
+  const float* flow_step = nullptr;  ///< τ of a link is the lesser of its ends'
+  const float* node_step = nullptr;  ///< σ
+  const float* demand = nullptr;     ///< by lane: of every host
+  std::size_t hosts = 0;
+  float* excess = nullptr;     ///< in − out of the reflected flow, by node
   float* link_load = nullptr;  ///< out, added to: the reflected flow, by link and lane
-  float step = 0;
   float keep = 0;              ///< Halpern's (k+1)/(k+2)
-  float anchor = 0;            ///< and 1/(k+2)
-  float residual[lanes] = {};  ///< out: Σ (f⁺ − f)²
+  float pull = 0;              ///< and 1/(k+2)
+  float residual[lanes] = {};  ///< out: how far the step leads
 };
 
-/// f⁺ = max(0, f − τ(π + y_tail − y_head)); the reflected 2f⁺ − f goes into excess and load; f moves on.
-LIBCOLL_ALWAYS_INLINE void flow_step(Block& block) {
+/// f⁺ = max(0, f − τ(π + y_tail − y_head)); the reflected 2f⁺ − f goes into excess and load; f moves on. The residual
+/// is Σ (f⁺ − f)²/τ but for flows that stop at zero, which count for a little more: there is no division in it.
+LIBCOLL_ALWAYS_INLINE void move_flow(Block& block) {
+  const float keep = block.keep;
+  const float pull = block.pull;
   float residual[lanes] = {};
   for (std::size_t v = 0; v < block.nodes; ++v) {
     float inflow[lanes] = {};
     const float* __restrict head = block.potential + v * lanes;
+    const float* __restrict head_step = block.flow_step + v * lanes;
     for (std::int32_t k = block.in_begin[v]; k < block.in_begin[v + 1]; ++k) {
       const auto link = static_cast<std::size_t>(k);
       const auto u = static_cast<std::size_t>(block.from[k]);
       const float price = block.price[k];
       const float* __restrict tail = block.potential + u * lanes;
+      const float* __restrict tail_step = block.flow_step + u * lanes;
       float* __restrict flow = block.flow + link * lanes;
       const float* __restrict anchor = block.anchor_flow + link * lanes;
       float* __restrict load = block.link_load + link * lanes;
       float* __restrict outflow = block.excess + u * lanes;
+      LIBCOLL_INDEPENDENT
       for (std::size_t i = 0; i < lanes; ++i) {
         const float old = flow[i];
-        const float moved = old - block.step * (price + tail[i] - head[i]);
-        const float next = moved > 0 ? moved : 0;
-        const float reflected = next + next - old;
+        const float cost = price + tail[i] - head[i];
+        const float next = std::max(0.0F, old - std::min(tail_step[i], head_step[i]) * cost);
         const float change = next - old;
-        residual[i] += change * change;
+        const float reflected = next + change;
+        residual[i] += std::abs(change * cost);
         inflow[i] += reflected;
         outflow[i] -= reflected;
         load[i] += reflected;
-        flow[i] = block.keep * reflected + block.anchor * anchor[i];
+        flow[i] = keep * reflected + pull * anchor[i];
       }
     }
     float* __restrict excess = block.excess + v * lanes;
+    LIBCOLL_INDEPENDENT
     for (std::size_t i = 0; i < lanes; ++i) excess[i] += inflow[i];
   }
-  for (std::size_t i = 0; i < lanes; ++i) block.residual[i] = residual[i];
+  LIBCOLL_INDEPENDENT
+  for (std::size_t i = 0; i < lanes; ++i) block.residual[i] += residual[i];
 }
 
-LIBCOLL_FOR_EACH_TARGET(flow_step_on_target, (Block & block), (flow_step(block)), (block))
+/// y⁺ = y + σ(demand − excess). Residual: Σ (y⁺ − y)²/σ.
+LIBCOLL_ALWAYS_INLINE void move_potentials(Block& block) {
+  const float keep = block.keep;
+  const float pull = block.pull;
+  float residual[lanes] = {};
+  for (std::size_t v = 0; v < block.nodes; ++v) {
+    const float wanted = v < block.hosts ? 1.0F : 0.0F;
+    const float* __restrict demand = block.demand;
+    const float* __restrict step = block.node_step + v * lanes;
+    const float* __restrict excess = block.excess + v * lanes;
+    const float* __restrict anchor = block.anchor_potential + v * lanes;
+    float* __restrict potential = block.potential + v * lanes;
+    LIBCOLL_INDEPENDENT
+    for (std::size_t i = 0; i < lanes; ++i) {
+      const float missing = wanted * demand[i] - excess[i];
+      const float change = step[i] * missing;
+      residual[i] += change * missing;
+      potential[i] = keep * (potential[i] + 2 * change) + pull * anchor[i];
+    }
+  }
+  LIBCOLL_INDEPENDENT
+  for (std::size_t i = 0; i < lanes; ++i) block.residual[i] += residual[i];
+}
+
+LIBCOLL_FOR_EACH_TARGET(move_flow_on_target, (Block & block), (move_flow(block)), (block))
+LIBCOLL_FOR_EACH_TARGET(move_potentials_on_target, (Block & block), (move_potentials(block)), (block))
 
 /// Cancels the cycles of a source's flow that can be reached along it, by depth-first search: each loses its least
 /// flow. Leaves the nodes it reached in a topological order of what is left.
@@ -173,16 +208,6 @@ class Iteration {
         excess_(at(threads_), std::vector<float>(at(problem.nodes) * lanes)) {
     flow_.assign(blocks_ * problem.links() * lanes, 0);
     potential_.assign(blocks_ * at(problem.nodes) * lanes, 0);
-    std::vector<double> entries(problem.classes(), 0);
-    for (const std::int32_t link_class : problem.link_class) entries[at(link_class)] += 1;
-    for (const double count : entries) {
-      class_step_.push_back(step_scale * primal_weight / (count * static_cast<double>(problem.sources.size())));
-    }
-    for (NodeId v = 0; v < problem.nodes; ++v) {
-      const std::int32_t degree = problem.in_begin[at(v) + 1] - problem.in_begin[at(v)] + problem.out_begin[at(v) + 1] -
-                                  problem.out_begin[at(v)];
-      node_step_.push_back(static_cast<float>(step_scale * primal_weight / std::max(1, degree)));
-    }
     capacity_sum_ = std::accumulate(problem.capacity.begin(), problem.capacity.end(), 0.0);
   }
 
@@ -191,6 +216,7 @@ class Iteration {
     for (std::size_t i = 0; i < problem_.classes(); ++i) sum += solution.prices[i] * problem_.capacity[i];
     for (const double price : solution.prices) class_price_.push_back(price * capacity_sum_ / sum);
     spread_prices();
+    set_steps(solution);
     std::vector<float> distance;
     for (std::size_t source = 0; source < problem_.sources.size(); ++source) {
       float* flow = flow_.data() + source / lanes * problem_.links() * lanes + source % lanes;
@@ -281,6 +307,42 @@ class Iteration {
     return {problem_.sources.data() + first, std::min(lanes, problem_.sources.size() - first)};
   }
 
+  /// Pock and Chambolle's diagonal steps for columns in units of what they may carry: a link close to the source
+  /// carries a hundred times what one far from it does, and has as much farther to go. A link's unit is the lesser of
+  /// what its ends pass on in the solution; then τ = unit/3, as a column has three entries, and σ = 1/Σ units of the
+  /// row.
+  void set_steps(const FlowSolution& solution) {
+    const auto nodes = at(problem_.nodes);
+    flow_step_.assign(potential_.size(), 0);
+    node_step_.assign(potential_.size(), 0);
+    class_step_.assign(problem_.classes(), 0);
+    std::vector<double> unit(nodes);
+    std::vector<double> row(nodes);
+    for (std::size_t source = 0; source < problem_.sources.size(); ++source) {
+      std::fill(unit.begin(), unit.end(), 0);
+      std::fill(row.begin(), row.end(), 0);
+      for (std::size_t link = 0; link < problem_.links(); ++link) {
+        unit[at(problem_.to[link])] += solution.flow[source][link];
+      }
+      unit[at(problem_.sources[source])] = problem_.hosts;
+      for (double& each : unit) each = share(source) * std::max(1.0, each);
+      for (std::size_t link = 0; link < problem_.links(); ++link) {
+        const std::size_t from = at(problem_.from[link]);
+        const std::size_t to = at(problem_.to[link]);
+        const double least = std::min(unit[from], unit[to]);
+        row[from] += least;
+        row[to] += least;
+        class_step_[at(problem_.link_class[link])] += least;
+      }
+      const std::size_t first = source / lanes * nodes * lanes + source % lanes;
+      for (std::size_t v = 0; v < nodes; ++v) {
+        flow_step_[first + v * lanes] = static_cast<float>(unit[v] / 3);
+        node_step_[first + v * lanes] = row[v] > 0 ? static_cast<float>(1 / row[v]) : 0;
+      }
+    }
+    for (double& each : class_step_) each = 1 / each;
+  }
+
   void spread_prices() {
     for (std::size_t link = 0; link < price_.size(); ++link) {
       price_[link] = static_cast<float>(class_price_[at(problem_.link_class[link])]);
@@ -300,41 +362,24 @@ class Iteration {
     block.flow = flow_.data() + index * links;
     block.anchor_flow = anchor_flow_.data() + index * links;
     block.potential = potential_.data() + index * nodes;
+    block.anchor_potential = anchor_potential_.data() + index * nodes;
+    block.flow_step = flow_step_.data() + index * nodes;
+    block.node_step = node_step_.data() + index * nodes;
+    block.hosts = at(problem_.hosts);
     block.excess = excess.data();
     block.link_load = link_load_[at(worker)].data();
-    block.step = flow_step_size;
     block.keep = keep;
-    block.anchor = 1 - keep;
-    flow_step_on_target(block);
-    double residual = 0;
-    for (const float part : block.residual) residual += part;
-    return residual / flow_step_size + step_potentials(index, excess, keep);
-  }
-
-  /// y⁺ = y + σ(demand − excess); it stays 0 in the source.
-  double step_potentials(std::size_t index, std::vector<float>& excess, float keep) {
+    block.pull = 1 - keep;
+    move_flow_on_target(block);
     const std::span<const NodeId> sources = sources_of(index);
     float demand[lanes] = {};
     for (std::size_t i = 0; i < sources.size(); ++i) {
       demand[i] = static_cast<float>(share(index * lanes + i));
-      excess[at(sources[i]) * lanes + i] = demand[i];  // the source has no row
+      excess[at(sources[i]) * lanes + i] = demand[i];  // the source has no row: its potential stays 0
     }
-    float* potential = potential_.data() + index * excess.size();
-    const float* anchor = anchor_potential_.data() + index * excess.size();
-    double residual = 0;
-    for (std::size_t v = 0; v < at(problem_.nodes); ++v) {
-      const float step = node_step_[v];
-      const float wanted = v < at(problem_.hosts) ? 1.0F : 0.0F;
-      float squares = 0;
-      for (std::size_t i = 0; i < lanes; ++i) {
-        const std::size_t k = v * lanes + i;
-        const float change = step * (wanted * demand[i] - excess[k]);
-        squares += change * change;
-        potential[k] = keep * (potential[k] + 2 * change) + (1 - keep) * anchor[k];
-      }
-      residual += static_cast<double>(squares / step);
-    }
-    return residual;
+    block.demand = demand;
+    move_potentials_on_target(block);
+    return std::accumulate(std::begin(block.residual), std::end(block.residual), 0.0);
   }
 
   /// π⁺: the projection of π + σ·load on the simplex Σ cap·π = Σ cap, π ≥ 0.
@@ -457,8 +502,6 @@ class Iteration {
     scratch.wanted[at(problem_.from[at(shortest)])] += scratch.wanted[at(v)];
   }
 
-  static constexpr float flow_step_size = static_cast<float>(step_scale / (3 * primal_weight));
-
   const FlowProblem& problem_;
   std::size_t blocks_;
   std::int32_t threads_;
@@ -468,7 +511,7 @@ class Iteration {
   std::vector<std::vector<float>> link_load_;  ///< by thread, then [link][lane]
   std::vector<std::vector<float>> excess_;     ///< by thread, then [node][lane]
   std::vector<double> class_step_;
-  std::vector<float> node_step_;
+  std::vector<float> flow_step_, node_step_;         ///< [block][node][lane]
   std::vector<float> flow_, anchor_flow_;            ///< [block][link][lane]
   std::vector<float> potential_, anchor_potential_;  ///< [block][node][lane]
   std::vector<double> class_price_, anchor_class_price_;
@@ -485,7 +528,7 @@ FlowSolution solve_by_pdhg(const FlowProblem& problem, FlowSolution start, const
   double at_restart = 0;
   double before = 0;
   std::int64_t next_evaluation = first_evaluation;
-  double last_progress = best.gap();
+  double last_progress = std::numeric_limits<double>::infinity();
   std::int32_t waiting = 0;
   for (std::int64_t steps = 1;; ++steps) {
     const double residual = std::sqrt(iteration.step());
@@ -513,8 +556,10 @@ FlowSolution solve_by_pdhg(const FlowProblem& problem, FlowSolution start, const
       best.load = load;
       iteration.feasible_loads(least_part, &best.flow);
     }
-    if (best.gap() < 0.9 * last_progress) {
-      last_progress = best.gap();
+    // The start may be better than the iterate for long while that comes nearer.
+    const double own_gap = load / best.bound - 1;
+    if (own_gap < 0.9 * last_progress) {
+      last_progress = own_gap;
       waiting = 0;
     } else {
       ++waiting;

@@ -8,6 +8,16 @@
 #define LIBCOLL_ALWAYS_INLINE inline
 #endif
 
+// Before a loop over lanes: what its iterations read and write does not overlap. Without it the compiler's cheap cost
+// model, which makes no copies of loops, leaves them scalar.
+#if defined(__clang__)
+#define LIBCOLL_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#elif defined(__GNUC__)
+#define LIBCOLL_INDEPENDENT _Pragma("GCC ivdep")
+#else
+#define LIBCOLL_INDEPENDENT
+#endif
+
 // LIBCOLL_FOR_EACH_TARGET(name, (parameters), (expression), (arguments)) defines void name(parameters), which evaluates
 // the expression by the widest instructions there are. The expression calls LIBCOLL_ALWAYS_INLINE templates.
 #if defined(__GNUC__) && defined(__x86_64__)
