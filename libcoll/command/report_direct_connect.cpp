@@ -1,6 +1,7 @@
 // Reports of paper 000: topologies and their allgathers, expansions, the topology finder, BFB.
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <map>
 
@@ -423,7 +424,7 @@ ReportTable figure_15(const ReportScope& scope) {
     const std::string popular = size == small_vector ? "genkautz" : "circulant";
     for (const auto& [family, count] : order) {
       ReportRow& row = table.rows.emplace_back();
-      row.cells = {size, family, count, seen};
+      row.cells = {std::llround(size), family, count, seen};
       row.ours = static_cast<double>(count) / seen;
       if (family == popular) {
         const auto rival =
@@ -453,13 +454,14 @@ ReportTable figure_18(const ReportScope& scope) {
   static constexpr std::array<std::int32_t, 5> degrees = {2, 4, 6, 8, 12};
   const std::int32_t most_nodes = scope.full ? 1000 : 100;
   const std::int32_t stride = scope.full ? 15 : 10;
+  constexpr std::int32_t first_nodes = 40;
   ReportTable table{{"degree", "nodes", "steps_over_moore"}, "bandwidth_over_optimum", {}, ""};
   std::optional<double> mean_before;
   for (const std::int32_t degree : degrees) {
     double sum = 0;
     std::int32_t count = 0;
     std::int64_t most_above = 0;
-    for (std::int32_t nodes = 2 * degree; nodes <= most_nodes && !scope.deadline.passed(); nodes += stride) {
+    for (std::int32_t nodes = first_nodes; nodes <= most_nodes && !scope.deadline.passed(); nodes += stride) {
       const Topology graph = *generate("genkautz:" + std::to_string(nodes) + "," + std::to_string(degree));
       const std::optional<ExpansionCost> cost = bfb_cost(graph);
       if (!cost) continue;

@@ -167,22 +167,24 @@ double seconds_per_byte(const Schedule& schedule) {
           static_cast<double>(schedule.topology.unit_bandwidth_bytes_per_second()));
 }
 
-void add_ring(const Topology& topology, ReportTable& table) {
-  ReportRow row = optimum_row(topology, "ring, time over the optimum", "", {},
-                              printed("62.5 % worse, at least", 1.625, 0.0005), "");
-  const Result<Plan> ring = make_plan(topology, Collective::allgather, "ring", {});
+/// §5.3: a ring leaves and enters a box with nearly all of the data. Rings that use every NIC share the load, one ring
+/// leaves by one NIC.
+void add_rings(const Topology& topology, ReportTable& table) {
+  constexpr double nics_per_box = 8;
+  constexpr double nic = 25 * gb;
+  const auto gpus = static_cast<double>(topology.host_count());
   const Result<Plan> forest = make_plan(topology, Collective::allgather, "forestcoll", {});
-  if (ring && forest) {
-    row.ours = seconds_per_byte(ring->schedule) / seconds_per_byte(forest->schedule);
-    if (difference(row).value_or(0) != 0) {
-      row.why =
-          "the paper bounds a ring that uses all NICs of a box at once (many rings, turned against each other); ours "
-          "is one ring, which leaves a box by one of them";
-    }
-  } else {
-    row.why = ring ? forest.error().message : ring.error().message;
-  }
-  table.rows.push_back(std::move(row));
+  const Result<Plan> ring = make_plan(topology, Collective::allgather, "ring", {});
+  const auto over_optimum = [&](double seconds_of_a_byte) {
+    return forest ? std::optional(seconds_of_a_byte / seconds_per_byte(forest->schedule)) : std::nullopt;
+  };
+  constexpr double half_digit = 0.0005;
+  table.rows.push_back(optimum_row(topology, "rings through every NIC, time over the optimum at least", "",
+                                   over_optimum((gpus - 1) / gpus / (nics_per_box * nic)),
+                                   printed("62.5 % worse", 1.625, half_digit), forest ? "" : forest.error().message));
+  table.rows.push_back(optimum_row(topology, "one ring, time over the optimum", "",
+                                   ring ? over_optimum(seconds_per_byte(ring->schedule)) : std::nullopt, said(""),
+                                   ring ? "" : ring.error().message));
 }
 
 ReportTable testbed_optima(const ReportScope& scope) {
@@ -199,7 +201,7 @@ ReportTable testbed_optima(const ReportScope& scope) {
                247,
                122},
               scope, table);
-  add_ring(two_boxes, table);
+  add_rings(two_boxes, table);
   add_testbed({mi250(16), printed("354.13", 354.13, half_digit), said("lost in our text, much more than 2"), 2,
                printed("341.33", 341.33, half_digit), 174, 177, 87.4},
               scope, table);

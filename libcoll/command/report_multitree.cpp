@@ -147,7 +147,7 @@ ReportTable bandwidth_by_size(const ReportScope& scope) {
       }
       for (const auto& [name, bandwidth] : bandwidths) {
         ReportRow& row = table.rows.emplace_back();
-        row.cells = {specification, fabric.topology().host_count(), size, name};
+        row.cells = {specification, fabric.topology().host_count(), std::llround(size), name};
         row.ours = bandwidth;
         row.paper = said_of_curve(specification, name, size, bandwidths);
         if (difference(row).value_or(0) != 0) row.why = flit_simulation;
@@ -240,7 +240,7 @@ ReportTable headline_ratios(const ReportScope& scope) {
   ReportTable table{{"fabric", "size_bytes", "fast", "slow"}, "speedup", {}, ""};
   const auto add = [&](const Fabric& fabric, double size, const Headline& headline) {
     ReportRow& row = table.rows.emplace_back();
-    row.cells = {headline.fabric, size, headline.fast, headline.slow};
+    row.cells = {headline.fabric, std::llround(size), headline.fast, headline.slow};
     row.paper = headline.paper;
     const std::optional<double> fast = fabric.seconds(headline.fast, size);
     const std::optional<double> slow = fabric.seconds(headline.slow, size);
