@@ -160,7 +160,7 @@ void add_heat_map(const Panel& panel, const ReportScope& scope, ReportTable& tab
   // 4 Ki and 1000 keep the corners of the map.
   const std::vector<double> sizes = grid(first_size, last_size, scope.full ? 4 : kib);
   const std::vector<double> delays = grid(first_nanoseconds, last_nanoseconds, scope.full ? 10 : 1000);
-  const std::int32_t nodes = scope.full || !panel.dimensions.empty() ? paper_nodes : 16;
+  const std::int32_t nodes = scope.full ? paper_nodes : 16;
   const Result<Prepared> ready =
       scope.deadline.passed() ? Result<Prepared>(Error{"no time left"}) : prepared(panel, nodes);
   for (const double size : sizes) {
@@ -209,9 +209,14 @@ ReportTable figure_5(const ReportScope& scope) {
 }
 
 ReportTable figure_8(const ReportScope& scope) {
-  ReportTable table = heat_maps({{"swing 8x8", "allreduce", "swing-multiport", 4, 1, {8, 8}, true},
-                                 {"swing 4x4x4", "allreduce", "swing-multiport", 6, 1, {4, 4, 4}, true}},
-                                scope);
+  std::vector<Panel> panels;
+  if (scope.full) {
+    panels.push_back({"swing 8x8", "allreduce", "swing-multiport", 4, 1, {8, 8}, true});
+    panels.push_back({"swing 4x4x4", "allreduce", "swing-multiport", 6, 1, {4, 4, 4}, true});
+  } else {
+    panels.push_back({"swing 4x4", "allreduce", "swing-multiport", 4, 1, {4, 4}, true});
+  }
+  ReportTable table = heat_maps(panels, scope);
   table.note += " Static is the torus of the panel.";
   return table;
 }
