@@ -10,8 +10,8 @@
 namespace libcoll::command {
 namespace {
 
-constexpr std::int64_t gigabyte = 1'000'000'000;
-constexpr double gb = 1e9;
+constexpr std::int64_t bytes_per_gigabyte = 1'000'000'000;
+constexpr double one_gigabyte = 1e9;
 
 /// Hosts first, then switches, all links both ways.
 struct Wirer {
@@ -20,7 +20,7 @@ struct Wirer {
 
   void cable(NodeId a, NodeId b, std::int64_t gigabytes_per_second) {
     Link link;
-    link.bandwidth_bytes_per_second = gigabytes_per_second * gigabyte;
+    link.bandwidth_bytes_per_second = gigabytes_per_second * bytes_per_gigabyte;
     link.from = a;
     link.to = b;
     links.push_back(link);
@@ -131,7 +131,7 @@ void add_testbed(const Testbed& testbed, const ReportScope& scope, ReportTable& 
   const std::string fraction = forest_figure<std::string>(*plan, "inverse_x").value_or("");
   add(("1/x* = " + fraction).c_str(), "1/(GB/s)", forest_figure<double>(*plan, "inverse_x_float"), said(""), "");
   const std::optional<double> algbw = forest_figure<double>(*plan, "algbw_bytes_per_second");
-  const std::optional<double> rate = algbw ? std::optional(*algbw / gb) : std::nullopt;
+  const std::optional<double> rate = algbw ? std::optional(*algbw / one_gigabyte) : std::nullopt;
   add("allgather, optimum", "GB/s", rate, testbed.algbw, "");
   const std::optional<std::int64_t> trees = forest_figure<std::int64_t>(*plan, "trees_per_root");
   add("trees per root", "", trees ? std::optional(static_cast<double>(*trees)) : std::nullopt, testbed.trees, "");
@@ -142,7 +142,7 @@ void add_testbed(const Testbed& testbed, const ReportScope& scope, ReportTable& 
     const std::optional<double> bandwidth =
         small ? forest_figure<double>(*small, "algbw_bytes_per_second") : std::nullopt;
     add(("allgather, " + counted(testbed.small_trees) + " trees per root").c_str(), "GB/s",
-        bandwidth ? std::optional(*bandwidth / gb) : std::nullopt, testbed.small_algbw, "");
+        bandwidth ? std::optional(*bandwidth / one_gigabyte) : std::nullopt, testbed.small_algbw, "");
   }
   const auto bounded = [&](const char* what, std::optional<double> ours, double measured) {
     const ReportRow row = optimum_row(topology, what, "GB/s", ours, reached(measured), "");
@@ -156,7 +156,7 @@ void add_testbed(const Testbed& testbed, const ReportScope& scope, ReportTable& 
     const Result<Plan> other = make_plan(topology, collective, "forestcoll", options);
     const std::optional<double> bandwidth =
         other ? forest_figure<double>(*other, "algbw_bytes_per_second") : std::nullopt;
-    bounded(what, bandwidth ? std::optional(*bandwidth / gb) : std::nullopt, measured);
+    bounded(what, bandwidth ? std::optional(*bandwidth / one_gigabyte) : std::nullopt, measured);
   }
 }
 
@@ -171,7 +171,7 @@ double seconds_per_byte(const Schedule& schedule) {
 /// leaves by one NIC.
 void add_rings(const Topology& topology, ReportTable& table) {
   constexpr double nics_per_box = 8;
-  constexpr double nic = 25 * gb;
+  constexpr double nic = 25 * one_gigabyte;
   const auto gpus = static_cast<double>(topology.host_count());
   const Result<Plan> forest = make_plan(topology, Collective::allgather, "forestcoll", {});
   const Result<Plan> ring = make_plan(topology, Collective::allgather, "ring", {});
@@ -244,7 +244,7 @@ ReportTable forest_planning_time(const ReportScope& scope) {
         row.ours = plan->seconds;
         pace.took(what, topology.host_count(), plan->seconds);
         const std::optional<double> algbw = forest_figure<double>(*plan, "algbw_bytes_per_second");
-        if (algbw) row.cells[3] = *algbw / gb;
+        if (algbw) row.cells[3] = *algbw / one_gigabyte;
         if (difference(row).value_or(0) != 0) row.why = "this machine against the paper's";
       }
       table.rows.push_back(std::move(row));

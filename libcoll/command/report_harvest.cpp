@@ -63,7 +63,7 @@ ReportTable congestion_table(const ReportScope& /*scope*/) {
 // --- heat maps ------------------------------------------------------------------------------------------------------
 
 /// One heat map: α = δ = 500 ns, 800 Gbit/s per port (Figure 5).
-struct Panel {
+struct HeatPanel {
   const char* name;
   const char* collective;
   const char* algorithm;
@@ -73,18 +73,18 @@ struct Panel {
   bool on_torus;                         ///< the static topology is that of `dimensions`, one ring where empty
 };
 
-const Panel& doubling_panel() {
-  static const Panel panel{"recursive doubling", "reduce_scatter", "recursive-doubling", 1, 1, {}, true};
+const HeatPanel& doubling_panel() {
+  static const HeatPanel panel{"recursive doubling", "reduce_scatter", "recursive-doubling", 1, 1, {}, true};
   return panel;
 }
 
-const Panel& swing_panel() {
-  static const Panel panel{"swing", "allreduce", "swing", 2, 1, {}, true};
+const HeatPanel& swing_panel() {
+  static const HeatPanel panel{"swing", "allreduce", "swing", 2, 1, {}, true};
   return panel;
 }
 
-const Panel& all_to_all_panel() {
-  static const Panel panel{"all-to-all", "alltoall", "direct", 1, 1, {}, true};
+const HeatPanel& all_to_all_panel() {
+  static const HeatPanel panel{"all-to-all", "alltoall", "direct", 1, 1, {}, true};
   return panel;
 }
 
@@ -94,12 +94,12 @@ struct Prepared {
   std::optional<std::size_t> fixed;  ///< nothing: the best of several
 };
 
-struct Cell {
+struct HeatCell {
   HarvestPlan plan;
   double static_seconds = 0;
 };
 
-Result<Prepared> prepared(const Panel& panel, std::int32_t nodes) {
+Result<Prepared> prepared(const HeatPanel& panel, std::int32_t nodes) {
   Result<StagedCollective> collective =
       stage(panel.collective, panel.algorithm, {nodes, panel.ports, panel.dimensions, {}});
   if (!collective) return collective.error();
@@ -107,28 +107,33 @@ Result<Prepared> prepared(const Panel& panel, std::int32_t nodes) {
   if (!harvest) return harvest.error();
   Prepared result{std::move(harvest).value(), std::nullopt};
   if (!panel.on_torus) return result;
-  std::vector<Configuration> fixed;
+  std::optional<Configuration> fixed;
   if (panel.dimensions.empty()) {
-    fixed.push_back(ring_configuration(nodes, panel.degree));
+    fixed = ring_configuration(nodes, panel.degree);
   } else {
-    fixed = torus_configurations(nodes, panel.degree, static_cast<std::int32_t>(panel.dimensions.size()));
+    std::vector<std::string> sizes;
+    for (const std::int32_t size : panel.dimensions) sizes.push_back(std::to_string(size));
+    const auto dimensions = static_cast<std::int32_t>(panel.dimensions.size());
+    for (Configuration& torus : torus_configurations(nodes, panel.degree, dimensions)) {
+      if (torus.name == "torus:" + join(sizes, "x")) fixed = std::move(torus);
+    }
   }
   const std::vector<Configuration>& all = result.harvest.configurations();
-  for (std::size_t i = 0; i < all.size() && !fixed.empty(); ++i) {
-    if (same_wires(all[i], fixed.front())) result.fixed = i;
+  for (std::size_t i = 0; i < all.size() && fixed; ++i) {
+    if (same_wires(all[i], *fixed)) result.fixed = i;
   }
   if (!result.fixed) return Error{"the static topology is not among the candidates"};
   return result;
 }
 
-Cell heat(const Prepared& prepared, double bytes, double reconfiguration_seconds) {
+HeatCell heat(const Prepared& prepared, double bytes, double reconfiguration_seconds) {
   HarvestModel model;
   model.bytes = bytes;
   model.alpha_seconds = 0.5 * microsecond;
   model.delta_seconds = 0.5 * microsecond;
   model.bytes_per_second = 100e9;
   model.reconfiguration_seconds = reconfiguration_seconds;
-  Cell cell{prepared.harvest.plan(model), 0};
+  HeatCell cell{prepared.harvest.plan(model), 0};
   cell.static_seconds = cell.plan.static_seconds;
   if (!prepared.fixed) return cell;
   cell.static_seconds = 0;
@@ -141,7 +146,7 @@ Cell heat(const Prepared& prepared, double bytes, double reconfiguration_seconds
 }
 
 /// `first` to `last` in equal factors, all whole numbers.
-std::vector<double> grid(double first, double last, double factor) {
+std::vector<double> geometric(double first, double last, double factor) {
   std::vector<double> values;
   const auto count = static_cast<int>(std::lround(std::log(last / first) / std::log(factor)));
   for (int i = 0; i <= count; ++i) values.push_back(first * std::pow(factor, i));
@@ -156,10 +161,10 @@ constexpr double last_nanoseconds = 1e7;
 
 constexpr std::int32_t paper_nodes = 64;
 
-void add_heat_map(const Panel& panel, const ReportScope& scope, ReportTable& table) {
+void add_heat_map(const HeatPanel& panel, const ReportScope& scope, ReportTable& table) {
   // 4 Ki and 1000 keep the corners of the map.
-  const std::vector<double> sizes = grid(first_size, last_size, scope.full ? 4 : kib);
-  const std::vector<double> delays = grid(first_nanoseconds, last_nanoseconds, scope.full ? 10 : 1000);
+  const std::vector<double> sizes = geometric(first_size, last_size, scope.full ? 4 : kib);
+  const std::vector<double> delays = geometric(first_nanoseconds, last_nanoseconds, scope.full ? 10 : 1000);
   const std::int32_t nodes = scope.full ? paper_nodes : 16;
   const Result<Prepared> ready =
       scope.deadline.passed() ? Result<Prepared>(Error{"no time left"}) : prepared(panel, nodes);
@@ -189,13 +194,13 @@ void add_heat_map(const Panel& panel, const ReportScope& scope, ReportTable& tab
   }
 }
 
-ReportTable heat_maps(const std::vector<Panel>& panels, const ReportScope& scope) {
+ReportTable heat_maps(const std::vector<HeatPanel>& panels, const ReportScope& scope) {
   ReportTable table{{"panel", "nodes", "size_bytes", "reconfiguration_seconds", "completion_seconds", "static_seconds",
                      "every_step_seconds", "rewirings", "speedup_over_static", "speedup_over_every_step"},
                     "speedup_over_best",
                     {},
                     ""};
-  for (const Panel& panel : panels) add_heat_map(panel, scope, table);
+  for (const HeatPanel& panel : panels) add_heat_map(panel, scope, table);
   table.note = "The paper's heat maps are drawings; what its text says of them: report harvest-section6.2.";
   return table;
 }
@@ -209,15 +214,16 @@ ReportTable figure_5(const ReportScope& scope) {
 }
 
 ReportTable figure_8(const ReportScope& scope) {
-  std::vector<Panel> panels;
+  std::vector<HeatPanel> panels;
   if (scope.full) {
     panels.push_back({"swing 8x8", "allreduce", "swing-multiport", 4, 1, {8, 8}, true});
+    panels.push_back({"swing 4x16", "allreduce", "swing-multiport", 4, 1, {4, 16}, true});
     panels.push_back({"swing 4x4x4", "allreduce", "swing-multiport", 6, 1, {4, 4, 4}, true});
   } else {
     panels.push_back({"swing 4x4", "allreduce", "swing-multiport", 4, 1, {4, 4}, true});
   }
   ReportTable table = heat_maps(panels, scope);
-  table.note += " Static is the torus of the panel.";
+  table.note += " Static is the torus of the panel. On 4x4x4 every partner is a neighbour: nothing is to be gained.";
   return table;
 }
 
@@ -238,7 +244,7 @@ enum class Over { most, mean };
 
 /// A sentence of §6.2: the speed-up over a rival, over a part of the map.
 struct Sentence {
-  const Panel& panel;
+  const HeatPanel& panel;
   Rival rival;
   Over over;
   double least_size;
@@ -248,7 +254,7 @@ struct Sentence {
   PaperFigure paper;
 };
 
-double speedup(const Cell& cell, Rival rival) {
+double speedup(const HeatCell& cell, Rival rival) {
   const double seconds = rival == Rival::fixed        ? cell.static_seconds
                          : rival == Rival::every_step ? cell.plan.every_step_seconds
                                                       : std::min(cell.static_seconds, cell.plan.every_step_seconds);
@@ -261,9 +267,9 @@ ReportTable section_6_2(const ReportScope& /*scope*/) {
   constexpr double gib = last_size;
   constexpr double tenth = 0.05;
   constexpr double whole = 0.5;
-  const Panel& doubling = doubling_panel();
-  const Panel& swing = swing_panel();
-  const Panel& all = all_to_all_panel();
+  const HeatPanel& doubling = doubling_panel();
+  const HeatPanel& swing = swing_panel();
+  const HeatPanel& all = all_to_all_panel();
   constexpr double us = 1000;
   const std::vector<Sentence> sentences = {
       {doubling, Rival::fixed, Over::most, kib, small, us / 100, us / 10, printed("6.4", 6.4, tenth)},
@@ -283,8 +289,8 @@ ReportTable section_6_2(const ReportScope& /*scope*/) {
                     "speedup",
                     {},
                     ""};
-  std::vector<std::pair<const Panel*, Result<Prepared>>> ready;
-  for (const Panel* panel : {&doubling, &swing, &all}) ready.emplace_back(panel, prepared(*panel, paper_nodes));
+  std::vector<std::pair<const HeatPanel*, Result<Prepared>>> ready;
+  for (const HeatPanel* panel : {&doubling, &swing, &all}) ready.emplace_back(panel, prepared(*panel, paper_nodes));
   for (const Sentence& sentence : sentences) {
     static constexpr std::array<const char*, 3> rivals = {"static", "every step", "best of both"};
     ReportRow& row = table.rows.emplace_back();
@@ -304,8 +310,8 @@ ReportTable section_6_2(const ReportScope& /*scope*/) {
     double most = 0;
     double sum = 0;
     double count = 0;
-    for (const double size : grid(sentence.least_size, sentence.most_size, 4)) {
-      for (const double nanoseconds : grid(sentence.least_nanoseconds, sentence.most_nanoseconds, 10)) {
+    for (const double size : geometric(sentence.least_size, sentence.most_size, 4)) {
+      for (const double nanoseconds : geometric(sentence.least_nanoseconds, sentence.most_nanoseconds, 10)) {
         const double value =
             speedup(heat(*of_panel->second, size, nanoseconds / nanoseconds_per_second), sentence.rival);
         most = std::max(most, value);
