@@ -21,27 +21,6 @@ std::int64_t segments_of(const PlanFigures& figures) {
   return 1;
 }
 
-ComparedAlgorithm planned(const Planner& planner, const Topology& topology, const PlanOptions& options) {
-  ComparedAlgorithm result;
-  result.algorithm = planner.name;
-  result.lockstep = planner.lockstep;
-  PlanOptions wanted = options;
-  wanted.schedule = true;
-  for (;;) {
-    const Result<Plan> plan = make_plan(topology, planner.collective, result.algorithm, wanted);
-    if (!plan) {
-      result.reason = plan.error().message;
-      return result;
-    }
-    if (result.variants.empty()) result.plan_seconds = plan->seconds;
-    result.faults.insert(result.faults.end(), plan->faults.begin(), plan->faults.end());
-    const std::int64_t segments = segments_of(plan->figures);
-    result.variants.push_back({plan->schedule.steps, segments, plan->schedule.proof, lockstep_time(plan->schedule)});
-    if (segments <= 1) return result;
-    wanted.steps = std::max(1, plan->schedule.steps / 2);
-  }
-}
-
 Rational universal_bound(const Comparison& comparison) {
   const std::int64_t nodes = comparison.topology.host_count();
   const Rational one_way(nodes - 1, nodes);
@@ -101,12 +80,33 @@ const ComparedVariant& ComparedAlgorithm::best(double bytes) const {
   });
 }
 
+ComparedAlgorithm compare_one(const Planner& planner, const Topology& topology, const PlanOptions& options) {
+  ComparedAlgorithm result;
+  result.algorithm = planner.name;
+  result.lockstep = planner.lockstep;
+  PlanOptions wanted = options;
+  wanted.schedule = true;
+  for (;;) {
+    const Result<Plan> plan = make_plan(topology, planner.collective, result.algorithm, wanted);
+    if (!plan) {
+      result.reason = plan.error().message;
+      return result;
+    }
+    if (result.variants.empty()) result.plan_seconds = plan->seconds;
+    result.faults.insert(result.faults.end(), plan->faults.begin(), plan->faults.end());
+    const std::int64_t segments = segments_of(plan->figures);
+    result.variants.push_back({plan->schedule.steps, segments, plan->schedule.proof, lockstep_time(plan->schedule)});
+    if (segments <= 1) return result;
+    wanted.steps = std::max(1, plan->schedule.steps / 2);
+  }
+}
+
 Comparison compare(const Topology& topology, Collective collective, const std::vector<double>& sizes,
                    const PlanOptions& options) {
   Comparison comparison{topology, collective, sizes, {}};
   for (const Planner& planner : planners()) {
     if (planner.collective == collective && !planner.rewires)
-      comparison.algorithms.push_back(planned(planner, topology, options));
+      comparison.algorithms.push_back(compare_one(planner, topology, options));
   }
   return comparison;
 }

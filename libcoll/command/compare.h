@@ -40,6 +40,9 @@ struct Comparison {
   std::vector<ComparedAlgorithm> algorithms;
 };
 
+/// One planner, in as many variants as it has.
+ComparedAlgorithm compare_one(const Planner& planner, const Topology& topology, const PlanOptions& options);
+
 Comparison compare(const Topology& topology, Collective collective, const std::vector<double>& sizes,
                    const PlanOptions& options);
 

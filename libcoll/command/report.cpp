@@ -89,13 +89,20 @@ int run(const Options& options) {
 std::span<const Report> reports() {
   static const std::vector<Report> all = [] {
     std::vector<Report> table;
-    for (const std::span<const Report> of_paper : {all_to_all_reports()}) {
+    for (const std::span<const Report> of_paper : {direct_connect_reports(), multitree_reports(), harvest_reports(),
+                                                   all_to_all_reports(), forestcoll_reports()}) {
       table.insert(table.end(), of_paper.begin(), of_paper.end());
     }
     return table;
   }();
   return all;
 }
+
+PaperFigure printed(std::string text, double value, double rounding) {
+  return {std::move(text), value - rounding, value + rounding};
+}
+
+PaperFigure said(std::string text) { return {std::move(text), std::nullopt, std::nullopt}; }
 
 std::optional<double> difference(const ReportRow& row) {
   if (!row.ours || (!row.paper.least && !row.paper.most)) return std::nullopt;
@@ -117,8 +124,8 @@ Json report_json(const Report& report, const ReportTable& table, double seconds)
     line["difference"] = optional(difference(row));
     line["why"] = row.why;
   }
-  return Json{{"report", report.name},  {"paper", report.paper}, {"what", report.what},
-              {"figure", table.figure}, {"rows", rows},          {"seconds", seconds}};
+  return Json{{"report", report.name}, {"paper", report.paper}, {"what", report.what}, {"figure", table.figure},
+              {"rows", rows},          {"note", table.note},    {"seconds", seconds}};
 }
 
 std::string report_text(const Report& report, const ReportTable& table, double seconds) {
@@ -142,6 +149,7 @@ std::string report_text(const Report& report, const ReportTable& table, double s
   std::string text = std::string(report.name) + " of paper " + std::string(report.paper) + ": " +
                      std::string(report.what) + ", in " + number(seconds) + " s\n" + columns(lines);
   for (std::size_t i = 0; i < reasons.size(); ++i) text += "[" + std::to_string(i + 1) + "] " + reasons[i] + "\n";
+  if (!table.note.empty()) text += table.note + "\n";
   return text;
 }
 

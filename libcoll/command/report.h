@@ -29,6 +29,12 @@ struct PaperFigure {
   std::optional<double> most;
 };
 
+/// A figure that agrees when it is `value` to within `rounding`, half of the last digit printed.
+PaperFigure printed(std::string text, double value, double rounding);
+
+/// Something said without a figure, or a figure that only stands beside ours.
+PaperFigure said(std::string text);
+
 /// One figure of ours, beside that of the paper.
 struct ReportRow {
   std::vector<Json> cells;     ///< what it is the figure of, by ReportTable::columns
@@ -41,11 +47,12 @@ struct ReportTable {
   std::vector<std::string> columns;  ///< JSON names
   std::string figure;                ///< what ours and the paper's are, as JSON name
   std::vector<ReportRow> rows;
+  std::string note = {};  ///< on the whole table: what of the paper's our text of it has lost, what is ours
 };
 
 /// One table. `make` never fails: what could not be made is a row that says why.
 struct Report {
-  std::string_view name;   ///< "fig8"
+  std::string_view name;   ///< "fig8", "harvest-fig5": no two alike
   std::string_view paper;  ///< "003": the number of the paper in the list of the design
   std::string_view what;   ///< one line
   ReportTable (*make)(const ReportScope& scope);
@@ -54,8 +61,16 @@ struct Report {
 /// Every report there is, in the order of papers.
 std::span<const Report> reports();
 
+/// Allgather on direct-connect topologies, expansions and the topology finder (paper 000).
+std::span<const Report> direct_connect_reports();
+/// MultiTree (paper 001).
+std::span<const Report> multitree_reports();
+/// Harvest (paper 002).
+std::span<const Report> harvest_reports();
 /// All-to-all (paper 003).
 std::span<const Report> all_to_all_reports();
+/// ForestColl (paper 004).
+std::span<const Report> forestcoll_reports();
 
 /// How far ours is from what the paper says, as a fraction of that: 0 within its range, nothing where one is missing.
 std::optional<double> difference(const ReportRow& row);

@@ -510,7 +510,15 @@ TEST_F(Command, ReportListsWhatThereIs) {
     EXPECT_NE(std::find(known.begin(), known.end(), name), known.end()) << name;
     EXPECT_TRUE(contains(libcoll("report").out, name));
   }
-  expect_refused("report fig99", "found report 'fig99', expected one of fig7");
+  expect_refused("report fig99", "found report 'fig99', expected one of bfb-table4");
+  for (const char* paper : {"000", "001", "002", "003", "004"}) {
+    EXPECT_TRUE(std::any_of(reports.begin(), reports.end(), [&](const Json& report) {
+      return report["paper"] == paper;
+    })) << paper;
+  }
+  std::sort(known.begin(), known.end());
+  EXPECT_EQ(std::adjacent_find(known.begin(), known.end()), known.end());
+  EXPECT_TRUE(contains(libcoll("report --help").out, "harvest-fig5"));
 }
 
 TEST_F(Command, ReportsStandBesideThePaper) {
@@ -543,6 +551,75 @@ TEST_F(Command, ReportOfTheTestbedHasThePapersFigures) {
               1e-6);
   EXPECT_NEAR(figures["F 3x3x3 torus, NICs forward mcf-path"], 1.0 / 9, 1e-9);
   EXPECT_GE(figures["time over MCF, mean 3x3x3 torus less 3 cables sssp"], 1.3);
+}
+
+TEST_F(Command, ReportsOfBroadcastPapersAreWhole) {
+  const Json list = json("report")["reports"];
+  for (const Json& entry : list) {
+    if (entry["paper"] == "003") continue;
+    const Json report = json("report --size small " + entry["report"].get<std::string>());
+    SCOPED_TRACE(entry["report"]);
+    EXPECT_EQ(report["paper"], entry["paper"]);
+    EXPECT_NE(report["note"], "");
+    ASSERT_FALSE(report["rows"].empty());
+    for (const Json& row : report["rows"]) {
+      EXPECT_FALSE(row[report["figure"]].is_null()) << row.dump();
+      EXPECT_FALSE(contains(row["why"].get<std::string>(), "FAULTY")) << row.dump();
+      if (row["difference"].is_number() && row["difference"] != 0.0) {
+        EXPECT_NE(row["why"], "") << row.dump();
+      }
+    }
+  }
+}
+
+TEST_F(Command, ReportsThatAreTheoremsAgreeWithThePaperEverywhere) {
+  // Paper 000 Table 5 and Figure 10 (optimal in T_L and T_B), Table 8 (N, T_L, both Moore bounds), Figure 3 (at most
+  // 1 + 1/(N(d-1)) of the optimum); paper 002 Table 1 (4x 4x 0, 2x 2x 1x, 1x 1x 2x).
+  for (const char* name : {"bfb-table5", "bfb-fig10", "bfb-table8", "bfb-fig3", "harvest-table1"}) {
+    const Json report = json(std::string("report --size small ") + name);
+    EXPECT_GE(report["rows"].size(), 9U) << name;
+    for (const Json& row : report["rows"]) EXPECT_EQ(row["difference"], 0.0) << name << row.dump();
+  }
+}
+
+TEST_F(Command, ReportsHaveThePapersFigures) {
+  struct Expected {
+    const char* report;
+    std::vector<std::pair<const char*, Json>> row;  ///< by its columns
+    double figure;
+    double rounding;
+  };
+  const std::vector<Expected> all = {
+      // Paper 000 Table 4.
+      {"bfb-table4", {{"steps", 5}, {"what", "allreduce"}, {"topology", "genkautz:1024,4"}}, 323.5, 0.05},
+      {"bfb-table4", {{"steps", 6}, {"what", "allreduce"}}, 291.0, 0.05},
+      {"bfb-table4", {{"steps", 8}, {"what", "allreduce"}}, 328.4, 0.05},
+      {"bfb-table4", {{"topology", "(theoretical bound)"}, {"what", "all-to-all"}}, 382.3, 0.05},
+      // Paper 001: message-based flow control gains 6 %; RING and MULTITREE are the same on switches (§VI-A).
+      {"multitree-ratios", {{"fast", "MULTITREEMSG"}, {"slow", "MULTITREE"}}, 1.06, 0.005},
+      {"multitree-ratios", {{"fabric", "fat_tree:8,2"}, {"slow", "RING"}}, 1, 0.02},
+      // Paper 002 §6.2: 1 GB with 10 us.
+      {"harvest-section6.2", {{"collective", "recursive doubling"}, {"least_bytes", 1 << 30}}, 3.0, 0.05},
+      {"harvest-section6.2", {{"collective", "swing"}, {"least_bytes", 1 << 30}}, 3.1, 0.05},
+      {"harvest-section6.2", {{"collective", "all-to-all"}, {"least_bytes", 1 << 30}}, 30, 0.5},
+      // Paper 004 §5.3 and §4.5.
+      {"forestcoll-optima", {{"fabric", "A100 2x8"}, {"what", "1/x* = 15/325"}}, 15.0 / 325, 1e-9},
+      {"forestcoll-optima", {{"fabric", "A100 2x8"}, {"what", "allgather, optimum"}}, 346.67, 0.005},
+      {"forestcoll-optima", {{"fabric", "MI250 16+16"}, {"what", "allgather, optimum"}}, 354.13, 0.005},
+      {"forestcoll-optima", {{"what", "allgather, 2 trees per root"}}, 341.33, 0.005},
+      {"forestcoll-optima", {{"what", "rings through every NIC, time over the optimum at least"}}, 1.625, 5e-4}};
+  std::map<std::string, Json> made;
+  for (const Expected& expected : all) {
+    Json& report = made[expected.report];
+    if (report.is_null()) report = json(std::string("report --size small ") + expected.report);
+    const Json& rows = report["rows"];
+    const auto row = std::find_if(rows.begin(), rows.end(), [&](const Json& candidate) {
+      return std::all_of(expected.row.begin(), expected.row.end(),
+                         [&](const auto& cell) { return candidate[cell.first] == cell.second; });
+    });
+    ASSERT_NE(row, rows.end()) << expected.report << " " << expected.row.front().second;
+    EXPECT_NEAR((*row)[report["figure"]].get<double>(), expected.figure, expected.rounding) << row->dump();
+  }
 }
 
 TEST_F(Command, ReportSaysWhatThereWasNoTimeFor) {
