@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "libcoll/command/planning.h"
@@ -30,6 +31,17 @@ int fail(const std::string& message, bool json) {
 }
 
 void warn(const std::string& message) { std::fprintf(stderr, "libcoll: warning: %s\n", message.c_str()); }
+
+Status write_text(const std::string& path, const std::string& text) {
+  if (path == "-") {
+    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
+    return written ? Status() : Status(Error{"cannot write to standard output"});
+  }
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.close();
+  return file.fail() ? Status(Error{path + ": cannot be written"}) : Status();
+}
 
 std::string join(const std::vector<std::string>& parts, const std::string& between) {
   std::string joined;

@@ -36,6 +36,9 @@ void warn(const std::string& message);
 /// "a, b, c" or what else stands between.
 std::string join(const std::vector<std::string>& parts, const std::string& between);
 
+/// `text` as the whole of a file; "-" is standard output.
+Status write_text(const std::string& path, const std::string& text);
+
 /// Rows as aligned columns, each line indented by two; the last column is not padded.
 std::string columns(const std::vector<std::vector<std::string>>& rows);
 

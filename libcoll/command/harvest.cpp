@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -229,17 +228,6 @@ std::string harvest_text(const Request& request, const Harvest& harvest, const H
   return text + columns(rows);
 }
 
-Status write_file(const std::string& path, const std::string& text) {
-  if (path == "-") {
-    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-    return written ? Status() : Status(Error{"cannot write to standard output"});
-  }
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  return file.fail() ? Status(Error{path + ": cannot be written"}) : Status();
-}
-
 Status write_schedule_file(const Options& options, const Request& request, const Harvest& harvest,
                            const HarvestPlan& plan) {
   const Result<Schedule> schedule =
@@ -247,7 +235,7 @@ Status write_schedule_file(const Options& options, const Request& request, const
   if (!schedule) return schedule.error();
   const std::vector<std::string> faults = verify(*schedule);
   if (!faults.empty()) return Error{"the schedule is FAULTY: " + join(faults, "; ")};
-  return write_file(options.output, write_schedule(*schedule));
+  return write_text(options.output, write_schedule(*schedule));
 }
 
 /// One line per size and α_r, as Figures 5, 8 and 9 have them.
@@ -304,7 +292,7 @@ int harvest(const Options& options) {
   }
   if (!options.heatmap.empty()) {
     const Result<std::string> text = heatmap(options, *request, *harvest);
-    const Status written = text.ok() ? write_file(options.heatmap, *text) : Status(text.error());
+    const Status written = text.ok() ? write_text(options.heatmap, *text) : Status(text.error());
     if (!written) return fail(written.error().message, options.json);
   }
   if (options.output == "-" || options.heatmap == "-") return ExitCode::good;  // stdout is theirs then

@@ -18,6 +18,7 @@
 #include "libcoll/execute/execution.h"
 #include "libcoll/execute/script.h"
 #include "libcoll/runtime/safe_file.h"
+#include "libcoll/runtime/system_error.h"
 #include "libcoll/transport/ofi_transport.h"
 #include "libcoll/transport/transport.h"
 #include "libcoll/transport/ucx_transport.h"
@@ -183,13 +184,13 @@ class Child {
   static Result<Child> start(Body body) {
     std::array<int, 2> ends{};
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0) {
-      return Error{std::string("socketpair: ") + std::strerror(errno)};
+      return Error{std::string("socketpair: ") + reason()};
     }
     FileDescriptor mine(ends[0]);
     const FileDescriptor theirs(ends[1]);
     Child child;
     child.process_ = fork();
-    if (child.process_ < 0) return Error{std::string("fork: ") + std::strerror(errno)};
+    if (child.process_ < 0) return Error{std::string("fork: ") + reason()};
     if (child.process_ == 0) {
       child.process_ = -1;
       mine = FileDescriptor();

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -109,17 +108,6 @@ Status read_rewiring(const Options& options, PlanOptions& wanted) {
     *seconds = *parsed;
   }
   return {};
-}
-
-Status write_text(const std::string& path, const std::string& text) {
-  if (path == "-") {
-    const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-    return written ? Status() : Status(Error{"cannot write to standard output"});
-  }
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  return file.fail() ? Status(Error{path + ": cannot be written"}) : Status();
 }
 
 Status write_output(const Schedule& schedule, const std::optional<Dialect>& dialect, const std::string& path) {

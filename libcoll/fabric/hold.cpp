@@ -15,19 +15,17 @@
 #include <iostream>
 #include <sstream>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "libcoll/fabric/configuration.h"
 #include "libcoll/runtime/safe_file.h"
+#include "libcoll/runtime/system_error.h"
 
 namespace libcoll {
 namespace {
 
 constexpr int node_namespaces = CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNS;
 constexpr const char* control_host = "fabric-control";
-
-std::string reason() { return std::error_code(errno, std::generic_category()).message(); }
 
 Status write_file(const std::string& path, const std::string& text) {
   const FileDescriptor file(open(path.c_str(), O_WRONLY | O_CLOEXEC));
@@ -163,7 +161,7 @@ Result<pid_t> spawn_control(const HoldOrder& order, int in, int out) {
   const int error = posix_spawn(&pid, "/proc/self/exe", &files, &attributes, arguments.data(), environ);
   posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&files);
-  if (error != 0) return Error{"no control process: " + std::error_code(error, std::generic_category()).message()};
+  if (error != 0) return Error{"no control process: " + reason(error)};
   return pid;
 }
 

@@ -12,14 +12,13 @@
 #include <cstring>
 #include <filesystem>
 #include <sstream>
-#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "libcoll/runtime/system_error.h"
+
 namespace libcoll {
 namespace {
-
-std::string reason() { return std::error_code(errno, std::generic_category()).message(); }
 
 /// An anonymous file, so that a tool never waits for us to read or write.
 FileDescriptor text_file(const std::string& text) {

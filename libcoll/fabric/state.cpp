@@ -11,16 +11,15 @@
 #include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <type_traits>
+
+#include "libcoll/runtime/system_error.h"
 
 namespace libcoll {
 namespace {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
-
-std::string reason() { return std::error_code(errno, std::generic_category()).message(); }
 
 Json process_json(const ProcessId& process) { return Json::array({process.pid, process.start}); }
 

@@ -10,11 +10,12 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <ctime>
 #include <memory>
 #include <string_view>
 #include <utility>
+
+#include "libcoll/runtime/system_error.h"
 
 namespace libcoll {
 namespace {
@@ -23,7 +24,7 @@ constexpr const char* directory_of_names = "/dev/shm";
 constexpr std::string_view name_prefix = "/libcoll-";
 constexpr mode_t only_owner = 0600;
 
-Error system_error(const std::string& what) { return Error{"shared memory: " + what + ": " + std::strerror(errno)}; }
+Error system_error(const std::string& what) { return Error{"shared memory: " + what + ": " + reason()}; }
 
 /// 128 random bits.
 Result<std::string> make_name() {
@@ -117,7 +118,7 @@ Status Segment::reserve(std::size_t offset, std::size_t bytes) const {
     error = posix_fallocate(descriptor_.get(), static_cast<off_t>(offset), static_cast<off_t>(bytes));
   }
   if (error == 0) return {};
-  return Error{"shared memory: " + std::to_string(bytes) + " bytes: " + std::strerror(error)};
+  return Error{"shared memory: " + std::to_string(bytes) + " bytes: " + reason(error)};
 }
 
 void remove_stale_segments(std::chrono::seconds age) {

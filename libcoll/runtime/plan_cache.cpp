@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "libcoll/runtime/safe_file.h"
+#include "libcoll/runtime/system_error.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 
@@ -76,7 +77,7 @@ Status make_directories(const std::string& path) {
   for (std::size_t end = path.find('/', 1);; end = path.find('/', end + 1)) {
     const std::string part = path.substr(0, end);
     if (mkdir(part.c_str(), 0700) != 0 && errno != EEXIST && end == std::string::npos) {
-      return Error{"cannot be made: " + std::error_code(errno, std::generic_category()).message()};
+      return Error{"cannot be made: " + reason()};
     }
     if (end == std::string::npos) return {};
   }

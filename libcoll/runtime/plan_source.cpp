@@ -14,6 +14,7 @@
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_cache.h"
 #include "libcoll/runtime/safe_file.h"
+#include "libcoll/runtime/system_error.h"
 #include "planner/part_plan.h"
 #include "planner/planner.h"
 #include "planner/schedule/verify.h"
@@ -39,11 +40,11 @@ Result<FileDescriptor> share(const Topology& topology) {
   constexpr int least = 16;  // out of the way of those that a child gets
   const FileDescriptor file(memfd_create("topology", MFD_CLOEXEC));
   FileDescriptor inherited(fcntl(file.get(), F_DUPFD, least));
-  if (!file || !inherited) return Error{std::string("memfd_create: ") + std::strerror(errno)};
+  if (!file || !inherited) return Error{std::string("memfd_create: ") + reason()};
   const std::string text = write_topology(topology);
   for (std::size_t done = 0; done < text.size();) {
     const ssize_t put = write(file.get(), text.data() + done, text.size() - done);
-    if (put < 0 && errno != EINTR) return Error{std::string("writing a topology: ") + std::strerror(errno)};
+    if (put < 0 && errno != EINTR) return Error{std::string("writing a topology: ") + reason()};
     if (put > 0) done += static_cast<std::size_t>(put);
   }
   return inherited;

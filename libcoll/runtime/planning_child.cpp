@@ -15,12 +15,12 @@
 #include <string_view>
 #include <utility>
 
+#include "libcoll/runtime/system_error.h"
+
 namespace libcoll {
 namespace {
 
 constexpr int first_kept = 3;  // of the child's descriptors beyond the standard ones
-
-std::string reason() { return std::strerror(errno); }
 
 /// The planner runs outside MPI: what makes a child believe it is a rank, and our own preload, stay behind.
 std::vector<char*> environment_of_child() {
@@ -103,7 +103,7 @@ Result<PlanningChild> PlanningChild::start(std::vector<std::string> arguments, i
   posix_spawn_file_actions_destroy(&actions);
   if (error == 0) return child;
   child.process_ = -1;
-  return Error{"cannot run " + arguments.front() + ": " + std::strerror(error)};
+  return Error{"cannot run " + arguments.front() + ": " + reason(error)};
 }
 
 bool PlanningChild::ended() const {

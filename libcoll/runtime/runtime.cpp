@@ -9,6 +9,7 @@
 #include <system_error>
 #include <utility>
 
+#include "libcoll/runtime/clock.h"
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_cache.h"
 #include "libcoll/runtime/progress_thread.h"
@@ -48,10 +49,6 @@ RouteBinding without_blocking(RouteBinding binding) {
   if (binding.classes.empty()) binding.classes.emplace_back();
   for (RouteClassBinding& each : binding.classes) each.settings.emplace_back("TCP_CONN_NB", "y");
   return binding;
-}
-
-std::int64_t steady_nanoseconds() noexcept {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
 }
 
 /// FNV-1a.

@@ -6,13 +6,12 @@
 
 #include <atomic>
 #include <cerrno>
-#include <system_error>
 #include <utility>
+
+#include "libcoll/runtime/system_error.h"
 
 namespace libcoll {
 namespace {
-
-std::string reason(int error) { return std::error_code(error, std::generic_category()).message(); }
 
 bool missing(int error) { return error == ENOENT || error == ENOTDIR; }
 

@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "libcoll/runtime/system_error.h"
 #include "libcoll/transport/address_list.h"
 #include "libcoll/transport/nap.h"
 #include "libcoll/transport/registration_cache.h"
@@ -475,11 +476,11 @@ class OfiTransport final : public Transport {
         std::all_of(rails_.begin(), rails_.end(), [](const Rail& rail) { return rail.descriptor() >= 0; });
     if (!has_descriptors_) return {};
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
-    if (epoll_ < 0) return Error{std::string("epoll_create1: ") + std::strerror(errno)};
+    if (epoll_ < 0) return Error{std::string("epoll_create1: ") + reason()};
     for (const Rail& rail : rails_) {
       epoll_event event{EPOLLIN, {}};
       if (epoll_ctl(epoll_, EPOLL_CTL_ADD, rail.descriptor(), &event) == 0) continue;
-      return Error{std::string("epoll_ctl: ") + std::strerror(errno)};
+      return Error{std::string("epoll_ctl: ") + reason()};
     }
     return {};
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <utility>
 
 namespace libcoll {
@@ -95,15 +94,6 @@ class WiredLoads {
   const Schedule& schedule_;
   std::map<std::pair<const Wiring*, LinkId>, std::int64_t> chunks_;
 };
-
-std::vector<std::size_t> order_by_step(const Schedule& schedule) {
-  std::vector<std::size_t> order(schedule.transfers.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&schedule](std::size_t a, std::size_t b) {
-    return schedule.transfers[a].step < schedule.transfers[b].step;
-  });
-  return order;
-}
 
 template <class Loads>
 std::vector<Rational> step_loads_by(const Schedule& schedule) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <tuple>
 
 #include "planner/topology/facts.h"
@@ -52,6 +53,15 @@ std::int32_t node_degree(const Schedule& schedule) {
   }
   const std::int64_t unit = schedule.topology.unit_bandwidth_bytes_per_second();
   return static_cast<std::int32_t>((largest + unit - 1) / unit);
+}
+
+std::vector<std::size_t> order_by_step(const Schedule& schedule) {
+  std::vector<std::size_t> order(schedule.transfers.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(), [&schedule](std::size_t a, std::size_t b) {
+    return schedule.transfers[a].step < schedule.transfers[b].step;
+  });
+  return order;
 }
 
 void sort_transfers(Schedule& schedule) {

@@ -2,6 +2,7 @@
 // the message size.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -114,6 +115,9 @@ const Wiring* wiring_in(const Schedule& schedule, std::int32_t step);
 /// d: the largest degree of a host. With wirings, the largest bandwidth of a host in any of them in units of b, rounded
 /// up.
 std::int32_t node_degree(const Schedule& schedule);
+
+/// Indices of the transfers by ascending step; those of one step stay as they are.
+std::vector<std::size_t> order_by_step(const Schedule& schedule);
 
 /// The canonical order: by step, from, to, route, shard, first chunk. Lowering relies on it.
 void sort_transfers(Schedule& schedule);

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdint>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <span>
 #include <tuple>
@@ -435,15 +434,6 @@ void run_transfer(const Transfer& transfer, const Pieces& pieces, State& state, 
     faults.add(where(transfer) + ", " + pieces.chunks_of(transfer.shard, piece) + ": " + fault);
     reported = true;
   }
-}
-
-std::vector<std::size_t> order_by_step(const Schedule& schedule) {
-  std::vector<std::size_t> order(schedule.transfers.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(), [&schedule](std::size_t a, std::size_t b) {
-    return schedule.transfers[a].step < schedule.transfers[b].step;
-  });
-  return order;
 }
 
 /// By shard, and by step within a shard.

@@ -1,56 +1,22 @@
 #include "types.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "check.h"
+#include "derived.h"
 
-/* ---- forms ------------------------------------------------------------------------------------------------------ */
-
-int size_of_form(enum Form form) {
-  const int sizes[] = {1, 2, 4, 8, 1, sizeof(float), sizeof(double), sizeof(long double), sizeof(__float128)};
-  return sizes[form];
-}
-
-static void store(enum Form form, int64_t value, unsigned char* at) {
-  const int8_t i8 = (int8_t)value;
-  const int16_t i16 = (int16_t)value;
-  const int32_t i32 = (int32_t)value;
-  const bool truth = value != 0;
-  const float single = (float)value;
-  const double normal = (double)value;
-  const long double extended = (long double)value;
-  const __float128 quad = (__float128)value;
-  const void* sources[] = {&i8, &i16, &i32, &value, &truth, &single, &normal, &extended, &quad};
-  memcpy(at, sources[form], (size_t)size_of_form(form));
-}
-
-static int64_t load(enum Form form, const unsigned char* at) {
-  int8_t i8 = 0;
-  int16_t i16 = 0;
-  int32_t i32 = 0;
-  int64_t i64 = 0;
-  bool truth = false;
-  float single = 0;
-  double normal = 0;
-  long double extended = 0;
-  __float128 quad = 0;
-  void* targets[] = {&i8, &i16, &i32, &i64, &truth, &single, &normal, &extended, &quad};
-  memcpy(targets[form], at, (size_t)size_of_form(form));
-  const int64_t values[] = {i8,           i16, i32, i64, truth, (int64_t)single, (int64_t)normal, (int64_t)extended,
-                            (int64_t)quad};
-  return values[form];
-}
+/* ---- values ----------------------------------------------------------------------------------------------------- */
 
 void store_value(const struct Type* type, struct Value value, unsigned char* element) {
   const int64_t parts[most_entries] = {value.first, value.second};
-  for (int e = 0; e < type->entry_count; ++e) store(type->entries[e].form, parts[e], element + type->entries[e].offset);
+  for (int e = 0; e < type->entry_count; ++e)
+    store_form(type->entries[e].form, parts[e], element + type->entries[e].offset);
 }
 
 struct Value load_value(const struct Type* type, const unsigned char* element) {
   int64_t parts[most_entries] = {0};
   for (int e = 0; e < type->entry_count; ++e) {
-    parts[e] = load(type->entries[e].form, element + type->entries[e].offset);
+    parts[e] = load_form(type->entries[e].form, element + type->entries[e].offset);
   }
   const int bits = size_of_form(type->entries[0].form) * 8;
   if (type->kind == natural && bits < 64) parts[0] &= (INT64_C(1) << bits) - 1;
@@ -59,42 +25,9 @@ struct Value load_value(const struct Type* type, const unsigned char* element) {
 
 /* ---- derived types ---------------------------------------------------------------------------------------------- */
 
-static MPI_Datatype resized(MPI_Datatype type, int lower_bound, int extent) {
-  MPI_Datatype result;
-  MPI_Type_create_resized(type, lower_bound, extent, &result);
-  MPI_Type_free(&type);
-  return result;
-}
-
-static MPI_Datatype duplicate(MPI_Datatype type) {
-  MPI_Datatype result;
-  MPI_Type_dup(type, &result);
-  MPI_Type_free(&type);
-  return result;
-}
-
-static MPI_Datatype contiguous(int count) {
-  MPI_Datatype type;
-  MPI_Type_contiguous(count, MPI_INT, &type);
-  return type;
-}
-
-static MPI_Datatype vector(int count, int stride) {
-  MPI_Datatype type;
-  MPI_Type_vector(count, 1, stride, MPI_INT, &type);
-  return type;
-}
-
 static MPI_Datatype vector_in_bytes(int count, int stride) {
   MPI_Datatype type;
   MPI_Type_create_hvector(count, 1, stride, MPI_INT, &type);
-  return type;
-}
-
-static MPI_Datatype indexed(const int* displacements) {
-  MPI_Datatype type;
-  const int lengths[4] = {1, 1, 1, 1};
-  MPI_Type_indexed(4, lengths, displacements, MPI_INT, &type);
   return type;
 }
 
@@ -273,7 +206,7 @@ static void add_layouts_of_ints(int family) {
       {"contiguous", contiguous(4), layout, 0, INTS_4(0, 4, 8, 12), 0, 16, family, 1},
       {"vector", vector(4, 2), layout, 0, INTS_4(0, 8, 16, 24), 0, 28, family, 1},
       {"vector in bytes", vector_in_bytes(2, 12), layout, 0, INTS_2(0, 12), 0, 16, family, 2},
-      {"indexed", indexed((const int[]){3, 0, 2, 1}), layout, 0, INTS_4(12, 0, 8, 4), 0, 16, family, 1},
+      {"indexed", indexed(4, (const int[]){3, 0, 2, 1}), layout, 0, INTS_4(12, 0, 8, 4), 0, 16, family, 1},
       {"indexed blocks, negative lower bound", indexed_blocks((const int[]){-2, 1, -5, 3}), layout, 0,
        INTS_4(-8, 4, -20, 12), -20, 36, family, 1},
       {"interleaved", resized(indexed_in_bytes((const MPI_Aint[]){0, 12}), 0, 8), layout, 0, INTS_2(0, 12), 0, 8,
@@ -281,12 +214,12 @@ static void add_layouts_of_ints(int family) {
       {"structure with gaps", structure_of_ints(), layout, 0, INTS_4(0, 8, 12, 20), 0, 24, family, 1},
       {"resized, negative lower bound", resized(contiguous(4), -8, 24), layout, 0, INTS_4(0, 4, 8, 12), -8, 24, family,
        1},
-      {"resized, behind its lower bound", resized(indexed((const int[]){2, 3, 4, 5}), 0, 32), layout, 0,
+      {"resized, behind its lower bound", resized(indexed(4, (const int[]){2, 3, 4, 5}), 0, 32), layout, 0,
        INTS_4(8, 12, 16, 20), 0, 32, family, 1},
       {"window of a matrix", window_of_matrix(), layout, 0, INTS_4(20, 24, 36, 40), 0, 48, family, 1},
       {"distributed array", every_other_of_eight(), layout, 0, INTS_4(4, 12, 20, 28), 0, 32, family, 1},
       {"duplicate", duplicate(contiguous(2)), layout, 0, INTS_2(0, 4), 0, 8, family, 2},
-      {"duplicate in disorder", duplicate(indexed((const int[]){1, 0, 3, 2})), layout, 0, INTS_4(4, 0, 12, 8), 0, 16,
+      {"duplicate in disorder", duplicate(indexed(4, (const int[]){1, 0, 3, 2})), layout, 0, INTS_4(4, 0, 12, 8), 0, 16,
        family, 1},
   };
   for (size_t i = 0; i < sizeof types / sizeof *types; ++i) add(types[i]);

@@ -6,12 +6,11 @@
 #include <mpi.h>
 #include <stdint.h>
 
+#include "forms.h"
+
 /* What operations are defined on (MPI 3.1, section 5.9.2 and 5.9.4): none on `opaque` and `layout`, the suite's own two
  * on `map`. */
 enum Kind { whole, natural, real, logical, imaginary, byte, pair, opaque, layout, map };
-
-/* How a number lies in memory. */
-enum Form { form_i8, form_i16, form_i32, form_i64, form_bool, form_float, form_double, form_long_double, form_quad };
 
 enum { most_entries = 4, no_family = -1 };
 
@@ -43,7 +42,6 @@ const struct Type* type_of(MPI_Datatype handle);
 /* The i-th member of the type's family, counted round from the type itself. */
 const struct Type* relative_of(const struct Type* type, int i);
 
-int size_of_form(enum Form form);
 long size_of_type(const struct Type* type);
 
 /* Two whole numbers, exact in every form they are stored in: a number and, where the type has one, an imaginary part,

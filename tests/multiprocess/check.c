@@ -44,6 +44,18 @@ void expect_call(const char* collective, int served, const char* what) {
   }
 }
 
+int rank_in(MPI_Comm comm) {
+  int rank = 0;
+  MPI_Comm_rank(comm, &rank);
+  return rank;
+}
+
+int size_of(MPI_Comm comm) {
+  int size = 0;
+  MPI_Comm_size(comm, &size);
+  return size;
+}
+
 int nodes_spanned(MPI_Comm comm) {
   enum { name_bytes = 64 };
   char mine[name_bytes] = "";

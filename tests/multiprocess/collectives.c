@@ -5,22 +5,11 @@
 #include <string.h>
 
 #include "check.h"
+#include "derived.h"
 
 enum { collective_allgather, collective_alltoall };
 static const char* const collective_names[] = {"allgather", "alltoall"};
 static const int largest_count = 100003;
-
-static int rank_in(MPI_Comm comm) {
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
-  return rank;
-}
-
-static int size_of(MPI_Comm comm) {
-  int size = 0;
-  MPI_Comm_size(comm, &size);
-  return size;
-}
 
 /* ---- allreduce -------------------------------------------------------------------------------------------------- */
 
@@ -186,32 +175,6 @@ struct Layout {
   int offsets[ints_per_block]; /* bytes, of the ints of one element in the order of the type map */
 };
 
-static MPI_Datatype resized(MPI_Datatype type, int lower_bound, int extent) {
-  MPI_Datatype result;
-  MPI_Type_create_resized(type, lower_bound, extent, &result);
-  MPI_Type_free(&type);
-  return result;
-}
-
-static MPI_Datatype contiguous(int count) {
-  MPI_Datatype type;
-  MPI_Type_contiguous(count, MPI_INT, &type);
-  return type;
-}
-
-static MPI_Datatype vector(int count, int stride) {
-  MPI_Datatype type;
-  MPI_Type_vector(count, 1, stride, MPI_INT, &type);
-  return type;
-}
-
-static MPI_Datatype indexed(const int* displacements) {
-  MPI_Datatype type;
-  const int lengths[ints_per_block] = {1, 1, 1, 1};
-  MPI_Type_indexed(ints_per_block, lengths, displacements, MPI_INT, &type);
-  return type;
-}
-
 static MPI_Datatype structure(void) {
   MPI_Datatype type;
   const int lengths[3] = {1, 2, 1};
@@ -221,25 +184,18 @@ static MPI_Datatype structure(void) {
   return type;
 }
 
-static MPI_Datatype duplicate(MPI_Datatype type) {
-  MPI_Datatype result;
-  MPI_Type_dup(type, &result);
-  MPI_Type_free(&type);
-  return result;
-}
-
 static void make_layouts(struct Layout* layouts) {
   const struct Layout made[layout_count] = {
       {MPI_INT, 4, 4, {0}},
       {contiguous(4), 1, 16, {0, 4, 8, 12}},
       {vector(4, 2), 1, 28, {0, 8, 16, 24}},
-      {indexed((const int[]){3, 0, 2, 1}), 1, 16, {12, 0, 8, 4}},
+      {indexed(4, (const int[]){3, 0, 2, 1}), 1, 16, {12, 0, 8, 4}},
       {resized(contiguous(4), -8, 24), 1, 24, {0, 4, 8, 12}},
       {structure(), 1, 24, {0, 8, 12, 20}},
       {resized(vector(2, 3), 0, 24), 2, 24, {0, 12}},
-      {indexed((const int[]){-2, 1, -5, 3}), 1, 36, {-8, 4, -20, 12}},
+      {indexed(4, (const int[]){-2, 1, -5, 3}), 1, 36, {-8, 4, -20, 12}},
       {duplicate(contiguous(2)), 2, 8, {0, 4}},
-      {duplicate(indexed((const int[]){1, 0, 3, 2})), 1, 16, {4, 0, 12, 8}},
+      {duplicate(indexed(4, (const int[]){1, 0, 3, 2})), 1, 16, {4, 0, 12, 8}},
   };
   for (int i = 0; i < layout_count; ++i) {
     layouts[i] = made[i];

@@ -15,19 +15,6 @@ static const char* const names[kinds] = {
     "iallreduce",  "iallgather", "ialltoall", "ireduce_scatter", "ireduce_scatter_block",
     "iallgatherv", "ialltoallv", "ibcast",    "ireduce"};
 
-static int rank_in(MPI_Comm comm) {
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
-  return rank;
-}
-
-static int size_of(MPI_Comm comm) {
-  int size = 0;
-  MPI_Comm_size(comm, &size);
-  CHECK(size <= most_ranks, "%d ranks", size);
-  return size;
-}
-
 /* One call: what it is given, and what it has to give. */
 struct Job {
   int kind;
@@ -358,6 +345,7 @@ static void check_overlap(MPI_Comm comm) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
+  CHECK(size_of(MPI_COMM_WORLD) <= most_ranks, "too many ranks");
   const MPI_Comm first = check_agreement();
   MPI_Comm second;
   MPI_Comm_dup(MPI_COMM_WORLD, &second);

@@ -8,13 +8,11 @@
 #include <string.h>
 
 #include "check.h"
+#include "forms.h"
 
 enum { count = 37, most_ranks = 16, most_bytes = 32, per_block = 3, most_elements = most_ranks * (per_block + 1) };
 
 enum Kind { whole, natural, real, logical, imaginary, byte, pair };
-
-/* How a value of a type lies in memory. */
-enum Form { form_i8, form_i16, form_i32, form_i64, form_bool, form_float, form_double, form_long_double, form_quad };
 
 struct Type {
   const char* name;
@@ -125,41 +123,6 @@ struct Value {
   int64_t second; /* imaginary part or index */
 };
 
-static int size_of_form(enum Form form) {
-  const int sizes[] = {1, 2, 4, 8, 1, sizeof(float), sizeof(double), sizeof(long double), sizeof(__float128)};
-  return sizes[form];
-}
-
-static void store(enum Form form, int64_t value, unsigned char* at) {
-  const int8_t i8 = (int8_t)value;
-  const int16_t i16 = (int16_t)value;
-  const int32_t i32 = (int32_t)value;
-  const bool truth = value != 0;
-  const float single = (float)value;
-  const double normal = (double)value;
-  const long double extended = (long double)value;
-  const __float128 quad = (__float128)value;
-  const void* sources[] = {&i8, &i16, &i32, &value, &truth, &single, &normal, &extended, &quad};
-  memcpy(at, sources[form], (size_t)size_of_form(form));
-}
-
-static int64_t load(enum Form form, const unsigned char* at) {
-  int8_t i8 = 0;
-  int16_t i16 = 0;
-  int32_t i32 = 0;
-  int64_t i64 = 0;
-  bool truth = false;
-  float single = 0;
-  double normal = 0;
-  long double extended = 0;
-  __float128 quad = 0;
-  void* targets[] = {&i8, &i16, &i32, &i64, &truth, &single, &normal, &extended, &quad};
-  memcpy(targets[form], at, (size_t)size_of_form(form));
-  const int64_t values[] = {i8,           i16, i32, i64, truth, (int64_t)single, (int64_t)normal, (int64_t)extended,
-                            (int64_t)quad};
-  return values[form];
-}
-
 /* Where the second part lies: as in a C structure of both. */
 static int second_offset(const struct Type* type) {
   const int size = size_of_form(type->form);
@@ -170,13 +133,13 @@ static int second_offset(const struct Type* type) {
 static int has_second(const struct Type* type) { return type->kind == imaginary || type->kind == pair; }
 
 static void store_value(const struct Type* type, struct Value value, unsigned char* at) {
-  store(type->form, value.first, at);
-  if (has_second(type)) store(type->second, value.second, at + second_offset(type));
+  store_form(type->form, value.first, at);
+  if (has_second(type)) store_form(type->second, value.second, at + second_offset(type));
 }
 
 static struct Value load_value(const struct Type* type, const unsigned char* at) {
-  struct Value value = {load(type->form, at), 0};
-  if (has_second(type)) value.second = load(type->second, at + second_offset(type));
+  struct Value value = {load_form(type->form, at), 0};
+  if (has_second(type)) value.second = load_form(type->second, at + second_offset(type));
   return value;
 }
 

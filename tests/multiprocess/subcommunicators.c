@@ -12,18 +12,6 @@
 
 enum { most_ranks = 64, most_dimensions = 4 };
 
-static int rank_in(MPI_Comm comm) {
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
-  return rank;
-}
-
-static int size_of(MPI_Comm comm) {
-  int size = 0;
-  MPI_Comm_size(comm, &size);
-  return size;
-}
-
 /* ---- all collectives on one communicator ---------------------------------------------------------------------------
  */
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "derived.h"
 
 enum { most_ranks = 64, margin = 64 };
 
@@ -19,32 +20,14 @@ struct Form {
   int per_pair;
 };
 
-static MPI_Datatype resized(MPI_Datatype type, int lower_bound, int extent) {
-  MPI_Datatype result;
-  MPI_Type_create_resized(type, lower_bound, extent, &result);
-  MPI_Type_free(&type);
-  return result;
-}
-
-static MPI_Datatype two_ints(int distance) {
-  MPI_Datatype type;
-  MPI_Type_vector(2, 1, distance, MPI_INT, &type);
-  return type;
-}
-
-static MPI_Datatype backwards(void) {
-  MPI_Datatype type;
-  const int lengths[2] = {1, 1};
-  const int displacements[2] = {1, 0};
-  MPI_Type_indexed(2, lengths, displacements, MPI_INT, &type);
-  return type;
-}
-
 static void make_forms(struct Form* forms) {
   const struct Form made[form_count] = {
-      {MPI_INT, 2},     {two_ints(1), 1},
-      {two_ints(3), 1}, {resized(two_ints(1), -8, 24), 1},
-      {backwards(), 1}, {resized(two_ints(2), 0, 16), 1},
+      {MPI_INT, 2},
+      {vector(2, 1), 1},
+      {vector(2, 3), 1},
+      {resized(vector(2, 1), -8, 24), 1},
+      {indexed(2, (const int[]){1, 0}), 1},
+      {resized(vector(2, 2), 0, 16), 1},
   };
   for (int i = 0; i < form_count; ++i) {
     forms[i] = made[i];
@@ -61,19 +44,6 @@ static long extent_of(MPI_Datatype type) {
   MPI_Aint extent = 0;
   MPI_Type_get_extent(type, &lower_bound, &extent);
   return (long)extent;
-}
-
-static int rank_in(MPI_Comm comm) {
-  int rank = 0;
-  MPI_Comm_rank(comm, &rank);
-  return rank;
-}
-
-static int size_of(MPI_Comm comm) {
-  int size = 0;
-  MPI_Comm_size(comm, &size);
-  CHECK(size >= 1 && size <= most_ranks, "%d ranks", size);
-  return size;
 }
 
 /* ---- buffers ---------------------------------------------------------------------------------------------------- */

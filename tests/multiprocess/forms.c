@@ -1,0 +1,39 @@
+#include "forms.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+int size_of_form(enum Form form) {
+  const int sizes[] = {1, 2, 4, 8, 1, sizeof(float), sizeof(double), sizeof(long double), sizeof(__float128)};
+  return sizes[form];
+}
+
+void store_form(enum Form form, int64_t value, unsigned char* at) {
+  const int8_t i8 = (int8_t)value;
+  const int16_t i16 = (int16_t)value;
+  const int32_t i32 = (int32_t)value;
+  const bool truth = value != 0;
+  const float single = (float)value;
+  const double normal = (double)value;
+  const long double extended = (long double)value;
+  const __float128 quad = (__float128)value;
+  const void* sources[] = {&i8, &i16, &i32, &value, &truth, &single, &normal, &extended, &quad};
+  memcpy(at, sources[form], (size_t)size_of_form(form));
+}
+
+int64_t load_form(enum Form form, const unsigned char* at) {
+  int8_t i8 = 0;
+  int16_t i16 = 0;
+  int32_t i32 = 0;
+  int64_t i64 = 0;
+  bool truth = false;
+  float single = 0;
+  double normal = 0;
+  long double extended = 0;
+  __float128 quad = 0;
+  void* targets[] = {&i8, &i16, &i32, &i64, &truth, &single, &normal, &extended, &quad};
+  memcpy(targets[form], at, (size_t)size_of_form(form));
+  const int64_t values[] = {i8,           i16, i32, i64, truth, (int64_t)single, (int64_t)normal, (int64_t)extended,
+                            (int64_t)quad};
+  return values[form];
+}
