@@ -398,8 +398,8 @@ ReportTable figure_3(const ReportScope& scope) {
 // --- Figure 15: which topology is best ------------------------------------------------------------------------------
 
 std::string family_of(const std::string& specification) {
-  const std::string name = specification.substr(0, specification.find(':'));
-  if (name.find("circulant") != std::string::npos) return "circulant";
+  std::string name = specification.substr(0, specification.find(':'));
+  if (name.find("circulant") != std::string::npos) name = "circulant";
   return name;
 }
 

@@ -218,7 +218,7 @@ ReportTable forest_planning_time(const ReportScope& scope) {
   const std::vector<std::int32_t> sizes =
       scope.full ? std::vector<std::int32_t>{2, 4, 8, 16, 32, 64, 128} : std::vector<std::int32_t>{2, 4};
   constexpr std::int32_t boxes_within_a_second = 4;
-  constexpr double growth = 2;
+  constexpr double growth = 3;
   for (const bool complete : {false, true}) {
     const char* what = complete ? "complete plan" : "optimum";
     Pace pace;

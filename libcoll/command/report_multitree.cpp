@@ -137,15 +137,16 @@ ReportTable bandwidth_by_size(const ReportScope& scope) {
   static const std::vector<std::string> all = {"torus:4x4", "torus:8x8",    "mesh:4x4",    "mesh:8x8",
                                                "dgx2:1",    "fat_tree:8,2", "bigraph:4x8", "bigraph:4x16"};
   ReportTable table{{"fabric", "nodes", "size_bytes", "algorithm"}, "gigabytes_per_second", {}, ""};
-  constexpr double least = 32 * kibibyte;
-  constexpr double most = 64 * mebibyte;
+  constexpr std::int64_t least = 32 << 10;
+  constexpr std::int64_t most = 64 << 20;
   for (const std::string& specification : scope.full ? all : few) {
     if (scope.deadline.passed()) {
       table.rows.push_back({{specification, nullptr, nullptr, nullptr}, {}, said(""), "no time left"});
       continue;
     }
     const PricedFabric fabric(specification);
-    for (double size = least; size <= most; size *= scope.full ? 2 : 2048) {
+    for (std::int64_t bytes = least; bytes <= most; bytes *= scope.full ? 2 : 2048) {
+      const auto size = static_cast<double>(bytes);
       std::vector<std::pair<std::string, double>> bandwidths;
       for (const PaperAlgorithm& algorithm : paper_algorithms) {
         const std::optional<double> seconds = fabric.seconds(algorithm.paper, size);
@@ -153,7 +154,7 @@ ReportTable bandwidth_by_size(const ReportScope& scope) {
       }
       for (const auto& [name, bandwidth] : bandwidths) {
         ReportRow& row = table.rows.emplace_back();
-        row.cells = {specification, fabric.topology().host_count(), std::llround(size), name};
+        row.cells = {specification, fabric.topology().host_count(), bytes, name};
         row.ours = bandwidth;
         row.paper = said_of_curve(specification, name, size, bandwidths);
         if (difference(row).value_or(0) != 0) row.why = name == "HDRM" ? lockstep_trees : flit_simulation;
