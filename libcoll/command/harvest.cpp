@@ -37,6 +37,7 @@ struct Options {
   std::string delta = "500ns";
   std::string bandwidth = "800Gbps";
   std::string reconfiguration = "10us";
+  std::optional<double> exact;  ///< seconds for each interval
   std::uint64_t search = 0;
   std::uint64_t seed = 1;
   std::string output;
@@ -155,7 +156,7 @@ Json wires_json(const Configuration& configuration) {
 }
 
 Json harvest_json(const Options& options, const Request& request, const Harvest& harvest, const HarvestPlan& plan,
-                  double plan_seconds) {
+                  double bound, double plan_seconds) {
   const auto& configurations = harvest.configurations();
   Json events = Json::array();
   for (const auto& [step, configuration] : rewirings(plan)) {
@@ -183,6 +184,7 @@ Json harvest_json(const Options& options, const Request& request, const Harvest&
           {"initial", request.initial ? request.initial->name() : first.name},
           {"rewirings", events},
           {"completion_seconds", plan.seconds},
+          {"completion_bound_seconds", options.exact ? Json(bound) : Json()},
           {"static_seconds", plan.static_seconds},
           {"static_topology", configurations[plan.static_configuration].name},
           {"every_step_seconds", plan.every_step_seconds},
@@ -294,6 +296,12 @@ int harvest(const Options& options) {
     const Result<std::size_t> kept = harvest->search(request->model, options.search, options.seed);
     if (!kept) return fail(kept.error().message, options.json);
   }
+  double bound = 0;
+  if (options.exact) {
+    const Result<double> proven = harvest->solve(request->model, *options.exact);
+    if (!proven) return fail(proven.error().message, options.json);
+    bound = *proven;
+  }
   const HarvestPlan plan = harvest->plan(request->model);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   if (!options.output.empty()) {
@@ -307,9 +315,12 @@ int harvest(const Options& options) {
   }
   if (options.output == "-" || options.heatmap == "-") return ExitCode::good;  // stdout is theirs then
   if (options.json) {
-    print_json(harvest_json(options, *request, *harvest, plan, spent.count()));
+    print_json(harvest_json(options, *request, *harvest, plan, bound, spent.count()));
   } else {
     std::fputs(harvest_text(*request, *harvest, plan).c_str(), stdout);
+    if (options.exact) {
+      std::printf("no rewirings take less than %s (integer programs)\n", microseconds(bound).c_str());
+    }
   }
   return ExitCode::good;
 }
@@ -359,6 +370,11 @@ void add_harvest(CLI::App& app, int& exit_code) {
   sub->add_option("--reconfiguration", options->reconfiguration, "What rewiring takes: alpha_r")->capture_default_str();
   sub->add_option("--search", options->search, "Moves of a local search for better wirings")->capture_default_str();
   sub->add_option("--seed", options->seed, "Of the search")->capture_default_str();
+  sub->add_option("--exact", options->exact,
+                  "Solve an integer program for every interval of steps, each for so long at most (0: no limit), and "
+                  "print what no rewirings can beat; 8 nodes at most")
+      ->type_name("SECONDS")
+      ->check(CLI::NonNegativeNumber);
   sub->add_option("--output", options->output, "Write the schedule with its rewirings to this file; - is stdout");
   sub->add_option("--max-chunks", options->max_chunks, "Upper limit on chunks per shard; 0: 16")
       ->check(CLI::NonNegativeNumber);

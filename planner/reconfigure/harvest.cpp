@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <limits>
 #include <random>
+#include <span>
+#include <string>
 #include <utility>
+
+#include "planner/reconfigure/integer_interval.h"
 
 namespace libcoll {
 namespace {
@@ -33,6 +37,7 @@ Result<Harvest> Harvest::prepare(StagedCollective collective, std::int32_t degre
   Result<Candidates> candidates = candidate_configurations(collective, degree);
   if (!candidates) return candidates.error();
   harvest.collective_ = std::move(collective);
+  harvest.degree_ = degree;
   harvest.candidates_ = std::move(candidates).value();
   std::vector<Configuration> configurations = std::exchange(harvest.candidates_.configurations, {});
   if (initial) {
@@ -164,6 +169,35 @@ Result<std::size_t> Harvest::search(const HarvestModel& model, std::size_t moves
     ++kept;
   }
   return kept;
+}
+
+Result<double> Harvest::solve(const HarvestModel& model, double seconds) {
+  const std::span<const StagedStep> steps = collective_.steps;
+  std::vector<std::vector<IntervalChoice>> bounds(steps.size());
+  for (std::size_t a = 0; a < steps.size(); ++a) {
+    for (std::size_t b = a; b < steps.size(); ++b) {
+      double known = infinite;
+      for (std::size_t configuration = 0; configuration < configurations().size(); ++configuration) {
+        known = std::min(known, seconds_on({a, b, configuration}, model));
+      }
+      IntegerLimits limits;
+      limits.seconds = seconds;
+      Result<IntegerOptimum> optimum =
+          integer_interval(steps.subspan(a, b - a + 1), collective_.nodes, degree_, model, known, limits);
+      if (!optimum) return optimum.error();
+      bounds[a].push_back({optimum->bound, 0});
+      if (optimum->configuration.wires.empty()) continue;
+      optimum->configuration.name = "optimum of steps " + std::to_string(a + 1) + " to " + std::to_string(b + 1);
+      if (const Status status = add(std::move(optimum->configuration)); !status) return status.error();
+    }
+  }
+  if (initial_) {
+    // As in plan(): a step before all others that takes no time on the initial wiring.
+    std::vector<IntervalChoice> from_start{{0, 0}};
+    for (std::size_t b = 0; b < steps.size(); ++b) from_start.push_back({seconds_on({0, b, *initial_}, model), 0});
+    bounds.insert(bounds.begin(), std::move(from_start));
+  }
+  return plan_rewirings(bounds, model.reconfiguration_seconds).seconds;
 }
 
 }  // namespace libcoll

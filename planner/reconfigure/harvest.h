@@ -62,6 +62,11 @@ class Harvest {
   /// times in all, and keeps what makes an interval faster as a further candidate. Returns how many it kept.
   Result<std::size_t> search(const HarvestModel& model, std::size_t moves, std::uint64_t seed);
 
+  /// The subproblem of every interval by integer program (integer_interval.h), at most `seconds` each (0: no limit):
+  /// what is faster than the candidates becomes one. Returns what no rewirings of the collective can beat under this
+  /// model: the dynamic program over the intervals' proven bounds. Errors of integer_interval.
+  Result<double> solve(const HarvestModel& model, double seconds);
+
   [[nodiscard]] const StagedCollective& collective() const { return collective_; }
   [[nodiscard]] const std::vector<Configuration>& configurations() const { return candidates_.configurations; }
   /// Of a step (from 0).
@@ -76,6 +81,7 @@ class Harvest {
   [[nodiscard]] double sequence_seconds(const std::vector<std::size_t>& by_step, const HarvestModel& model) const;
 
   StagedCollective collective_;
+  std::int32_t degree_ = 0;
   Candidates candidates_;
   std::vector<std::vector<Demand>> matrices_;               ///< different ones only
   std::vector<std::size_t> matrix_of_;                      ///< by step

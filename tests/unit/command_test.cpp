@@ -433,7 +433,7 @@ TEST_F(Command, PlansRewirings) {
   EXPECT_FALSE(
       json("plan ring:8 --collective allreduce --algorithm harvest --reconfiguration 10ns")["rewirings"].empty());
   expect_refused("harvest allreduce --nodes 8", "--degree");
-  expect_refused("harvest allreduce --nodes 6 --degree 2 --algorithm swing", "powers of two");
+  expect_refused("harvest allreduce --nodes 6 --degree 2 --algorithm recursive-doubling", "power of two");
   expect_refused("harvest broadcast --nodes 8 --degree 2 --output x.xml", "broadcast");
   expect_refused("harvest --degree 2", "collective");
   expect_refused("plan ring:8 allreduce --algorithm harvest --reconfiguration 10ns --cache", "--cache");
