@@ -12,7 +12,7 @@
 namespace libcoll {
 namespace {
 
-constexpr std::int64_t max_topologies = 1'000'000;
+constexpr std::int64_t max_topologies = 100'000;
 
 std::size_t at(std::int32_t id) { return static_cast<std::size_t>(id); }
 

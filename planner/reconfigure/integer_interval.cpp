@@ -45,8 +45,9 @@ struct GroupColumns {
 
 class IntervalProgram {
  public:
-  IntervalProgram(std::span<const StagedStep> steps, std::int32_t nodes, std::int32_t degree, const HarvestModel& model)
-      : nodes_(nodes), degree_(degree), model_(model) {
+  IntervalProgram(std::span<const StagedStep> steps, std::int32_t nodes, std::int32_t degree, const HarvestModel& model,
+                  const IntegerLimits& limits)
+      : nodes_(nodes), degree_(degree), model_(model), limits_(limits) {
     for (const StagedStep& step : steps) {
       auto group = std::find_if(groups_.begin(), groups_.end(),
                                 [&](const Group& known) { return known.demands == step.demands; });
@@ -57,7 +58,7 @@ class IntervalProgram {
     }
   }
 
-  Result<IntegerOptimum> solve(double incumbent, const IntegerLimits& limits) {
+  Result<IntegerOptimum> solve(double incumbent) {
     const auto start = std::chrono::steady_clock::now();
     IntegerOptimum optimum{{"found by integer program", nodes_, {}}, incumbent, 0, 0};
     if (optimum.seconds == infinite) {
@@ -66,16 +67,17 @@ class IntervalProgram {
     scale_ = optimum.seconds;
     build();
     optimum.bound = least_bound();
-    while (!optimum.proven(limits.gap) && optimum.programs < max_programs) {
+    while (!optimum.proven(limits_.gap) && optimum.programs < max_programs) {
       const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-      const double left = limits.seconds > 0 ? limits.seconds - spent.count() : 0;
-      if (left < 0 || (limits.seconds > 0 && left == 0)) break;
-      program_.rows[at(cutoff_)].upper = (optimum.seconds * (1 - limits.gap) - fixed_) / scale_;
-      const Result<IntegerSolution> solution = solve_integer_with_glpk(program_, limits.gap / 2, left > 0 ? left : 1e6);
+      const double left = limits_.seconds > 0 ? limits_.seconds - spent.count() : 0;
+      if (left < 0 || (limits_.seconds > 0 && left == 0)) break;
+      program_.rows[at(cutoff_)].upper = (optimum.seconds * (1 - limits_.gap) - fixed_) / scale_;
+      const Result<IntegerSolution> solution =
+          solve_integer_with_glpk(program_, limits_.gap / 2, left > 0 ? left : 1e6);
       ++optimum.programs;
       if (!solution) return solution.error();
       if (solution->status == LpStatus::infeasible) {
-        optimum.bound = std::max(optimum.bound, optimum.seconds * (1 - limits.gap));
+        optimum.bound = std::max(optimum.bound, optimum.seconds * (1 - limits_.gap));
         break;
       }
       // What the cut-off topologies take is known: none less than the best one.
@@ -94,7 +96,7 @@ class IntervalProgram {
     return shifted("found by integer program", nodes_, {{1, degree_}});
   }
 
-  /// Prices it exactly and keeps the better one.
+  /// Prices it exactly and keeps it where it is faster.
   Status consider(const Configuration& configuration, IntegerOptimum& optimum) {
     double seconds = fixed_;
     for (std::size_t i = 0; i < groups_.size(); ++i) {
@@ -109,7 +111,7 @@ class IntervalProgram {
       }
       seconds += least;
     }
-    if (!(seconds < optimum.seconds)) return {};
+    if (!(seconds < optimum.seconds * (1 - limits_.gap))) return {};
     optimum.configuration = configuration;
     optimum.seconds = seconds;
     return {};
@@ -273,6 +275,7 @@ class IntervalProgram {
   std::int32_t nodes_;
   std::int32_t degree_;
   const HarvestModel& model_;
+  const IntegerLimits& limits_;
   std::vector<Group> groups_;
   double fixed_ = 0;  ///< α of all steps
   double scale_ = 1;  ///< seconds per unit of the objective
@@ -293,7 +296,7 @@ Result<IntegerOptimum> integer_interval(std::span<const StagedStep> steps, std::
   const bool idle =
       std::any_of(steps.begin(), steps.end(), [](const StagedStep& step) { return step.demands.empty(); });
   if (steps.empty() || idle) return Error{"found a step without demands, expected one at least in each"};
-  return IntervalProgram(steps, nodes, degree, model).solve(incumbent, limits);
+  return IntervalProgram(steps, nodes, degree, model, limits).solve(incumbent);
 }
 
 }  // namespace libcoll
