@@ -85,7 +85,16 @@ def headlines(nine, ten):
         ratios = [ratio(values, slow, "MULTITREEMSG") for values in scale]
         return f"{min(ratios):.2f} to {max(ratios):.2f}"
 
+    def at(nodes, slow, fast):
+        return f"{ratio(ten[nodes], slow, fast):.2f}"
+
     rows = [
+        ("figure 10, 4x4, MULTITREE over RING", "3", at(16, "RING", "MULTITREE")),
+        ("figure 10, 4x4, MULTITREEMSG over RING", "3", at(16, "RING", "MULTITREEMSG")),
+        ("figure 10, 4x4, MULTITREEMSG over 2D-RING", "1.4", at(16, "2D-RING", "MULTITREEMSG")),
+        ("figure 10, 8x8, MULTITREEMSG over 2D-RING", "1.4", at(64, "2D-RING", "MULTITREEMSG")),
+        ("figure 10, 8x8, 2D-RING over RING", "2.14 (3/1.4)", at(64, "RING", "2D-RING")),
+        ("torus:8x8, 2D-RING over RING (64 MiB)", "1.46 (DNNs)", f"{speedup('torus:8x8', '2D-RING', 'RING'):.2f}"),
         ("torus:8x8, MULTITREE over RING (64 MiB)", "2.2 (DNNs)", f"{speedup('torus:8x8', 'MULTITREE', 'RING'):.2f}"),
         ("torus:8x8, MULTITREEMSG over RING", "2.3 (DNNs)", f"{speedup('torus:8x8', 'MULTITREEMSG', 'RING'):.2f}"),
         ("torus:8x8, MULTITREE over 2D-RING", "1.51 (DNNs)", f"{speedup('torus:8x8', 'MULTITREE', '2D-RING'):.2f}"),

@@ -187,6 +187,7 @@ Json harvest_json(const Options& options, const Request& request, const Harvest&
           {"completion_bound_seconds", options.exact ? Json(bound) : Json()},
           {"static_seconds", plan.static_seconds},
           {"static_topology", configurations[plan.static_configuration].name},
+          {"ring_seconds", plan.ring_seconds},
           {"every_step_seconds", plan.every_step_seconds},
           {"steps", steps},
           {"configurations", configurations.size()},
@@ -214,6 +215,7 @@ std::string harvest_text(const Request& request, const Harvest& harvest, const H
       {"completion", microseconds(plan.seconds), "with " + std::to_string(plan.rewirings()) + " rewirings"},
       {"static", microseconds(plan.static_seconds),
        ratio(plan.static_seconds, plan.seconds) + ", " + configurations[plan.static_configuration].name},
+      {"static ring", microseconds(plan.ring_seconds), ratio(plan.ring_seconds, plan.seconds) + ", shortest paths"},
       {"every step", microseconds(plan.every_step_seconds), ratio(plan.every_step_seconds, plan.seconds)},
   };
   text += columns(rows);
@@ -267,7 +269,7 @@ Result<std::string> heatmap(const Options& options, const Request& request, cons
   }
   std::string text =
       "size_bytes,reconfiguration_seconds,completion_seconds,static_seconds,every_step_seconds,rewirings,"
-      "speedup_over_static,speedup_over_every_step,speedup_over_best\n";
+      "speedup_over_static,speedup_over_every_step,speedup_over_best,ring_seconds,speedup_over_ring\n";
   for (const std::uint64_t size : sizes) {
     for (const double delay : delays) {
       HarvestModel model = request.model;
@@ -275,11 +277,12 @@ Result<std::string> heatmap(const Options& options, const Request& request, cons
       model.reconfiguration_seconds = delay;
       const HarvestPlan plan = harvest.plan(model);
       char line[256];
-      std::snprintf(line, sizeof line, "%llu,%.9g,%.9g,%.9g,%.9g,%zu,%.6g,%.6g,%.6g\n",
+      std::snprintf(line, sizeof line, "%llu,%.9g,%.9g,%.9g,%.9g,%zu,%.6g,%.6g,%.6g,%.9g,%.6g\n",
                     static_cast<unsigned long long>(size), delay, plan.seconds, plan.static_seconds,
                     plan.every_step_seconds, plan.rewirings(), plan.static_seconds / plan.seconds,
                     plan.every_step_seconds / plan.seconds,
-                    std::min(plan.static_seconds, plan.every_step_seconds) / plan.seconds);
+                    std::min(plan.static_seconds, plan.every_step_seconds) / plan.seconds, plan.ring_seconds,
+                    plan.ring_seconds / plan.seconds);
       text += line;
     }
   }

@@ -101,6 +101,17 @@ double Harvest::sequence_seconds(const std::vector<std::size_t>& by_step, const 
   return sum;
 }
 
+double Harvest::ring_seconds(const HarvestModel& model) const {
+  const std::size_t ring = candidates_.fixed.front();
+  double sum = initial_ && *initial_ != ring ? model.reconfiguration_seconds : 0;
+  for (std::size_t step = 0; step < collective_.steps.size(); ++step) {
+    const CongestionFrontier& all = frontier(ring, step);
+    const CongestionFrontier shortest(all.begin(), all.begin() + (all.empty() ? 0 : 1));
+    sum += step_seconds(shortest, model.bytes * collective_.steps[step].unit.to_double(), model).seconds;
+  }
+  return sum;
+}
+
 HarvestPlan Harvest::plan(const HarvestModel& model) const {
   const std::size_t steps = collective_.steps.size();
   // An initial wiring is the only one for a step before all others that takes no time.
@@ -133,6 +144,7 @@ HarvestPlan Harvest::plan(const HarvestModel& model) const {
     plan.static_seconds = fixed_seconds;
     plan.static_configuration = fixed;
   }
+  plan.ring_seconds = ring_seconds(model);
   plan.every_step_seconds = sequence_seconds(candidates_.of_step, model);
   return plan;
 }

@@ -39,6 +39,7 @@ struct HarvestPlan {
   double seconds = 0;         ///< t_c(1, s) of Equation 4
   double static_seconds = 0;  ///< the best of the fixed topologies, all the time
   std::size_t static_configuration = 0;
+  double ring_seconds = 0;  ///< the ring with all ports all the time, over shortest paths only: Figure 5's baseline
   double every_step_seconds = 0;  ///< every step on its own matching (BvN schedules)
 
   [[nodiscard]] std::size_t rewirings() const { return intervals.size() - 1 + (rewired_at_start ? 1 : 0); }
@@ -78,6 +79,7 @@ class Harvest {
   Status add(Configuration configuration);
   [[nodiscard]] HarvestStep step_on(std::size_t configuration, std::size_t step, const HarvestModel& model) const;
   [[nodiscard]] double seconds_on(const Interval& interval, const HarvestModel& model) const;
+  [[nodiscard]] double ring_seconds(const HarvestModel& model) const;
   [[nodiscard]] double sequence_seconds(const std::vector<std::size_t>& by_step, const HarvestModel& model) const;
 
   StagedCollective collective_;

@@ -468,6 +468,18 @@ TEST(Harvest, IsNeverWorseThanStaticOrEveryStep) {
   }
 }
 
+/// §6.2: "up to 30×" for direct all-to-all of 1 GB with 64 GPUs and α_r = 10 us, 800 Gbps, against the one-way ring:
+/// its 63 rotations take 1, 2, …, 63 hops and share each link among as many messages, 32 on average.
+TEST(Harvest, RingOfFigure5) {
+  const Harvest harvest = harvest_of(staged_as("alltoall", "direct", 64), 1);
+  const HarvestModel parameters{1e9, 5e-7, 5e-7, 1e11, 1e-5};
+  const HarvestPlan plan = harvest.plan(parameters);
+  const double block = 1e9 / 64 / 1e11;
+  EXPECT_NEAR(plan.ring_seconds, 63 * (5e-7 + 32 * (5e-7 + block)), 1e-9 * plan.ring_seconds);
+  EXPECT_GT(plan.ring_seconds / plan.seconds, 29);
+  EXPECT_LT(plan.ring_seconds / plan.seconds, 32);
+}
+
 TEST(Harvest, LeavingTheInitialWiringCostsARewiring) {
   const StagedCollective collective = staged_as("reduce_scatter", "recursive-doubling", 8);
   const Configuration initial = shifted("far", 8, {{3, 1}});
