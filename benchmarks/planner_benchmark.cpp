@@ -1,11 +1,12 @@
-// Planning time by number of nodes: BFB allgather and all-to-all by the maximum concurrent flow, both lowerings and the
-// fluid plan alone.
+// Planning time by number of nodes: BFB allgather and its loads alone, all-to-all by the maximum concurrent flow, both
+// lowerings and the fluid plan alone.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
 #include <span>
 #include <string>
 
+#include "planner/broadcast/bfb_steps.h"
 #include "planner/flow/concurrent_flow.h"
 #include "planner/planner.h"
 #include "planner/topology/generators.h"
@@ -33,6 +34,12 @@ void plan(benchmark::State& state, std::span<const Planner> table, Collective co
 
 void bfb(benchmark::State& state, const char* specification) {
   plan(state, broadcast_planners(), Collective::allgather, "bfb", specification);
+}
+
+/// The loads of BFB alone (`--no-schedule`).
+void bfb_loads(benchmark::State& state, const char* specification, bool symmetry) {
+  const Result<Topology> topology = generate(specification);
+  while (state.KeepRunning()) benchmark::DoNotOptimize(bfb_step_loads(*topology, symmetry)->data());
 }
 
 void mcf_path(benchmark::State& state, const char* specification) {
@@ -84,6 +91,15 @@ BENCHMARK_CAPTURE(concurrent_flow, with_symmetry, true, 1)->Apply(kautz_sizes);
 BENCHMARK_CAPTURE(transitive_flow, torus_16x16x16, "torus:16x16x16")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(transitive_flow, hypercube_12, "hypercube:12")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(transitive_flow, circulant_4096, "circulant:4096,7,31")->Unit(benchmark::kMillisecond);
+
+#define LIBCOLL_LOADS(name, specification)                                                 \
+  BENCHMARK_CAPTURE(bfb_loads, name, specification, false)->Unit(benchmark::kMillisecond); \
+  BENCHMARK_CAPTURE(bfb_loads, name##_with_symmetry, specification, true)->Unit(benchmark::kMillisecond)
+
+LIBCOLL_LOADS(hypercube_10, "hypercube:10");
+LIBCOLL_LOADS(torus_50x50, "torus:50x50");
+LIBCOLL_LOADS(torus_10x10x10, "torus:10x10x10");
+LIBCOLL_LOADS(genkautz_1000_4, "genkautz:1000,4");
 
 #define LIBCOLL_PLAN(algorithm)                                                                \
   BENCHMARK_CAPTURE(algorithm, hypercube_3, "hypercube:3")->Unit(benchmark::kMillisecond);     \

@@ -38,6 +38,7 @@ struct Options {
   std::string delta = "500ns";
   std::string bandwidth = "800Gbps";
   std::string reconfiguration = "10us";
+  std::optional<double> exact;  ///< seconds for each interval
   std::uint64_t search = 0;
   std::uint64_t seed = 1;
   std::string output;
@@ -156,7 +157,7 @@ Json wires_json(const Configuration& configuration) {
 }
 
 Json harvest_json(const Options& options, const Request& request, const Harvest& harvest, const HarvestPlan& plan,
-                  double plan_seconds) {
+                  double bound, double plan_seconds) {
   const auto& configurations = harvest.configurations();
   Json events = Json::array();
   for (const auto& [step, configuration] : rewirings(plan)) {
@@ -184,8 +185,10 @@ Json harvest_json(const Options& options, const Request& request, const Harvest&
           {"initial", request.initial ? request.initial->name() : first.name},
           {"rewirings", events},
           {"completion_seconds", plan.seconds},
+          {"completion_bound_seconds", options.exact ? Json(bound) : Json()},
           {"static_seconds", plan.static_seconds},
           {"static_topology", configurations[plan.static_configuration].name},
+          {"ring_seconds", plan.ring_seconds},
           {"every_step_seconds", plan.every_step_seconds},
           {"steps", steps},
           {"configurations", configurations.size()},
@@ -213,6 +216,7 @@ std::string harvest_text(const Request& request, const Harvest& harvest, const H
       {"completion", microseconds(plan.seconds), "with " + std::to_string(plan.rewirings()) + " rewirings"},
       {"static", microseconds(plan.static_seconds),
        ratio(plan.static_seconds, plan.seconds) + ", " + configurations[plan.static_configuration].name},
+      {"static ring", microseconds(plan.ring_seconds), ratio(plan.ring_seconds, plan.seconds) + ", shortest paths"},
       {"every step", microseconds(plan.every_step_seconds), ratio(plan.every_step_seconds, plan.seconds)},
   };
   text += columns(rows);
@@ -255,7 +259,7 @@ Result<std::string> heatmap(const Options& options, const Request& request, cons
   }
   std::string text =
       "size_bytes,reconfiguration_seconds,completion_seconds,static_seconds,every_step_seconds,rewirings,"
-      "speedup_over_static,speedup_over_every_step,speedup_over_best\n";
+      "speedup_over_static,speedup_over_every_step,speedup_over_best,ring_seconds,speedup_over_ring\n";
   for (const std::uint64_t size : sizes) {
     for (const double delay : delays) {
       HarvestModel model = request.model;
@@ -263,11 +267,12 @@ Result<std::string> heatmap(const Options& options, const Request& request, cons
       model.reconfiguration_seconds = delay;
       const HarvestPlan plan = harvest.plan(model);
       char line[256];
-      std::snprintf(line, sizeof line, "%llu,%.9g,%.9g,%.9g,%.9g,%zu,%.6g,%.6g,%.6g\n",
+      std::snprintf(line, sizeof line, "%llu,%.9g,%.9g,%.9g,%.9g,%zu,%.6g,%.6g,%.6g,%.9g,%.6g\n",
                     static_cast<unsigned long long>(size), delay, plan.seconds, plan.static_seconds,
                     plan.every_step_seconds, plan.rewirings(), plan.static_seconds / plan.seconds,
                     plan.every_step_seconds / plan.seconds,
-                    std::min(plan.static_seconds, plan.every_step_seconds) / plan.seconds);
+                    std::min(plan.static_seconds, plan.every_step_seconds) / plan.seconds, plan.ring_seconds,
+                    plan.ring_seconds / plan.seconds);
       text += line;
     }
   }
@@ -284,6 +289,12 @@ int harvest(const Options& options) {
     const Result<std::size_t> kept = harvest->search(request->model, options.search, options.seed);
     if (!kept) return fail(kept.error().message, options.json);
   }
+  double bound = 0;
+  if (options.exact) {
+    const Result<double> proven = harvest->solve(request->model, *options.exact);
+    if (!proven) return fail(proven.error().message, options.json);
+    bound = *proven;
+  }
   const HarvestPlan plan = harvest->plan(request->model);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   if (!options.output.empty()) {
@@ -297,9 +308,12 @@ int harvest(const Options& options) {
   }
   if (options.output == "-" || options.heatmap == "-") return ExitCode::good;  // stdout is theirs then
   if (options.json) {
-    print_json(harvest_json(options, *request, *harvest, plan, spent.count()));
+    print_json(harvest_json(options, *request, *harvest, plan, bound, spent.count()));
   } else {
     std::fputs(harvest_text(*request, *harvest, plan).c_str(), stdout);
+    if (options.exact) {
+      std::printf("no rewirings take less than %s (integer programs)\n", microseconds(bound).c_str());
+    }
   }
   return ExitCode::good;
 }
@@ -349,6 +363,11 @@ void add_harvest(CLI::App& app, int& exit_code) {
   sub->add_option("--reconfiguration", options->reconfiguration, "What rewiring takes: alpha_r")->capture_default_str();
   sub->add_option("--search", options->search, "Moves of a local search for better wirings")->capture_default_str();
   sub->add_option("--seed", options->seed, "Of the search")->capture_default_str();
+  sub->add_option("--exact", options->exact,
+                  "Solve an integer program for every interval of steps, each for so long at most (0: no limit), and "
+                  "print what no rewirings can beat; 8 nodes at most")
+      ->type_name("SECONDS")
+      ->check(CLI::NonNegativeNumber);
   sub->add_option("--output", options->output, "Write the schedule with its rewirings to this file; - is stdout");
   sub->add_option("--max-chunks", options->max_chunks, "Upper limit on chunks per shard; 0: 16")
       ->check(CLI::NonNegativeNumber);

@@ -378,7 +378,7 @@ Result<Schedule> make_reduce_scatter(const Topology& topology, const Topology& t
 }
 
 /// What is known without the flows: steps and the optimal T_B (2); the link loads add up to at most their sum.
-Result<Schedule> without_transfers(const Topology& topology, Collective collective) {
+Result<Schedule> without_transfers(const Topology& topology, Collective collective, const PlanOptions& options) {
   Schedule schedule;
   schedule.collective = collective;
   schedule.algorithm = "bfb";
@@ -387,8 +387,10 @@ Result<Schedule> without_transfers(const Topology& topology, Collective collecti
   if (collective != Collective::allgather) phases.push_back(transpose(topology));
   if (collective != Collective::reduce_scatter) phases.push_back(topology);
   for (const Topology& graph : phases) {
-    const Result<std::vector<Rational>> loads = bfb_step_loads(graph);
+    std::int64_t images = 1;
+    const Result<std::vector<Rational>> loads = bfb_step_loads(graph, options.symmetry, &images);
     if (!loads) return loads.error();
+    if (options.figures != nullptr) options.figures->symmetry_order = images;
     schedule.steps += static_cast<std::int32_t>(loads->size());
     for (const Rational load : *loads) schedule.proof.max_link_load += load;
     schedule.proof.bandwidth_bound += allgather_bandwidth_bound(graph);
@@ -411,14 +413,14 @@ Result<std::vector<std::vector<Rational>>> bfb_loads(const Topology& topology) {
 }
 
 Result<Schedule> plan_bfb_allgather(const Topology& topology, const PlanOptions& options) {
-  if (!options.schedule) return without_transfers(topology, Collective::allgather);
+  if (!options.schedule) return without_transfers(topology, Collective::allgather, options);
   const Result<Phase> phase = make_phase(topology);
   if (!phase) return phase.error();
   return make_allgather(topology, *phase, choose_chunks(std::span(&phase.value(), 1), options));
 }
 
 Result<Schedule> plan_bfb_reduce_scatter(const Topology& topology, const PlanOptions& options) {
-  if (!options.schedule) return without_transfers(topology, Collective::reduce_scatter);
+  if (!options.schedule) return without_transfers(topology, Collective::reduce_scatter, options);
   const Topology transposed = transpose(topology);
   const Result<Phase> phase = make_phase(transposed);
   if (!phase) return phase.error();
@@ -426,7 +428,7 @@ Result<Schedule> plan_bfb_reduce_scatter(const Topology& topology, const PlanOpt
 }
 
 Result<Schedule> plan_bfb_allreduce(const Topology& topology, const PlanOptions& options) {
-  if (!options.schedule) return without_transfers(topology, Collective::allreduce);
+  if (!options.schedule) return without_transfers(topology, Collective::allreduce, options);
   const Topology transposed = transpose(topology);
   std::vector<Phase> phases;
   for (const Topology* graph : {&transposed, &topology}) {

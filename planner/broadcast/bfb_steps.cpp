@@ -8,6 +8,7 @@
 
 #include "planner/broadcast/bfb.h"
 #include "planner/index.h"
+#include "planner/topology/automorphisms.h"
 
 namespace libcoll {
 namespace {
@@ -26,53 +27,74 @@ class NodeSets {
   [[nodiscard]] std::span<const Word> of(NodeId node) const {
     return std::span(bits_).subspan(words_ * at(node), words_);
   }
-  [[nodiscard]] std::size_t words() const { return words_; }
 
  private:
   std::size_t words_;
   std::vector<Word> bits_;
 };
 
-/// One node's new sources of one step and, of these, the ones each link can serve.
+/// One node's new sources of one step, by the set of links that can serve them.
 class Arrivals {
  public:
-  explicit Arrivals(std::size_t words) : fresh_(words), served_(at(max_balanced_links), std::vector<Word>(words)) {}
+  void start_step() { enough_.clear(); }
 
   /// near.of(w): the nodes fewer than t hops away from w; `known` those of the node itself.
   void set(std::span<const NodeId> in_neighbours, const NodeSets& near, std::span<const Word> known,
            std::span<const Word> reached) {
-    links_ = in_neighbours.size();
-    fresh_count_ = 0;
-    for (std::size_t k = 0; k < fresh_.size(); ++k) {
-      fresh_[k] = reached[k] & ~known[k];
-      fresh_count_ += std::popcount(fresh_[k]);
-    }
-    largest_ = 0;
-    if (fresh_count_ == 0) return;
-    for (std::size_t i = 0; i < links_; ++i) {
-      const std::span<const Word> from = near.of(in_neighbours[i]);
-      std::int64_t count = 0;
-      for (std::size_t k = 0; k < fresh_.size(); ++k) {
-        served_[i][k] = fresh_[k] & from[k];
-        count += std::popcount(served_[i][k]);
+    clear(in_neighbours.size());
+    std::array<std::span<const Word>, max_balanced_links> from;
+    for (std::size_t i = 0; i < links_; ++i) from[i] = near.of(in_neighbours[i]);
+    for (std::size_t k = 0; k < reached.size(); ++k) {
+      const Word fresh = reached[k] & ~known[k];
+      if (fresh == 0) continue;
+      std::array<Word, max_balanced_links> serves;
+      for (std::size_t i = 0; i < links_; ++i) serves[i] = from[i][k];
+      for (Word rest = fresh; rest != 0; rest &= rest - 1) {
+        const int bit = std::countr_zero(rest);
+        std::uint32_t mask = 0;
+        for (std::size_t i = 0; i < links_; ++i) mask |= static_cast<std::uint32_t>(serves[i] >> bit & 1U) << i;
+        count(mask);
       }
-      largest_ = std::max(largest_, count);
     }
   }
 
-  [[nodiscard]] bool empty() const { return fresh_count_ == 0; }
+  /// The same from the hops that every node has to each in-neighbour, for the nodes `step` hops away.
+  void set(std::span<const NodeId> in_neighbours, const std::vector<std::vector<std::int32_t>>& to_neighbour,
+           std::span<const NodeId> fresh, std::int32_t step) {
+    clear(in_neighbours.size());
+    for (const NodeId source : fresh) {
+      std::uint32_t mask = 0;
+      for (std::size_t i = 0; i < links_; ++i) {
+        if (to_neighbour[i][at(source)] < step) mask |= 1U << i;
+      }
+      count(mask);
+    }
+  }
 
-  /// Whether the load is certainly enough; false when that takes a closer look.
+  [[nodiscard]] bool empty() const { return different_.empty(); }
+
+  /// Whether the load is certainly enough; false when that takes a closer look. Loads must not shrink within a step.
   [[nodiscard]] bool fits(Rational load) {
-    if (Rational(largest_) <= load) return true;
-    if (Rational(fresh_count_, static_cast<std::int64_t>(links_)) > load) return false;
-    collect_masks();
-    return spread_evenly() <= load.to_double() + tolerance;
+    std::array<std::int64_t, max_balanced_links> served{};
+    std::int64_t fresh = 0;
+    for (const std::uint32_t mask : different_) {
+      fresh += count_[mask];
+      for (std::uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+        served[static_cast<std::size_t>(std::countr_zero(rest))] += count_[mask];
+      }
+    }
+    if (Rational(*std::max_element(served.begin(), served.end())) <= load) return true;
+    if (Rational(fresh, static_cast<std::int64_t>(links_)) > load) return false;
+    // Neighbouring nodes often have the same to do.
+    std::sort(different_.begin(), different_.end(), [](std::uint32_t a, std::uint32_t b) {
+      return std::pair(std::popcount(a), a) < std::pair(std::popcount(b), b);
+    });
+    if (std::any_of(enough_.begin(), enough_.end(), [this](const auto& known) { return is_like(known); })) return true;
+    return spread_evenly() <= load.to_double() + tolerance && remember();
   }
 
   /// The exact load.
   [[nodiscard]] Rational load() {
-    collect_masks();
     std::vector<std::uint32_t> masks;
     for (const std::uint32_t mask : different_) masks.insert(masks.end(), at(count_[mask]), mask);
     return balanced_load(masks, static_cast<std::int32_t>(links_));
@@ -81,32 +103,38 @@ class Arrivals {
  private:
   /// Loads are fractions with denominators of at most max_balanced_links: two that differ do so by more than this.
   static constexpr double tolerance = 1e-6;
+  static constexpr std::size_t max_remembered = 16;
+  using Counts = std::vector<std::pair<std::uint32_t, std::int32_t>>;
 
-  /// count_[mask]: sources that the links of the mask can serve, and no others.
-  void collect_masks() {
+  void clear(std::size_t links) {
+    links_ = links;
     for (const std::uint32_t mask : different_) count_[mask] = 0;
     different_.clear();
-    for (std::size_t k = 0; k < fresh_.size(); ++k) {
-      std::array<std::uint32_t, word_bits> masks{};
-      for (std::size_t i = 0; i < links_; ++i) {
-        for (Word rest = served_[i][k]; rest != 0; rest &= rest - 1) {
-          masks[static_cast<std::size_t>(std::countr_zero(rest))] |= 1U << i;
-        }
-      }
-      for (Word rest = fresh_[k]; rest != 0; rest &= rest - 1) {
-        const std::uint32_t mask = masks[static_cast<std::size_t>(std::countr_zero(rest))];
-        if (count_[mask]++ == 0) different_.push_back(mask);
-      }
-    }
   }
 
-  /// The largest load of a split of every source over its links: masks in turn, those of fewest links first, each
+  void count(std::uint32_t mask) {
+    if (count_[mask]++ == 0) different_.push_back(mask);
+  }
+
+  [[nodiscard]] bool is_like(const Counts& known) const {
+    return known.size() == different_.size() &&
+           std::equal(known.begin(), known.end(), different_.begin(), [this](const auto& entry, std::uint32_t mask) {
+             return entry.first == mask && entry.second == count_[mask];
+           });
+  }
+
+  bool remember() {
+    if (enough_.size() < max_remembered) {
+      Counts& counts = enough_.emplace_back();
+      for (const std::uint32_t mask : different_) counts.emplace_back(mask, count_[mask]);
+    }
+    return true;
+  }
+
+  /// The largest load of a split of every source over its links: masks in turn (sorted, fewest links first), each
   /// poured into its emptiest links; then each once more, given what the others have poured.
   [[nodiscard]] double spread_evenly() {
     constexpr int rounds = 4;
-    std::sort(different_.begin(), different_.end(), [](std::uint32_t a, std::uint32_t b) {
-      return std::pair(std::popcount(a), a) < std::pair(std::popcount(b), b);
-    });
     std::array<double, max_balanced_links> filled{};
     poured_.assign(different_.size(), {});
     for (int round = 0; round < rounds; ++round) {
@@ -143,13 +171,11 @@ class Arrivals {
   }
 
   std::size_t links_ = 0;
-  std::int64_t fresh_count_ = 0;
-  std::int64_t largest_ = 0;  ///< most sources one link can serve
-  std::vector<Word> fresh_;
-  std::vector<std::vector<Word>> served_;
+  /// count_[mask]: sources that the links of the mask can serve, and no others.
   std::vector<std::int32_t> count_ = std::vector<std::int32_t>(std::size_t{1} << max_balanced_links, 0);
   std::vector<std::uint32_t> different_;  ///< masks with a count
   std::vector<std::array<double, max_balanced_links>> poured_;
+  std::vector<Counts> enough_;  ///< of this step, that the load was enough for
 };
 
 /// reached(u) = u and all that its in-neighbours have in `near`; returns whether that is more than near(u) anywhere.
@@ -175,6 +201,54 @@ bool all_reached(const NodeSets& sets, std::int32_t node_count) {
     if (members != node_count) return false;
   }
   return true;
+}
+
+/// Hops from every node to one, breadth first; the nodes by distance where asked for. Empty when some node cannot reach
+/// it.
+std::vector<std::int32_t> hops_to(const InNeighbours& graph, NodeId node,
+                                  std::vector<std::vector<NodeId>>* by_distance) {
+  std::vector<std::int32_t> hops(at(graph.node_count()), -1);
+  std::vector<NodeId> order{node};
+  hops[at(node)] = 0;
+  for (std::size_t taken = 0; taken < order.size(); ++taken) {
+    for (const NodeId from : graph.of(order[taken])) {
+      if (hops[at(from)] >= 0) continue;
+      hops[at(from)] = hops[at(order[taken])] + 1;
+      order.push_back(from);
+    }
+  }
+  if (order.size() != hops.size()) return {};
+  if (by_distance != nullptr) {
+    by_distance->resize(at(hops[at(order.back())]) + 1);
+    for (const NodeId from : order) (*by_distance)[at(hops[at(from)])].push_back(from);
+  }
+  return hops;
+}
+
+/// One node of each orbit of the symmetries that the topology's name promises and its links keep; none when there are
+/// so many that looking at all nodes at once is quicker.
+std::vector<NodeId> orbit_representatives(const Topology& topology) {
+  constexpr std::int64_t least_images = 8;
+  const std::vector<Automorphism> generators = family_automorphisms(topology);
+  if (generators.empty()) return {};
+  std::vector<bool> seen(at(topology.host_count()), false);
+  std::vector<NodeId> representatives;
+  for (NodeId first = 0; first < topology.host_count(); ++first) {
+    if (seen[at(first)]) continue;
+    representatives.push_back(first);
+    if (std::ssize(representatives) * least_images > topology.host_count()) return {};
+    seen[at(first)] = true;
+    std::vector<NodeId> orbit{first};
+    for (std::size_t taken = 0; taken < orbit.size(); ++taken) {
+      for (const Automorphism& generator : generators) {
+        const NodeId image = generator[at(orbit[taken])];
+        if (seen[at(image)]) continue;
+        seen[at(image)] = true;
+        orbit.push_back(image);
+      }
+    }
+  }
+  return representatives;
 }
 
 bool one_bandwidth(const Topology& topology) {
@@ -241,9 +315,10 @@ std::vector<Rational> bfb_step_loads(const InNeighbours& graph, NodeId evaluated
   NodeSets reached(node_count);
   for (NodeId u = 0; u < node_count; ++u) near.of(u)[at(u) / word_bits] |= Word{1} << (at(u) % word_bits);
   std::vector<Rational> loads;
-  Arrivals arrivals(near.words());
+  Arrivals arrivals;
   while (grow(graph, near, reached)) {
     Rational load(0);
+    arrivals.start_step();
     for (NodeId u = 0; u < evaluated; ++u) {
       arrivals.set(graph.of(u), near, near.of(u), reached.of(u));
       if (!arrivals.empty() && !arrivals.fits(load)) load = std::max(load, arrivals.load());
@@ -254,12 +329,38 @@ std::vector<Rational> bfb_step_loads(const InNeighbours& graph, NodeId evaluated
   return all_reached(near, node_count) ? loads : std::vector<Rational>{};
 }
 
-Result<std::vector<Rational>> bfb_step_loads(const Topology& topology) {
+std::vector<Rational> bfb_step_loads(const InNeighbours& graph, std::span<const NodeId> representatives) {
+  std::vector<Rational> loads;
+  Arrivals arrivals;
+  for (const NodeId node : representatives) {
+    std::vector<std::vector<NodeId>> by_distance;
+    if (hops_to(graph, node, &by_distance).empty()) return {};
+    std::vector<std::vector<std::int32_t>> to_neighbour;
+    for (const NodeId w : graph.of(node)) to_neighbour.push_back(hops_to(graph, w, nullptr));
+    loads.resize(std::max(loads.size(), by_distance.size() - 1), Rational(0));
+    for (std::size_t t = 1; t < by_distance.size(); ++t) {
+      arrivals.start_step();
+      arrivals.set(graph.of(node), to_neighbour, by_distance[t], static_cast<std::int32_t>(t));
+      if (!arrivals.fits(loads[t - 1])) loads[t - 1] = std::max(loads[t - 1], arrivals.load());
+    }
+  }
+  return loads;
+}
+
+Result<std::vector<Rational>> bfb_step_loads(const Topology& topology, bool symmetry, std::int64_t* images) {
+  if (images != nullptr) *images = 1;
   const bool hosts_only = topology.host_count() == topology.node_count();
-  if (hosts_only && topology.host_count() <= max_set_nodes && one_bandwidth(topology)) {
+  if (hosts_only && one_bandwidth(topology)) {
     const InNeighbours graph(topology);
     if (graph.degree_max() <= max_balanced_links) {
-      std::vector<Rational> loads = bfb_step_loads(graph, graph.node_count());
+      const std::vector<NodeId> representatives = symmetry ? orbit_representatives(topology) : std::vector<NodeId>{};
+      std::vector<Rational> loads;
+      if (!representatives.empty()) {
+        loads = bfb_step_loads(graph, representatives);
+        if (images != nullptr) *images = topology.host_count() / std::ssize(representatives);
+      } else if (topology.host_count() <= max_set_nodes) {
+        loads = bfb_step_loads(graph, graph.node_count());
+      }
       if (!loads.empty()) return loads;
     }
   }

@@ -45,8 +45,15 @@ Rational balanced_load(std::span<const std::uint32_t> masks, std::int32_t links)
 /// Precondition: degree_max() <= max_balanced_links.
 std::vector<Rational> bfb_step_loads(const InNeighbours& graph, NodeId evaluated);
 
+/// The same by one breadth-first search from each of these nodes and its in-neighbours: for few nodes that stand for
+/// all of their orbits. Precondition as above.
+std::vector<Rational> bfb_step_loads(const InNeighbours& graph, std::span<const NodeId> representatives);
+
 /// The same for any topology BFB can plan, in shards per unit capacity; takes the general way of bfb_loads() where
-/// bandwidths differ, degrees are large, or sets of all nodes for every node would not fit. Errors as for bfb_loads().
-Result<std::vector<Rational>> bfb_step_loads(const Topology& topology);
+/// bandwidths differ, degrees are large, or sets of all nodes for every node would not fit. With `symmetry` one node
+/// for each orbit of the topology's family is looked at where that is quicker (family_automorphisms; each was checked);
+/// `images`, when not null, receives the nodes that one stands for. Errors as for bfb_loads().
+Result<std::vector<Rational>> bfb_step_loads(const Topology& topology, bool symmetry = true,
+                                             std::int64_t* images = nullptr);
 
 }  // namespace libcoll

@@ -35,7 +35,6 @@ std::span<const Planner> broadcast_planners() {
   static constexpr std::string_view names = "a topology named line:, degree:, power:, product:, bidirectional:";
   static constexpr std::string_view cycle = "a Hamiltonian cycle";
   static constexpr std::string_view dimensions = "a torus, mesh, ring or hypercube";
-  static constexpr std::string_view powers = "dimensions that are powers of two";
   static constexpr std::string_view bigraph = "a bigraph of powers of two";
   static constexpr std::string_view lockstep = "lockstep (a model: not for the runtime)";
   static constexpr std::array planners = {
@@ -93,16 +92,15 @@ std::span<const Planner> broadcast_planners() {
               "halving-doubling: mirror image of its allgather"},
       Planner{"halving-doubling", allreduce, "", plan_as<plan_halving_doubling, allreduce>,
               "Rabenseifner: vector halving, then vector doubling"},
-      Planner{"swing", allgather, powers, plan_as<plan_swing, allgather>,
+      Planner{"swing", allgather, "", plan_as<plan_swing, allgather>,
               "Swing: partners at distances 1, 1, 3, 5, ... to alternate sides"},
-      Planner{"swing", reduce_scatter, powers, plan_as<plan_swing, reduce_scatter>,
-              "swing: mirror image of its allgather"},
-      Planner{"swing", allreduce, powers, plan_as<plan_swing, allreduce>, "swing reduce-scatter followed by allgather"},
-      Planner{"swing-multiport", allgather, powers, plan_as<plan_swing_multiport, allgather>,
+      Planner{"swing", reduce_scatter, "", plan_as<plan_swing, reduce_scatter>, "swing: mirror image of its allgather"},
+      Planner{"swing", allreduce, "", plan_as<plan_swing, allreduce>, "swing reduce-scatter followed by allgather"},
+      Planner{"swing-multiport", allgather, "", plan_as<plan_swing_multiport, allgather>,
               "a Swing for every dimension and side at once"},
-      Planner{"swing-multiport", reduce_scatter, powers, plan_as<plan_swing_multiport, reduce_scatter>,
+      Planner{"swing-multiport", reduce_scatter, "", plan_as<plan_swing_multiport, reduce_scatter>,
               "swing-multiport: mirror image of its allgather"},
-      Planner{"swing-multiport", allreduce, powers, plan_as<plan_swing_multiport, allreduce>,
+      Planner{"swing-multiport", allreduce, "", plan_as<plan_swing_multiport, allreduce>,
               "swing-multiport reduce-scatter followed by allgather"},
       Planner{"bruck", allgather, "", plan_as<plan_bruck, allgather>, "any number of hosts in log2 N steps"},
       Planner{"bruck", reduce_scatter, "", plan_as<plan_bruck, reduce_scatter>, "bruck: mirror image of its allgather"},

@@ -30,7 +30,7 @@ std::int32_t step_ports(std::int32_t nodes, const StagedStep& step);
 /// Configurations to choose from, no two with the same wires, and which of them the baselines are.
 struct Candidates {
   std::vector<Configuration> configurations;
-  std::vector<std::size_t> fixed;    ///< ring, 2D and 3D tori, generalized Kautz: what static fabrics are built as
+  std::vector<std::size_t> fixed;    ///< ring (first), 2D and 3D tori, generalized Kautz: what static fabrics are
   std::vector<std::size_t> of_step;  ///< by step: its matching
 };
 

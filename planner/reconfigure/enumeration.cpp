@@ -13,7 +13,7 @@
 namespace libcoll {
 namespace {
 
-constexpr std::int64_t max_topologies = 1'000'000;
+constexpr std::int64_t max_topologies = 100'000;
 
 /// Fills the matrix row by row.
 class Enumeration {

@@ -20,7 +20,7 @@ struct IntervalOptimum {
 /// Visits every matrix of non-negative whole numbers whose rows and columns sum up to the degree (the diagonal stands
 /// for dark ports, so that these are all configurations of x_{u,v}, constraints 10 and 11), and prices the steps on
 /// each that a simple bound does not rule out. A reference: there are N! of degree 1, 6210 of degree 2 for N = 5. Error
-/// when there are more than 10⁶, or when the LP solver gives up.
+/// when there are more than 10⁵, or when the LP solver gives up.
 Result<IntervalOptimum> exact_interval(std::span<const StagedStep> steps, std::int32_t nodes, std::int32_t degree,
                                        const HarvestModel& model);
 

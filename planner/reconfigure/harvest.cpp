@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <limits>
 #include <random>
+#include <span>
+#include <string>
 #include <utility>
+
+#include "planner/reconfigure/integer_interval.h"
 
 namespace libcoll {
 namespace {
@@ -33,6 +37,7 @@ Result<Harvest> Harvest::prepare(StagedCollective collective, std::int32_t degre
   Result<Candidates> candidates = candidate_configurations(collective, degree);
   if (!candidates) return candidates.error();
   harvest.collective_ = std::move(collective);
+  harvest.degree_ = degree;
   harvest.candidates_ = std::move(candidates).value();
   std::vector<Configuration> configurations = std::exchange(harvest.candidates_.configurations, {});
   if (initial) {
@@ -96,6 +101,17 @@ double Harvest::sequence_seconds(const std::vector<std::size_t>& by_step, const 
   return sum;
 }
 
+double Harvest::ring_seconds(const HarvestModel& model) const {
+  const std::size_t ring = candidates_.fixed.front();
+  double sum = initial_ && *initial_ != ring ? model.reconfiguration_seconds : 0;
+  for (std::size_t step = 0; step < collective_.steps.size(); ++step) {
+    const CongestionFrontier& all = frontier(ring, step);
+    const CongestionFrontier shortest(all.begin(), all.begin() + (all.empty() ? 0 : 1));
+    sum += step_seconds(shortest, model.bytes * collective_.steps[step].unit.to_double(), model).seconds;
+  }
+  return sum;
+}
+
 HarvestPlan Harvest::plan(const HarvestModel& model) const {
   const std::size_t steps = collective_.steps.size();
   // An initial wiring is the only one for a step before all others that takes no time.
@@ -128,6 +144,7 @@ HarvestPlan Harvest::plan(const HarvestModel& model) const {
     plan.static_seconds = fixed_seconds;
     plan.static_configuration = fixed;
   }
+  plan.ring_seconds = ring_seconds(model);
   plan.every_step_seconds = sequence_seconds(candidates_.of_step, model);
   return plan;
 }
@@ -164,6 +181,35 @@ Result<std::size_t> Harvest::search(const HarvestModel& model, std::size_t moves
     ++kept;
   }
   return kept;
+}
+
+Result<double> Harvest::solve(const HarvestModel& model, double seconds) {
+  const std::span<const StagedStep> steps = collective_.steps;
+  std::vector<std::vector<IntervalChoice>> bounds(steps.size());
+  for (std::size_t a = 0; a < steps.size(); ++a) {
+    for (std::size_t b = a; b < steps.size(); ++b) {
+      double known = infinite;
+      for (std::size_t configuration = 0; configuration < configurations().size(); ++configuration) {
+        known = std::min(known, seconds_on({a, b, configuration}, model));
+      }
+      IntegerLimits limits;
+      limits.seconds = seconds;
+      Result<IntegerOptimum> optimum =
+          integer_interval(steps.subspan(a, b - a + 1), collective_.nodes, degree_, model, known, limits);
+      if (!optimum) return optimum.error();
+      bounds[a].push_back({optimum->bound, 0});
+      if (optimum->configuration.wires.empty()) continue;
+      optimum->configuration.name = "optimum of steps " + std::to_string(a + 1) + " to " + std::to_string(b + 1);
+      if (const Status status = add(std::move(optimum->configuration)); !status) return status.error();
+    }
+  }
+  if (initial_) {
+    // As in plan(): a step before all others that takes no time on the initial wiring.
+    std::vector<IntervalChoice> from_start{{0, 0}};
+    for (std::size_t b = 0; b < steps.size(); ++b) from_start.push_back({seconds_on({0, b, *initial_}, model), 0});
+    bounds.insert(bounds.begin(), std::move(from_start));
+  }
+  return plan_rewirings(bounds, model.reconfiguration_seconds).seconds;
 }
 
 }  // namespace libcoll

@@ -39,6 +39,7 @@ struct HarvestPlan {
   double seconds = 0;         ///< t_c(1, s) of Equation 4
   double static_seconds = 0;  ///< the best of the fixed topologies, all the time
   std::size_t static_configuration = 0;
+  double ring_seconds = 0;  ///< the ring with all ports all the time, over shortest paths only: Figure 5's baseline
   double every_step_seconds = 0;  ///< every step on its own matching (BvN schedules)
 
   [[nodiscard]] std::size_t rewirings() const { return intervals.size() - 1 + (rewired_at_start ? 1 : 0); }
@@ -62,6 +63,11 @@ class Harvest {
   /// times in all, and keeps what makes an interval faster as a further candidate. Returns how many it kept.
   Result<std::size_t> search(const HarvestModel& model, std::size_t moves, std::uint64_t seed);
 
+  /// The subproblem of every interval by integer program (integer_interval.h), at most `seconds` each (0: no limit):
+  /// what is faster than the candidates becomes one. Returns what no rewirings of the collective can beat under this
+  /// model: the dynamic program over the intervals' proven bounds. Errors of integer_interval.
+  Result<double> solve(const HarvestModel& model, double seconds);
+
   [[nodiscard]] const StagedCollective& collective() const { return collective_; }
   [[nodiscard]] const std::vector<Configuration>& configurations() const { return candidates_.configurations; }
   /// Of a step (from 0).
@@ -73,9 +79,11 @@ class Harvest {
   Status add(Configuration configuration);
   [[nodiscard]] HarvestStep step_on(std::size_t configuration, std::size_t step, const HarvestModel& model) const;
   [[nodiscard]] double seconds_on(const Interval& interval, const HarvestModel& model) const;
+  [[nodiscard]] double ring_seconds(const HarvestModel& model) const;
   [[nodiscard]] double sequence_seconds(const std::vector<std::size_t>& by_step, const HarvestModel& model) const;
 
   StagedCollective collective_;
+  std::int32_t degree_ = 0;
   Candidates candidates_;
   std::vector<std::vector<Demand>> matrices_;               ///< different ones only
   std::vector<std::size_t> matrix_of_;                      ///< by step

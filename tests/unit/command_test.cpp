@@ -441,8 +441,12 @@ TEST_F(Command, PlansRewirings) {
   EXPECT_LE(plan["completion_seconds"], plan["every_step_seconds"]);
   EXPECT_FALSE(
       json("plan ring:8 --collective allreduce --algorithm harvest --reconfiguration 10ns")["rewirings"].empty());
+  const Json exact = json("harvest allgather --nodes 4 --degree 2 --exact 0");
+  EXPECT_NEAR(exact["completion_bound_seconds"].get<double>(), exact["completion_seconds"].get<double>(), 1e-10);
+  EXPECT_TRUE(figures["completion_bound_seconds"].is_null());
+  expect_refused("harvest allgather --nodes 9 --degree 2 --exact 1", "2 to 8 nodes");
   expect_refused("harvest allreduce --nodes 8", "--degree");
-  expect_refused("harvest allreduce --nodes 6 --degree 2 --algorithm swing", "powers of two");
+  expect_refused("harvest allreduce --nodes 6 --degree 2 --algorithm recursive-doubling", "power of two");
   expect_refused("harvest broadcast --nodes 8 --degree 2 --output x.xml", "broadcast");
   expect_refused("harvest --degree 2", "collective");
   expect_refused("plan ring:8 allreduce --algorithm harvest --reconfiguration 10ns --cache", "--cache");

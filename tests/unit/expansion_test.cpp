@@ -185,14 +185,15 @@ TEST(Expansion, RefusesWhatItCannotPlan) {
 
 TEST(BfbSteps, AreTheMaximaOfBfbLoads) {
   std::vector<Topology> graphs;
-  for (const char* specification : {"genkautz:27,4", "genkautz:50,3", "torus:5x4", "mesh:3x4", "hypercube:5",
+  for (const char* specification : {"genkautz:27,4", "genkautz:50,4", "torus:5x4", "mesh:3x4", "hypercube:5",
                                     "complete:15", "debruijn:2,5", "xpander:5,4,2", "twisted_torus:4x8", "kautz:4,3"}) {
     graphs.push_back(generate(specification).value());
   }
   for (std::uint32_t seed = 1; seed <= 20; ++seed) graphs.push_back(random_regular(30, 3 + seed % 4, seed));
   for (const Topology& graph : graphs) {
     const auto all = bfb_loads(graph).value();
-    const auto largest = bfb_step_loads(graph).value();
+    const auto largest = bfb_step_loads(graph, false).value();
+    EXPECT_EQ(largest, bfb_step_loads(graph).value()) << graph.name();
     ASSERT_EQ(all.size(), largest.size()) << graph.name();
     for (std::size_t t = 0; t < all.size(); ++t) {
       EXPECT_EQ(largest[t], *std::max_element(all[t].begin(), all[t].end())) << graph.name() << " step " << t + 1;
