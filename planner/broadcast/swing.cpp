@@ -125,6 +125,7 @@ std::vector<Turn> turns(const Grid& grid, std::size_t start) {
 std::vector<ShardId> shards_of(const Grid& grid, const std::vector<const Holdings*>& held, NodeId host,
                                std::size_t dimension, const std::vector<std::int32_t>& sources) {
   std::vector<ShardId> shards;
+  shards.reserve(sources.size());
   for (const std::int32_t source : sources) shards.push_back(grid.moved(host, dimension, source));
   for (std::size_t other = 0; other < grid.sizes.size(); ++other) {
     if (other == dimension) continue;
@@ -150,6 +151,7 @@ Pattern one_swing(const Grid& grid, std::int32_t hosts, std::size_t start, bool 
   for (std::size_t dimension = 0; dimension < lines.size(); ++dimension) {
     complete.emplace_back(at(grid.sizes[dimension]), std::vector<bool>(at(grid.sizes[dimension]), true));
   }
+  held.reserve(lines.size());
   for (const std::vector<LineStep>& line : lines) held.push_back(&line.front().held);
   std::vector<Turn> order = turns(grid, start);
   std::reverse(order.begin(), order.end());

@@ -159,9 +159,9 @@ class IntervalProgram {
       cutoff.entries.push_back({columns.inverse, inverse_cost});
       if (hop_cost > 0) cutoff.entries.push_back({columns.hops, hop_cost});
       columns_.push_back(columns);
-      for (double point = theta; point > least_theta(group) / tangent_ratio; point /= tangent_ratio) {
-        add_tangent(i, point);
-      }
+      const int tangents =
+          1 + static_cast<int>(std::ceil(std::log(theta / least_theta(group)) / std::log(tangent_ratio)));
+      for (int k = 0; k < tangents; ++k) add_tangent(i, theta / std::pow(tangent_ratio, k));
       add_flow(group, columns);
       if (hop_cost > 0) add_paths(group, columns);
     }
