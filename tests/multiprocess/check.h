@@ -23,6 +23,9 @@ long served_calls(const char* collective);
  * from what all calls so far should have made of it. Not for several threads. */
 void expect_call(const char* collective, int served, const char* what);
 
+/* The same for calls that came together: to be said of each, before expect_call(). */
+void add_expected(const char* collective, int served);
+
 /* How many nodes the ranks of a communicator are on: by LIBCOLL_HOST, without it every rank is on its own. Collective.
  */
 int nodes_spanned(MPI_Comm comm);
