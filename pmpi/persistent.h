@@ -7,16 +7,18 @@
 // them.
 #pragma once
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <new>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "pmpi/blocks.h"
+#include "pmpi/entrance.h"
 #include "pmpi/serve.h"
 
 namespace libcoll::pmpi {
@@ -137,6 +139,7 @@ int start_each(int count, Handle* requests, Start start, StartAll start_all) {
   };
   try {
     for (int place = 0; place < count; ++place) {
+      const Entrance entrance;
       std::optional<int> code;
       if (!start_persistent(to_c(requests[place]), code)) {
         others.push_back(requests[place]);

@@ -43,7 +43,6 @@ LIBCOLL_EXPORT int MPI_Startall(int count, MPI_Request* requests) {
   static const auto pass_on = libcoll::pmpi::next<decltype(&MPI_Startall)>("MPI_Startall");
   static const auto start = libcoll::pmpi::next<decltype(&MPI_Start)>("MPI_Start");
   if (none_kept() || requests == nullptr) return pass_on(count, requests);
-  const libcoll::pmpi::Entrance entrance;
   return libcoll::pmpi::start_each(count, requests, start, pass_on);
 }
 
@@ -100,7 +99,6 @@ LIBCOLL_EXPORT int MPI_Request_get_status(MPI_Request request, int* flag, MPI_St
   LIBCOLL_EXPORT void symbol(MPI_Fint* count, MPI_Fint* requests, MPI_Fint* ierror) {            \
     static const auto pass_on = libcoll::pmpi::next<decltype(&(symbol))>(#symbol);               \
     if (none_kept()) return pass_on(count, requests, ierror);                                    \
-    const libcoll::pmpi::Entrance entrance;                                                      \
     const auto start_all = [](MPI_Fint number, MPI_Fint* others) {                               \
       MPI_Fint code = MPI_SUCCESS;                                                               \
       pass_on(&number, others, &code);                                                           \
