@@ -37,6 +37,7 @@ Json expected_json(int ranks) {
                                  "allgatherv", "alltoallv", "bcast", "reduce", "alltoallw"}) {
     collectives[name] = calls(0, 0);
     collectives["i" + name] = calls(0, 0);
+    collectives[name + "_init"] = calls(0, 0);
   }
   collectives["allreduce"] = calls(2, 1);
   collectives["alltoall"] = calls(0, 3);
