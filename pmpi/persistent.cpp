@@ -58,7 +58,7 @@ class PersistentTable {
 };
 
 /// Never destroyed: threads of the program may outlive main().
-PersistentTable& table() {
+PersistentTable& persistent_table() {
   static auto* const requests = new PersistentTable;  // NOLINT(cppcoreguidelines-owning-memory)
   return *requests;
 }
@@ -120,26 +120,26 @@ std::optional<int> PersistentCall::start(Runtime& process) {
     return fall_through(process, way, gone ? Reason::bad_arguments : persistence_.obstacle, persistence_.bytes);
   }
   const std::optional<int> code = serve_(way);
-  if (request != nullptr) table().set_under_way(*this, request);
+  if (request != nullptr) persistent_table().set_under_way(*this, request);
   return code;
 }
 
 void keep_persistent(const PersistentPointer& call, MPI_Request request) noexcept try {
-  if (call != nullptr) table().add(request, call);
+  if (call != nullptr) persistent_table().add(request, call);
 } catch (...) {  // NOLINT(bugprone-empty-catch): no memory, so that MPI's own starts here; the others wait in vain
 }
 
 bool start_persistent(MPI_Request request, std::optional<int>& code) noexcept {
   Runtime* process = runtime();
   if (process == nullptr) return false;
-  const PersistentPointer call = table().find(request);
+  const PersistentPointer call = persistent_table().find(request);
   if (call == nullptr) return false;
   code = guarded(call->comm(), [&] { return call->start(*process); });
   return true;
 }
 
 MPI_Request in_place_of(MPI_Request request) noexcept {
-  const MPI_Request given = table().under_way(request);
+  const MPI_Request given = persistent_table().under_way(request);
   return given == nullptr ? request : given;
 }
 
@@ -151,17 +151,17 @@ void settle_persistent(MPI_Request request, MPI_Request given, MPI_Request left,
     if (over != 0 && PMPI_Request_free(&given) == MPI_SUCCESS) left = MPI_REQUEST_NULL;
   }
   if (left != MPI_REQUEST_NULL) return;
-  if (const PersistentPointer call = table().find(request)) table().set_under_way(*call, nullptr);
+  if (const PersistentPointer call = persistent_table().find(request)) persistent_table().set_under_way(*call, nullptr);
 }
 
 void forget_persistent(MPI_Request request) noexcept {
-  const PersistentPointer call = table().remove(request);
+  const PersistentPointer call = persistent_table().remove(request);
   if (call == nullptr || call->under_way() == nullptr) return;
   MPI_Request under_way = call->under_way();
-  table().set_under_way(*call, nullptr);
+  persistent_table().set_under_way(*call, nullptr);
   PMPI_Request_free(&under_way);
 }
 
-void drop_persistent() noexcept { table().take_all(); }
+void drop_persistent() noexcept { persistent_table().take_all(); }
 
 }  // namespace libcoll::pmpi
