@@ -2,6 +2,7 @@
 #include "libcoll/runtime/calls.h"
 #include "pmpi/entrance.h"
 #include "pmpi/next.h"
+#include "pmpi/persistent.h"
 #include "pmpi/process.h"
 #include "pmpi/serve.h"
 
@@ -13,14 +14,25 @@
     static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol);   \
     return libcoll::pmpi::enter(&libcoll::pmpi::serve_##name, fall_through, __VA_ARGS__); \
   }
-#define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...) \
-  LIBCOLL_C_ENTRY(name, MPI_##Name, parameters, __VA_ARGS__)     \
-  LIBCOLL_C_ENTRY(i##name, MPI_I##name, (LIBCOLL_LIST parameters, MPI_Request * request), __VA_ARGS__, request)
+/// Of a persistent call. MPI's own request is what the program gets.
+#define LIBCOLL_C_INIT(name, symbol, parameters, ...)                                       \
+  LIBCOLL_EXPORT int symbol(LIBCOLL_LIST parameters, MPI_Info info, MPI_Request* request) { \
+    static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol);     \
+    const libcoll::pmpi::Entrance entrance;                                                 \
+    const auto call = libcoll::pmpi::plan_##name(__VA_ARGS__);                              \
+    const int code = fall_through(__VA_ARGS__, info, request);                              \
+    if (code == MPI_SUCCESS) libcoll::pmpi::keep_persistent(call, *request);                \
+    return code;                                                                            \
+  }
+#define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...)                                                \
+  LIBCOLL_C_ENTRY(name, MPI_##Name, parameters, __VA_ARGS__)                                                    \
+  LIBCOLL_C_ENTRY(i##name, MPI_I##name, (LIBCOLL_LIST parameters, MPI_Request * request), __VA_ARGS__, request) \
+  LIBCOLL_C_INIT(name, MPIX_##Name##_init, parameters, __VA_ARGS__)
 #include "pmpi/entry_points.def"
 #undef LIBCOLL_ENTRY
 
 // Both tables name the same calls.
-#define LIBCOLL_ENTRY(name, ...) libcoll::CallKind::name, libcoll::CallKind::i##name,
+#define LIBCOLL_ENTRY(name, ...) libcoll::CallKind::name, libcoll::CallKind::i##name, libcoll::CallKind::name##_init,
 constexpr libcoll::CallKind intercepted[] = {
 #include "pmpi/entry_points.def"
 };

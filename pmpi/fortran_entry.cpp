@@ -3,7 +3,9 @@
 #include <type_traits>
 
 #include "pmpi/entrance.h"
+#include "pmpi/fortran_names.h"
 #include "pmpi/next.h"
+#include "pmpi/persistent.h"
 #include "pmpi/process.h"
 #include "pmpi/serve.h"
 
@@ -87,28 +89,15 @@ std::optional<int> serve_fortran(std::optional<int> (*serve)(Parameters...) noex
   return remember_and_serve(Argument<Parameters>(arguments)...);
 }
 
-/// mpi_f08 may leave ierror out.
-void store(MPI_Fint* ierror, int code) {
-  if (ierror != nullptr) *ierror = code;
+/// What the init of a persistent call is to keep.
+template <class... Parameters, class... Arguments>
+PersistentPointer plan_fortran(PersistentPointer (*plan)(Parameters...) noexcept, Arguments*... arguments) {
+  if (!Entrance::is_program() || runtime() == nullptr) return nullptr;
+  return plan(Argument<Parameters>(arguments)...);
 }
 
 }  // namespace
 }  // namespace libcoll::pmpi
-
-#define LIBCOLL_EXPORT extern "C" __attribute__((visibility("default")))
-
-/// The parameters of a Fortran procedure but for ierror: addresses.
-// NOLINTBEGIN(bugprone-macro-parentheses): these are declarations
-#define LIBCOLL_ADDRESSES_1(argument) void* argument
-#define LIBCOLL_ADDRESSES_2(argument, ...) void *argument, LIBCOLL_ADDRESSES_1(__VA_ARGS__)
-#define LIBCOLL_ADDRESSES_3(argument, ...) void *argument, LIBCOLL_ADDRESSES_2(__VA_ARGS__)
-#define LIBCOLL_ADDRESSES_4(argument, ...) void *argument, LIBCOLL_ADDRESSES_3(__VA_ARGS__)
-#define LIBCOLL_ADDRESSES_5(argument, ...) void *argument, LIBCOLL_ADDRESSES_4(__VA_ARGS__)
-#define LIBCOLL_ADDRESSES_6(argument, ...) void *argument, LIBCOLL_ADDRESSES_5(__VA_ARGS__)
-#define LIBCOLL_ADDRESSES_7(argument, ...) void *argument, LIBCOLL_ADDRESSES_6(__VA_ARGS__)
-#define LIBCOLL_ADDRESSES_8(argument, ...) void *argument, LIBCOLL_ADDRESSES_7(__VA_ARGS__)
-#define LIBCOLL_ADDRESSES_9(argument, ...) void *argument, LIBCOLL_ADDRESSES_8(__VA_ARGS__)
-// NOLINTEND(bugprone-macro-parentheses)
 
 #define LIBCOLL_FORTRAN_PROCEDURE(symbol, name, addresses, ...)                                      \
   LIBCOLL_EXPORT void symbol(LIBCOLL_LIST addresses, MPI_Fint* ierror) {                             \
@@ -126,6 +115,19 @@ void store(MPI_Fint* ierror, int code) {
   LIBCOLL_FORTRAN_PROCEDURE(symbol, i##name, (LIBCOLL_ADDRESSES_##number(__VA_ARGS__), void* request), __VA_ARGS__, \
                             request)
 
+#define LIBCOLL_FORTRAN_INIT(symbol, name, number, ...) \
+  LIBCOLL_FORTRAN_INIT_PROCEDURE(symbol, name, (LIBCOLL_ADDRESSES_##number(__VA_ARGS__)), __VA_ARGS__)
+#define LIBCOLL_FORTRAN_INIT_PROCEDURE(symbol, name, addresses, ...)                                              \
+  LIBCOLL_EXPORT void symbol(LIBCOLL_LIST addresses, void* info, MPI_Fint* request, MPI_Fint* ierror) {           \
+    static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol);                           \
+    const libcoll::pmpi::Entrance entrance;                                                                       \
+    const auto call = libcoll::pmpi::plan_fortran(&libcoll::pmpi::plan_##name, __VA_ARGS__);                      \
+    MPI_Fint code = MPI_SUCCESS;                                                                                  \
+    fall_through(__VA_ARGS__, info, request, &code);                                                              \
+    if (call != nullptr && code == MPI_SUCCESS) libcoll::pmpi::keep_persistent(call, PMPI_Request_f2c(*request)); \
+    libcoll::pmpi::store(ierror, code);                                                                           \
+  }
+
 #define LIBCOLL_FORTRAN_BARRIER(symbol)                                                   \
   LIBCOLL_EXPORT void symbol(MPI_Fint* comm, MPI_Fint* ierror) {                          \
     static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol);   \
@@ -141,15 +143,10 @@ void store(MPI_Fint* ierror, int code) {
     libcoll::pmpi::after_finalize();                                                    \
   }
 
-/// Every spelling a Fortran compiler may give the name, and the module procedure of mpi_f08.
-#define LIBCOLL_ALL_MANGLINGS(define, lower, upper, ...)                                    \
-  define(lower __VA_OPT__(, ) __VA_ARGS__) define(lower##_ __VA_OPT__(, ) __VA_ARGS__)      \
-      define(lower##__ __VA_OPT__(, ) __VA_ARGS__) define(upper __VA_OPT__(, ) __VA_ARGS__) \
-          define(lower##_f08_ __VA_OPT__(, ) __VA_ARGS__)
-
-#define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...)                                  \
-  LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_ENTRY, mpi_##name, MPI_##NAME, name, number, __VA_ARGS__) \
-  LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_NONBLOCKING_ENTRY, mpi_i##name, MPI_I##NAME, name, number, __VA_ARGS__)
+#define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...)                                                \
+  LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_ENTRY, mpi_##name, MPI_##NAME, name, number, __VA_ARGS__)               \
+  LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_NONBLOCKING_ENTRY, mpi_i##name, MPI_I##NAME, name, number, __VA_ARGS__) \
+  LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_INIT, mpix_##name##_init, MPIX_##NAME##_INIT, name, number, __VA_ARGS__)
 #include "pmpi/entry_points.def"
 #undef LIBCOLL_ENTRY
 

@@ -56,7 +56,9 @@
 #pragma weak PMPI_Reduce_local
 #pragma weak PMPI_Reduce_scatter_block
 #pragma weak PMPI_Request_c2f
+#pragma weak PMPI_Request_f2c
 #pragma weak PMPI_Request_free
+#pragma weak PMPI_Request_get_status
 #pragma weak PMPI_Status_set_cancelled
 #pragma weak PMPI_Status_set_elements
 #pragma weak PMPI_Test

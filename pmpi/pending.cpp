@@ -37,8 +37,8 @@ class PendingCall final : public RunningCall {
  public:
   /// `call` refers to `operands`.
   PendingCall(std::shared_ptr<Communicator> communicator, Call call, std::unique_ptr<Operands> operands,
-              const Served& served)
-      : RunningCall(*communicator, std::move(call)),
+              const Served& served, std::shared_ptr<Channel> channel)
+      : RunningCall(*communicator, std::move(call), std::move(channel)),
         communicator_(std::move(communicator)),
         operands_(std::move(operands)),
         served_(served),
@@ -79,8 +79,8 @@ int begin(Runtime& process, Communicator& communicator, const Way& way, std::uni
   if (!operands->hold_types()) return raise(way.comm, MPI_ERR_TYPE);
   Call call = operands->call();
   const Served served = served_call(process, way, call);
-  auto pending =
-      std::make_unique<PendingCall>(communicator.shared_from_this(), std::move(call), std::move(operands), served);
+  auto pending = std::make_unique<PendingCall>(communicator.shared_from_this(), std::move(call), std::move(operands),
+                                               served, way.persistence == nullptr ? nullptr : way.persistence->channel);
   if (const int code = pending->make_request(); code != MPI_SUCCESS) return raise(way.comm, code);
   *way.request = pending->request();
   process.statistics().count_served(way.kind);

@@ -18,6 +18,7 @@
 #include "pmpi/mpi_messages.h"
 #include "pmpi/next.h"
 #include "pmpi/pending.h"
+#include "pmpi/persistent.h"
 
 extern "C" {
 // Open MPI's own progress engine takes further callbacks (libopen-pal, opal/runtime/opal_progress.h).
@@ -64,6 +65,7 @@ int finish_with_self(MPI_Comm, int, void*, void*) {
   Runtime* process = process_runtime.load();
   if (process == nullptr) return MPI_SUCCESS;
   finish_pending(*process);
+  drop_persistent();
   process->stop_progress_thread();
   write_reports(process->statistics(), process->trace(), process->config());
   if (private_messages != nullptr) {

@@ -22,6 +22,8 @@ struct CommunicatorState {
   std::array<std::optional<std::int64_t>, call_count> native_up_to;
   /// Collectives, as bits, of nonblocking calls that came before the ranks had agreed on a plan.
   std::uint8_t wishes = 0;
+  /// Goes with the communicator.
+  std::shared_ptr<const bool> life = std::make_shared<const bool>(true);
 };
 
 /// The runtime, made at the first call between MPI_Init and MPI_Finalize under an MPI that we know; null otherwise.

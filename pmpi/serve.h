@@ -1,9 +1,13 @@
 // The collectives libcoll serves, with MPI's arguments in C form.
 #pragma once
 
+#include <cstdint>
+#include <memory>
 #include <optional>
+#include <vector>
 
-#include "libcoll/runtime/calls.h"
+#include "libcoll/runtime/communicator.h"
+#include "libcoll/runtime/figures.h"
 #include "pmpi/mpi_symbols.h"
 
 /// Takes the parentheses off a list.
@@ -11,16 +15,34 @@
 
 namespace libcoll::pmpi {
 
+/// What a persistent call knows from its init on.
+struct Persistence {
+  bool planned = false;                        ///< the init is over
+  Reason obstacle = Reason::count_;            ///< why starts fall through, as agreed at the init
+  std::int64_t bytes = unknown_bytes;          ///< with an obstacle
+  std::shared_ptr<Communicator> communicator;  ///< these two without
+  std::shared_ptr<Channel> channel;
+  std::vector<std::int64_t> counts;  ///< of an all-to-all of unequal blocks, as in Call
+};
+
 /// How the program calls a collective.
 struct Way {
   CallKind kind;
   MPI_Comm comm;
-  MPI_Request* request = nullptr;  ///< where a nonblocking call's goes
+  MPI_Request* request = nullptr;      ///< where a nonblocking call's goes
+  Persistence* persistence = nullptr;  ///< of a persistent call
+
+  /// Nothing is moved yet.
+  [[nodiscard]] bool is_init() const { return persistence != nullptr && !persistence->planned; }
+  [[nodiscard]] bool is_start() const { return persistence != nullptr && persistence->planned; }
+  /// It may wait for the other ranks.
+  [[nodiscard]] bool may_agree() const { return is_init() || !is_nonblocking(kind); }
 };
 
 /// serve_NAME for every entry point: MPI's return code when libcoll served the call, or has begun a nonblocking one;
 /// nothing when it is to fall through: the same on every rank of the communicator. No exception leaves them.
-/// try_NAME: the same for both ways of calling a collective.
+/// try_NAME: the same for all ways of calling a collective. The init of a persistent call says here how its starts
+/// fare.
 #define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...)                            \
   std::optional<int> serve_##name parameters noexcept;                                      \
   std::optional<int> serve_i##name(LIBCOLL_LIST parameters, MPI_Request* request) noexcept; \

@@ -24,7 +24,8 @@ struct BlockCall {
 };
 
 /// The input as the executor wants it. In place, an allgather's input is its own block of the output; an all-to-all's
-/// is a copy, for its blocks are overwritten while they wait to be sent.
+/// is a copy, for its blocks are overwritten while they wait to be sent. At the init of a persistent call there is
+/// none.
 struct Input {
   std::optional<Image> image;
   const std::byte* base = nullptr;
@@ -34,12 +35,12 @@ bool prepare_input(const BlockCall& call, Image& output, std::int64_t rank, Inpu
   const bool gathers = collective_of(call.kind()) == Collective::allgather;
   if (call.in_place && gathers) {
     input.base = output.base() + output.offset(rank);
-    return output.pack(rank, rank + 1, call.way.comm);
+    return call.way.is_init() || output.pack(rank, rank + 1, call.way.comm);
   }
   const BlockList& list = call.in_place ? call.receive : call.send;
   input.image.emplace(list, call.in_place);
   input.base = input.image->base();
-  return input.image->pack(0, list.number, call.way.comm);
+  return call.way.is_init() || input.image->pack(0, list.number, call.way.comm);
 }
 
 std::vector<std::int64_t> offsets_of(const Image& image, std::int64_t blocks) {
@@ -89,23 +90,34 @@ class BlockOperands final : public Operands {
   std::int64_t ranks_;
 };
 
+/// As far as hosts have to know the lengths of what they forward. The program leaves a persistent call's as they are.
+bool agree_counts(Communicator& communicator, const Way& way, Call& call) {
+  if (way.is_start()) {
+    call.counts = way.persistence->counts;
+    return true;
+  }
+  MpiHost host(way.comm);
+  if (way.may_agree() && !communicator.agree_counts(call, host)) return false;
+  if (way.is_init()) way.persistence->counts = call.counts;
+  return true;
+}
+
 int run_blocks(Runtime& process, Communicator& communicator, const BlockCall& arguments) {
-  MpiHost host(arguments.way.comm);
+  const MpiHost host(arguments.way.comm);
   const std::int64_t ranks = host.size();
   const std::int64_t rank = host.rank();
   auto operands = std::make_unique<BlockOperands>(arguments.receive, ranks);
   const Image& output = operands->output;
-  if (!prepare_input(arguments, operands->output, rank, operands->input))
+  if (!prepare_input(arguments, operands->output, rank, operands->input)) {
     return raise(arguments.way.comm, MPI_ERR_TYPE);
+  }
   Call& call = operands->prepared;
   call.collective = *collective_of(arguments.kind());
   call.input = operands->input.base;
   call.output = output.base();
   if (arguments.kind() == CallKind::alltoallv) {
     describe_exchanged(*operands->input.image, output, ranks, rank, call);
-    if (!is_nonblocking(arguments.way.kind) && !communicator.agree_counts(call, host)) {
-      return raise(arguments.way.comm, MPI_ERR_OTHER);
-    }
+    if (!agree_counts(communicator, arguments.way, call)) return raise(arguments.way.comm, MPI_ERR_OTHER);
   } else if (arguments.kind() == CallKind::allgatherv) {
     describe_gathered(output, ranks, call);
   } else {
@@ -124,11 +136,11 @@ std::optional<int> serve_equal_blocks(BlockCall call) {
   Runtime* process = runtime();
   if (process == nullptr) return std::nullopt;
   if (!plausible(call) || call.receive.count < 0 || (!call.in_place && call.send.count < 0)) {
-    return fall_through(*process, call.way.kind, Reason::bad_arguments);
+    return fall_through(*process, call.way, Reason::bad_arguments);
   }
   // MPI demands that what a rank receives of each other is as long everywhere.
   const std::int64_t bytes = call.receive.count * size_of(call.receive.type);
-  if (bytes == 0) return fall_through(*process, call.way.kind, Reason::no_bytes);
+  if (bytes == 0) return fall_through(*process, call.way, Reason::no_bytes);
   Communicator* communicator = find_communicator(*process, call.way, bytes);
   if (communicator == nullptr) return std::nullopt;
   call.receive.number = MpiHost(call.way.comm).size();
@@ -144,20 +156,20 @@ std::optional<int> serve_unequal_blocks(BlockCall call) {
   const auto given = [](const BlockList& list) { return list.counts != nullptr && list.displacements != nullptr; };
   const bool exchanges = call.kind() == CallKind::alltoallv;
   if (!plausible(call) || !given(call.receive) || (exchanges && !call.in_place && !given(call.send))) {
-    return fall_through(*process, call.way.kind, Reason::bad_arguments);
+    return fall_through(*process, call.way, Reason::bad_arguments);
   }
   Communicator* communicator = find_communicator(*process, call.way);
   if (communicator == nullptr) return std::nullopt;
   call.receive.number = MpiHost(call.way.comm).size();
   if (exchanges) call.send.number = call.receive.number;
   if (call.receive.has_negative_count() || (!call.in_place && call.send.has_negative_count())) {
-    return fall_through(*process, call.way.kind, Reason::bad_arguments);
+    return fall_through(*process, call.way, Reason::bad_arguments);
   }
   // Everybody knows when nothing is gathered; in an exchange somebody else may have something to send.
   if (!exchanges) {
     std::int64_t elements = 0;
     for (std::int64_t rank = 0; rank < call.receive.number; ++rank) elements += call.receive.count_of(rank);
-    if (elements * size_of(call.receive.type) == 0) return fall_through(*process, call.way.kind, Reason::no_bytes);
+    if (elements * size_of(call.receive.type) == 0) return fall_through(*process, call.way, Reason::no_bytes);
   }
   return run_blocks(*process, *communicator, call);
 }
@@ -185,7 +197,7 @@ int run_bcast(Runtime& process, Communicator& communicator, const Way& way, cons
   const bool is_root = host.rank() == root;
   auto operands = std::make_unique<BcastOperands>(list, is_root);
   Image& image = operands->image;
-  if (is_root && !image.pack(0, 1, way.comm)) return raise(way.comm, MPI_ERR_TYPE);
+  if (is_root && !way.is_init() && !image.pack(0, 1, way.comm)) return raise(way.comm, MPI_ERR_TYPE);
   Call& call = operands->prepared;
   call.collective = Collective::allgather;
   call.input = image.base();
@@ -235,21 +247,21 @@ std::optional<int> try_alltoallw(const Way& way, const void*, const int*, const 
                                  const int*, const int*, const MPI_Datatype*, MPI_Comm) {
   Runtime* process = runtime();
   if (process == nullptr) return std::nullopt;
-  return fall_through(*process, way.kind, Reason::types_per_pair);
+  return fall_through(*process, way, Reason::types_per_pair);
 }
 
 std::optional<int> try_bcast(const Way& way, void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
   Runtime* process = runtime();
   if (process == nullptr) return std::nullopt;
   if (comm == MPI_COMM_NULL || datatype == MPI_DATATYPE_NULL || count < 0) {
-    return fall_through(*process, way.kind, Reason::bad_arguments);
+    return fall_through(*process, way, Reason::bad_arguments);
   }
   // As long everywhere, by MPI's rule, whatever the datatypes.
   const std::int64_t bytes = count * size_of(datatype);
-  if (bytes == 0) return fall_through(*process, way.kind, Reason::no_bytes);
+  if (bytes == 0) return fall_through(*process, way, Reason::no_bytes);
   Communicator* communicator = find_communicator(*process, way, bytes);
   if (communicator == nullptr) return std::nullopt;
-  if (root < 0 || root >= MpiHost(comm).size()) return fall_through(*process, way.kind, Reason::bad_arguments);
+  if (root < 0 || root >= MpiHost(comm).size()) return fall_through(*process, way, Reason::bad_arguments);
   return run_bcast(*process, *communicator, way, {buffer, datatype, 1, count}, root);
 }
 

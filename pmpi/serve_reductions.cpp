@@ -57,7 +57,7 @@ Preparation prepare(const ReductionArguments& arguments, bool plausible, std::op
     if (bytes) *bytes *= result.reduction.element_bytes;
     result.communicator = find_communicator(*result.process, arguments.way, bytes);
   } else {
-    fall_through(*result.process, arguments.way.kind, obstacle);
+    fall_through(*result.process, arguments.way, obstacle);
   }
   return result;
 }
@@ -145,12 +145,12 @@ std::optional<int> try_reduce_scatter(const Way& way, const void* sendbuf, void*
   Call& call = operands->prepared;
   std::int64_t elements = 0;
   for (int rank = 0; rank < host.size(); ++rank) {
-    if (recvcounts[rank] < 0) return fall_through(*ready.process, way.kind, Reason::bad_arguments);
+    if (recvcounts[rank] < 0) return fall_through(*ready.process, way, Reason::bad_arguments);
     call.counts.push_back(recvcounts[rank]);
     call.input_offsets.push_back(elements * call.element_bytes);
     elements += recvcounts[rank];
   }
-  if (elements == 0) return fall_through(*ready.process, way.kind, Reason::no_bytes);
+  if (elements == 0) return fall_through(*ready.process, way, Reason::no_bytes);
   return run_reduction(ready, arguments, std::move(operands), recvcounts[host.rank()]);
 }
 
@@ -162,7 +162,7 @@ std::optional<int> try_reduce(const Way& way, const void* sendbuf, void* recvbuf
   if (ready.communicator == nullptr) return std::nullopt;
   const MpiHost host(comm);
   const int ranks = host.size();
-  if (root < 0 || root >= ranks) return fall_through(*ready.process, way.kind, Reason::bad_arguments);
+  if (root < 0 || root >= ranks) return fall_through(*ready.process, way, Reason::bad_arguments);
   OperandsPointer operands = make_operands(Collective::reduce_scatter, arguments, ready);
   Call& call = operands->prepared;
   call.counts.assign(static_cast<std::size_t>(ranks), 0);

@@ -51,15 +51,6 @@ void hand_on(Runtime& process, CallKind kind, Reason reason, std::int64_t bytes)
 } catch (...) {  // NOLINT(bugprone-empty-catch): as above
 }
 
-std::optional<int> fall_through(Runtime& process, CallKind kind, Reason reason, std::int64_t bytes) {
-  process.statistics().count_fallen_through(kind, reason);
-  if (process.keeps_records()) hand_on(process, kind, reason, bytes);
-  if (log_enabled(LogLevel::trace)) {
-    log(LogLevel::trace, std::string(to_string(kind)) + ": falls through, " + std::string(to_string(reason)));
-  }
-  return std::nullopt;
-}
-
 bool tuned_to_native(const Runtime& process, CallKind kind, std::int32_t ranks, std::optional<std::int64_t> bytes) {
   if (!bytes) return false;
   const TuningChoice* choice = process.tuning_table().find(blocking_twin(kind), ranks, *bytes);
@@ -73,17 +64,17 @@ bool has_equal_shards(CallKind call) {
          kind == CallKind::reduce_scatter_block;
 }
 
-/// The communicator's state when all its ranks have agreed on it, or there is nothing to agree on. A nonblocking call
-/// does not wait for that.
+/// The communicator's state when all its ranks have agreed on it, or there is nothing to agree on. Not every call may
+/// wait for that.
 CommunicatorState* agreed_state(Runtime& process, const Way& way, Reason& reason) {
-  CommunicatorState* state = is_nonblocking(way.kind) ? known_state(process, way.comm) : state_of(process, way.comm);
+  CommunicatorState* state = way.may_agree() ? state_of(process, way.comm) : known_state(process, way.comm);
   reason = state == nullptr ? Reason::transport : state->obstacle;
   return state;
 }
 
 Reason choice_of(const Runtime& process, const Way& way) {
   const CallKind kind = way.kind;
-  if (is_nonblocking(kind) && way.request == nullptr) return Reason::bad_arguments;
+  if (is_nonblocking(kind) && !way.is_init() && way.request == nullptr) return Reason::bad_arguments;
   const bool native = call_setting(process.config(), kind) == "native";
   if (native || (is_nonblocking(kind) && !process.config().nonblocking)) return Reason::chosen_native;
   return is_nonblocking(kind) && !process.has_background_progress() ? Reason::no_progress : Reason::count_;
@@ -98,36 +89,70 @@ Reason begins(CommunicatorState& state, CallKind kind) {
   return reason;
 }
 
-}  // namespace
-
-std::optional<int> fall_through(Runtime& process, CallKind kind, Reason reason) {
-  return fall_through(process, kind, reason, unknown_bytes);
+/// Of the init of a persistent call.
+Reason persists(CommunicatorState& state, const Way& way) {
+  MpiHost host(way.comm);
+  Persistence& kept = *way.persistence;
+  const Reason reason = state.communicator->persists(*collective_of(way.kind), host, kept.channel);
+  if (reason == Reason::count_) kept.communicator = state.communicator;
+  return reason;
 }
 
-Communicator* find_communicator(Runtime& process, const Way& way, std::optional<std::int64_t> bytes) {
+/// Of any call but the start of a persistent one.
+Reason choose(Runtime& process, const Way& way, std::optional<std::int64_t> bytes, Communicator*& chosen) {
   Reason reason = Reason::count_;
   CommunicatorState* state = agreed_state(process, way, reason);
-  if (reason == Reason::count_) {
-    if (!is_nonblocking(way.kind)) fulfil_wishes(*state, way.comm);
-    reason = choice_of(process, way);
-  }
-  if (reason == Reason::count_ && is_nonblocking(way.kind)) reason = begins(*state, way.kind);
+  if (reason != Reason::count_) return reason;
+  if (way.may_agree()) fulfil_wishes(*state, way.comm);
+  reason = choice_of(process, way);
+  if (reason == Reason::count_ && !way.may_agree()) reason = begins(*state, way.kind);
   if (reason == Reason::count_ && tuned_to_native(process, way.kind, state->communicator->size(), bytes)) {
     reason = Reason::tuned_native;
   }
-  if (reason == Reason::count_ && !is_nonblocking(way.kind)) {
-    MpiHost host(way.comm);
-    reason = state->communicator->ready(*collective_of(way.kind), has_equal_shards(way.kind), host);
-  }
-  if (reason == Reason::count_ && bytes && !is_nonblocking(way.kind) && process.config().measure &&
-      process.config().tuning_table.empty() && measured_to_native(process, *state, way.kind, way.comm, *bytes)) {
+  if (reason != Reason::count_) return reason;
+  chosen = state->communicator.get();
+  if (way.is_init()) return persists(*state, way);
+  if (is_nonblocking(way.kind)) return reason;
+  MpiHost host(way.comm);
+  reason = chosen->ready(*collective_of(way.kind), has_equal_shards(way.kind), host);
+  if (reason == Reason::count_ && bytes && process.config().measure && process.config().tuning_table.empty() &&
+      measured_to_native(process, *state, way.kind, way.comm, *bytes)) {
     reason = Reason::measured_native;
+  }
+  return reason;
+}
+
+}  // namespace
+
+std::optional<int> fall_through(Runtime& process, const Way& way, Reason reason, std::int64_t bytes) {
+  if (way.is_init()) {
+    way.persistence->obstacle = reason;
+    way.persistence->bytes = bytes;
+    return std::nullopt;
+  }
+  process.statistics().count_fallen_through(way.kind, reason);
+  if (process.keeps_records()) hand_on(process, way.kind, reason, bytes);
+  if (log_enabled(LogLevel::trace)) {
+    log(LogLevel::trace, std::string(to_string(way.kind)) + ": falls through, " + std::string(to_string(reason)));
+  }
+  return std::nullopt;
+}
+
+Communicator* find_communicator(Runtime& process, const Way& way, std::optional<std::int64_t> bytes) {
+  Communicator* chosen = nullptr;
+  Reason reason = Reason::count_;
+  if (way.is_start()) {
+    // The blocks of all ranks are known where they have to be.
+    chosen = way.persistence->communicator.get();
+    reason = chosen->begins(*collective_of(way.kind), true);
+  } else {
+    reason = choose(process, way, bytes, chosen);
   }
   if (reason == Reason::count_) {
     if (process.keeps_records()) underway.began = steady_nanoseconds();
-    return state->communicator.get();
+    return chosen;
   }
-  fall_through(process, way.kind, reason, bytes.value_or(unknown_bytes));
+  fall_through(process, way, reason, bytes.value_or(unknown_bytes));
   return nullptr;
 }
 
@@ -182,6 +207,7 @@ void record_end(Runtime& process, const Served& served) noexcept try {
 }
 
 int run(Runtime& process, Communicator& communicator, const Way& way, std::unique_ptr<Operands> operands) {
+  if (way.is_init()) return MPI_SUCCESS;
   if (is_nonblocking(way.kind)) return begin(process, communicator, way, std::move(operands));
   Call call = operands->call();
   trace_served(way.kind, call);

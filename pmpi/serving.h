@@ -12,12 +12,12 @@
 
 namespace libcoll::pmpi {
 
-/// Counts why the call falls through, and returns nothing.
-std::optional<int> fall_through(Runtime& process, CallKind kind, Reason reason);
+/// Counts why the call falls through, and returns nothing. The init of a persistent call keeps it for its starts.
+std::optional<int> fall_through(Runtime& process, const Way& way, Reason reason, std::int64_t bytes = unknown_bytes);
 
 /// The communicator when it serves this call; otherwise null, and why not is counted. Collective at the first blocking
-/// call of a communicator and of each plan; nonblocking calls are served when such a call came before. `bytes` is the
-/// call's size for the tuning table, where it is equal on all ranks.
+/// call of a communicator and of each plan, and at the init of a persistent call; nonblocking calls are served when
+/// such a call came before. `bytes` is the call's size for the tuning table, where it is equal on all ranks.
 Communicator* find_communicator(Runtime& process, const Way& way, std::optional<std::int64_t> bytes = std::nullopt);
 
 /// Has MPI's error handler called; returns the code.
@@ -50,7 +50,7 @@ class Operands {
   virtual bool finish(MPI_Comm) { return true; }
 };
 
-/// Runs the call, or begins it, and counts it as served. MPI's return code.
+/// Runs the call, or begins it, and counts it as served; nothing at the init of a persistent one. MPI's return code.
 int run(Runtime& process, Communicator& communicator, const Way& way, std::unique_ptr<Operands> operands);
 
 /// Memory that is not zeroed.

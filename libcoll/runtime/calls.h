@@ -13,6 +13,7 @@ namespace libcoll {
 #define LIBCOLL_CALL(name, collective) name,
 #define LIBCOLL_NATIVE_CALL(name) name,
 #define LIBCOLL_NONBLOCKING_CALL(name, twin) name,
+#define LIBCOLL_PERSISTENT_CALL(name, twin) name,
 enum class CallKind : std::uint8_t {
 #include "libcoll/runtime/calls.def"
 };
@@ -21,6 +22,7 @@ enum class CallKind : std::uint8_t {
 #define LIBCOLL_CALL(name, collective) std::string_view(#name),
 #define LIBCOLL_NATIVE_CALL(name) std::string_view(#name),
 #define LIBCOLL_NONBLOCKING_CALL(name, twin) std::string_view(#name),
+#define LIBCOLL_PERSISTENT_CALL(name, twin) std::string_view(#name),
 inline constexpr std::array call_names{
 #include "libcoll/runtime/calls.def"
 };
@@ -38,15 +40,17 @@ constexpr std::optional<CallKind> parse_call(std::string_view name) {
   return std::nullopt;
 }
 
-/// Of nonblocking calls the blocking ones that do the same, of others these themselves; by CallKind.
+/// Of nonblocking and persistent calls the blocking ones that do the same, of others these themselves; by CallKind.
 #define LIBCOLL_CALL(name, collective) CallKind::name,
 #define LIBCOLL_NATIVE_CALL(name) CallKind::name,
 #define LIBCOLL_NONBLOCKING_CALL(name, twin) CallKind::twin,
+#define LIBCOLL_PERSISTENT_CALL(name, twin) CallKind::twin,
 inline constexpr std::array blocking_twins{
 #include "libcoll/runtime/calls.def"
 };
 
 constexpr CallKind blocking_twin(CallKind kind) { return blocking_twins[static_cast<std::size_t>(kind)]; }
+/// Also of persistent calls: their starts do not wait.
 constexpr bool is_nonblocking(CallKind kind) { return blocking_twin(kind) != kind; }
 
 /// Whose plan serves each blocking call, by CallKind.

@@ -398,13 +398,13 @@ Reason Communicator::exchange_addresses(HostCommunicator& host, std::size_t long
     addresses_.emplace_back(entry + sizeof other, other.address_bytes);
     places[rank].domain = other.domain;
   }
-  return agree_on_id(host, candidate);
+  return agree_on_id(host, candidate, id_);
 }
 
 /// The candidate is taken where it is free, and given back unless it was free everywhere. Threads may agree on several
 /// communicators at once, in another order on every rank, and take each other's candidates away; then the next ones are
 /// a random step apart.
-Reason Communicator::agree_on_id(HostCommunicator& host, std::uint32_t candidate) {
+Reason Communicator::agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id) {
   struct Vote {
     std::uint32_t taken;  ///< the candidate
     std::uint32_t next;   ///< free here; 0: none is
@@ -420,7 +420,7 @@ Reason Communicator::agree_on_id(HostCommunicator& host, std::uint32_t candidate
     const bool all_took =
         heard && std::all_of(votes.begin(), votes.end(), [](const Vote& vote) { return vote.taken != 0; });
     if (all_took) {
-      id_ = candidate;
+      id = candidate;
       return Reason::count_;
     }
     if (took) ids_->give_back(candidate);
@@ -457,7 +457,23 @@ Reason Communicator::ready(Collective collective, bool equal_shards, HostCommuni
   return plan.obstacle;
 }
 
-Reason Communicator::distribute_plan(Collective collective, HostCommunicator& host, Plan& plan) {
+Reason Communicator::persists(Collective collective, HostCommunicator& host, std::shared_ptr<Channel>& channel) {
+  if (obstacle_ != Reason::count_) return obstacle_;
+  if (hierarchy_) return Reason::several_ranks;
+  if (repair_) return Reason::resending;
+  Plan& plan = plans_[static_cast<std::size_t>(collective)];
+  if (!plan.asked || plan.obstacle == Reason::planning) {
+    plan.asked = true;
+    plan.obstacle = distribute_plan(collective, host, plan, Planning::waited_for);
+  }
+  if (plan.obstacle != Reason::count_) return plan.obstacle;
+  std::uint32_t id = 0;
+  const Reason agreed = agree_on_id(host, id_ + 1, id);
+  if (agreed == Reason::count_) channel = std::make_shared<Channel>(ids_, id);
+  return agreed;
+}
+
+Reason Communicator::distribute_plan(Collective collective, HostCommunicator& host, Plan& plan, Planning planning) {
   if (algorithm_setting(runtime_.config(), collective) == "native") return Reason::chosen_native;
   if (hierarchy_ && !hierarchy_->has_slices()) return Reason::count_;
   enum Answer : std::uint64_t { none, not_yet, there };
@@ -468,7 +484,7 @@ Reason Communicator::distribute_plan(Collective collective, HostCommunicator& ho
   std::string text;
   Offer offer{none, 0};
   if (host.rank() == 0) {
-    std::optional<std::string> made = plan_text(collective, host);
+    std::optional<std::string> made = plan_text(collective, host, planning);
     if (made) text = std::move(*made);
     offer = {made ? (text.empty() ? none : there) : not_yet, text.size()};
   }
@@ -482,9 +498,10 @@ Reason Communicator::distribute_plan(Collective collective, HostCommunicator& ho
 }
 
 /// Around dead links hosts forward: nobody has told the fabric of other routes yet.
-std::optional<Result<Schedule>> Communicator::obtain_plan(Collective collective) {
-  if (!what_is_left_) return runtime_.plans().obtain(runtime_.config(), {planned_for(), part_nodes_, collective});
+std::optional<Result<Schedule>> Communicator::obtain_plan(Collective collective, Planning planning) {
   Config config = runtime_.config();
+  if (planning == Planning::waited_for) config.background_planning = false;
+  if (!what_is_left_) return runtime_.plans().obtain(config, {planned_for(), part_nodes_, collective});
   config.topology.clear();
   config.allgather = config.allreduce = config.reduce_scatter = "auto";
   config.alltoall = "mcf-link";
@@ -492,8 +509,8 @@ std::optional<Result<Schedule>> Communicator::obtain_plan(Collective collective)
   return runtime_.plans().obtain(config, {*what_is_left_, "", collective});
 }
 
-std::optional<std::string> Communicator::plan_text(Collective collective, HostCommunicator& host) {
-  std::optional<Result<Schedule>> answer = obtain_plan(collective);
+std::optional<std::string> Communicator::plan_text(Collective collective, HostCommunicator& host, Planning planning) {
+  std::optional<Result<Schedule>> answer = obtain_plan(collective, planning);
   if (!answer) return std::nullopt;
   Result<Schedule>& schedule = *answer;
   const std::string what = host.name() + ": ";
@@ -660,13 +677,16 @@ bool Communicator::drive(RunningCall& running, ProgressHook hook) {
 }
 
 void Communicator::enter(RunningCall& running) {
-  under_way_.push_back(&running);
-  running.first_number_ = calls_;
-  calls_ += static_cast<std::uint32_t>(running.rounds_);
+  if (!running.channel_) under_way_.push_back(&running);
+  std::uint32_t& calls = running.channel_ ? running.channel_->calls_ : calls_;
+  running.first_number_ = calls;
+  calls += static_cast<std::uint32_t>(running.rounds_);
 }
 
-/// The oldest call always goes on, on every rank: so nobody waits for ever.
+/// The oldest call always goes on, on every rank: so nobody waits for ever. Starts of persistent calls wait for no
+/// other call, for the ranks may disagree on which is older.
 bool Communicator::admits(const RunningCall& running) const {
+  if (running.channel_) return true;
   if (under_way_.front() == &running) return true;
   const auto end = under_way_.begin() + static_cast<std::ptrdiff_t>(std::min(most_under_way, under_way_.size()));
   return std::find(under_way_.begin(), end, &running) != end &&
@@ -675,10 +695,12 @@ bool Communicator::admits(const RunningCall& running) const {
 
 void Communicator::leave(const RunningCall& running) noexcept {
   under_way_.erase(std::remove(under_way_.begin(), under_way_.end(), &running), under_way_.end());
-  if (running.failed()) obstacle_ = Reason::transport;
+  if (!running.failed()) return;
+  obstacle_ = Reason::transport;
+  if (running.channel_) running.channel_->failed_ = true;
 }
 
-std::unique_ptr<Flight> Communicator::prepare(const Call& call, const Portion& portion, std::uint32_t number) {
+std::unique_ptr<Flight> Communicator::prepare(const Call& call, const Portion& portion, TagSpace tags) {
   std::unique_ptr<Flight> flight;
   if (idle_flights_.empty()) {
     flight = std::make_unique<Flight>();
@@ -690,11 +712,11 @@ std::unique_ptr<Flight> Communicator::prepare(const Call& call, const Portion& p
   flight->tuning = runtime_.tuning();
   flight->script = script_for(call.collective, portion.shape);
   flight->execution.emplace(*flight->script, node_, Buffers{portion.input, portion.output}, call.reducer,
-                            runtime_.transport(), plan.peers, TagSpace(id_, number), flight->tuning, flight->workspace,
+                            runtime_.transport(), plan.peers, tags, flight->tuning, flight->workspace,
                             pace_of(plan, portion.shape));
   if (record_ != nullptr && runtime_.trace() != nullptr) {
-    flight->execution->observe(std::make_unique<MessageTrace>(*runtime_.trace(), *flight->script, node_,
-                                                              TagSpace(id_, number), record_->number()));
+    flight->execution->observe(
+        std::make_unique<MessageTrace>(*runtime_.trace(), *flight->script, node_, tags, record_->number()));
   }
   return flight;
 }

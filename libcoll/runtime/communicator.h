@@ -81,6 +81,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   /// their calls. `equal_blocks`: no rank's counts differ from another's.
   [[nodiscard]] Reason begins(Collective collective, bool equal_blocks) const;
 
+  /// For the init of a persistent call: count_ when its starts will be served, by `channel`; otherwise why they will
+  /// fall through. Collective, and waits for the plan while it is being made. begins() then speaks for the starts.
+  Reason persists(Collective collective, HostCommunicator& host, std::shared_ptr<Channel>& channel);
+
   /// Ranks of the communicator.
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(addresses_.size()); }
 
@@ -130,8 +134,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void plan_again(HostCommunicator& host);
   /// The same ranks over our own transport.
   std::unique_ptr<HostCommunicator> agree_without(HostCommunicator& host);
+  enum class Planning : std::uint8_t { as_configured, waited_for };
   /// Rank 0's, as PlanSource::obtain().
-  std::optional<Result<Schedule>> obtain_plan(Collective collective);
+  std::optional<Result<Schedule>> obtain_plan(Collective collective, Planning planning);
 
   Reason agree(HostCommunicator& host);
   Reason exchange_addresses(HostCommunicator& host, std::size_t longest, std::vector<RankPlace>& places);
@@ -139,12 +144,13 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   /// Which nodes of the topology the ranks are on, and what is to be planned for. Replaces the nodes by those of the
   /// plans, and sets their number.
   Reason choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeId& node_count);
-  /// Sets id_ to one that no other communicator of any of its processes has. `candidate` is equal on all ranks.
-  Reason agree_on_id(HostCommunicator& host, std::uint32_t candidate);
-  Reason distribute_plan(Collective collective, HostCommunicator& host, Plan& plan);
+  /// Takes an id that is free in all of the communicator's processes. `candidate` is equal on all ranks.
+  Reason agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id);
+  Reason distribute_plan(Collective collective, HostCommunicator& host, Plan& plan,
+                         Planning planning = Planning::as_configured);
   [[nodiscard]] const Topology& planned_for() const { return part_ ? *part_ : runtime_.topology(); }
   /// On rank 0: the plan as all ranks get it; nothing when it is not there yet, an empty text when there will be none.
-  std::optional<std::string> plan_text(Collective collective, HostCommunicator& host);
+  std::optional<std::string> plan_text(Collective collective, HostCommunicator& host, Planning planning);
   bool adopt_plan(const std::string& text, Plan& plan);
   Status connect_peers(Plan& plan);
   void wire_up(HostCommunicator& host, const Plan& plan);
@@ -163,7 +169,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void enter(RunningCall& running);
   [[nodiscard]] bool admits(const RunningCall& running) const;
   void leave(const RunningCall& running) noexcept;
-  std::unique_ptr<Flight> prepare(const Call& call, const Portion& portion, std::uint32_t number);
+  std::unique_ptr<Flight> prepare(const Call& call, const Portion& portion, TagSpace tags);
   void keep(std::unique_ptr<Flight> flight);
   [[nodiscard]] std::span<const PeerId> peers_of(Collective collective) const {
     return plans_[static_cast<std::size_t>(collective)].peers;

@@ -8,8 +8,11 @@
 
 namespace libcoll {
 
-RunningCall::RunningCall(Communicator& communicator, Call call)
-    : communicator_(communicator), call_(std::move(call)), rounds_(communicator.rounds_of(call_)) {}
+RunningCall::RunningCall(Communicator& communicator, Call call, std::shared_ptr<Channel> channel)
+    : communicator_(communicator),
+      call_(std::move(call)),
+      channel_(std::move(channel)),
+      rounds_(communicator.rounds_of(call_)) {}
 
 RunningCall::RunningCall(Communicator& communicator, Call call, Shape shape)
     : communicator_(communicator), call_(std::move(call)), shape_(std::move(shape)), rounds_(1) {}
@@ -47,10 +50,12 @@ void RunningCall::advance() noexcept {
 void RunningCall::launch() {
   const Portion portion =
       shape_ ? Portion{call_.input, call_.output, *shape_} : communicator_.portion_of(call_, rounds_, round_);
-  flight_ = communicator_.prepare(call_, portion, number());
+  flight_ = communicator_.prepare(call_, portion, tags());
   largest_message_bytes_ = std::max(largest_message_bytes_, flight_->execution->largest_message_bytes());
   flight_->execution->start();
 }
+
+TagSpace RunningCall::tags() const { return {channel_ ? channel_->id_ : communicator_.id_, number()}; }
 
 void RunningCall::abandon() noexcept {
   if (over()) return;

@@ -5,13 +5,38 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "libcoll/execute/execution.h"
 #include "libcoll/runtime/call.h"
+#include "libcoll/runtime/id_pool.h"
 
 namespace libcoll {
 
 class Communicator;
+
+/// Tags of one persistent call. Its starts are numbered by themselves: the ranks may start several such calls in any
+/// order, and anywhere among the communicator's others.
+class Channel {
+ public:
+  /// `id` is taken by all ranks of the communicator, and given back at the end of each.
+  Channel(std::shared_ptr<IdPool> ids, std::uint32_t id) : ids_(std::move(ids)), id_(id) {}
+  /// What a call that failed has left under way would be taken for another's.
+  ~Channel() {
+    if (!failed_) ids_->give_back(id_);
+  }
+  Channel(const Channel&) = delete;
+  Channel& operator=(const Channel&) = delete;
+
+ private:
+  friend class Communicator;
+  friend class RunningCall;
+
+  std::shared_ptr<IdPool> ids_;
+  const std::uint32_t id_;
+  std::uint32_t calls_ = 0;  ///< rounds that were numbered so far
+  bool failed_ = false;
+};
 
 /// What one round of a call under way needs; kept by the communicator for the next one.
 struct Flight {
@@ -26,8 +51,9 @@ struct Flight {
 /// under the runtime's lock.
 class RunningCall {
  public:
-  /// `communicator` must outlive this, and the call's buffers its end.
-  RunningCall(Communicator& communicator, Call call);
+  /// `communicator` must outlive this, and the call's buffers its end. `channel`: of a persistent call, which is to be
+  /// over before its next start.
+  RunningCall(Communicator& communicator, Call call, std::shared_ptr<Channel> channel = nullptr);
   /// A call of one round whose data lies as in `shape`.
   RunningCall(Communicator& communicator, Call call, Shape shape);
   /// Precondition: not begun, over, or abandoned.
@@ -50,17 +76,19 @@ class RunningCall {
   [[nodiscard]] std::int64_t largest_message_bytes() const { return largest_message_bytes_; }
   /// How soon advance() is to be called again although nothing comes.
   [[nodiscard]] int milliseconds_to_next_send() const;
-  /// Number of the round it is at among all rounds of the communicator's calls.
+  /// Number of the round it is at among all rounds of the communicator's calls, or of its channel.
   [[nodiscard]] std::uint32_t number() const { return first_number_ + static_cast<std::uint32_t>(round_); }
 
  private:
   friend class Communicator;
 
   void launch();
+  [[nodiscard]] TagSpace tags() const;
 
   Communicator& communicator_;
   Call call_;
   std::optional<Shape> shape_;
+  std::shared_ptr<Channel> channel_;  ///< as a rule null
   std::int64_t rounds_;
   std::int64_t round_ = 0;
   std::uint32_t first_number_ = 0;

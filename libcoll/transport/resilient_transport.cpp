@@ -230,7 +230,9 @@ class Resilient final : public ResilientTransport {
               Completion* completion) noexcept override {
     CrewState* state = crew(TagSpace::communicator_of(tag));
     Stream* stream = state == nullptr ? nullptr : stream_to(*state, peer);
-    if (stream == nullptr) return inner_->send(peer, tag, data, bytes, completion);
+    if (stream == nullptr) {
+      return pass([&](Completion* inner) { return inner_->send(peer, tag, data, bytes, inner); }, completion);
+    }
     const std::int32_t route_class = places_[at(peer)].route_class;
     const std::uint32_t slot = take(sendings_, free_sendings_);
     Sending& sending = sendings_[slot];
@@ -271,7 +273,7 @@ class Resilient final : public ResilientTransport {
     CrewState* state = crew(TagSpace::communicator_of(tag));
     const NodeId sender = TagSpace::sender_of(tag);
     if (state == nullptr || sender >= static_cast<NodeId>(state->streams.size())) {
-      return inner_->receive(route_class, tag, data, bytes, completion);
+      return pass([&](Completion* inner) { return inner_->receive(route_class, tag, data, bytes, inner); }, completion);
     }
     const Key key{tag, route_class};
     if (const auto early = early_.find(key); early != early_.end()) {
@@ -301,7 +303,6 @@ class Resilient final : public ResilientTransport {
 
   bool progress() noexcept override {
     completions_ = 0;
-    packets_moved_ = false;
     const bool moved = inner_->progress();
     if (!inboxes_.empty()) {
       attend();
@@ -315,7 +316,7 @@ class Resilient final : public ResilientTransport {
       pay_debts();
       if (last_look_ - last_tick_ >= options_.patience_nanoseconds / ticks) tick();
     }
-    return completions_ > 0 || (moved && !packets_moved_);
+    return completions_ > 0 || (moved && inboxes_.empty());
   }
 
   bool flushed(Flush& flush, std::span<const PeerId> peers) noexcept override {
@@ -426,6 +427,12 @@ class Resilient final : public ResilientTransport {
     bool delivered = false;
   };
 
+  /// A message of no crew's.
+  struct Passing {
+    Completion* completion = nullptr;
+    Completion inner{};
+  };
+
   /// A message that came around before its receive was posted.
   struct Early {
     Buffer memory;
@@ -489,6 +496,25 @@ class Resilient final : public ResilientTransport {
   void tell(const Completion& completion, bool ok) {
     ++completions_;
     completion.waiter->completed(completion.index, ok);
+  }
+
+  // ---- messages of others ---------------------------------------------------------------------------------------
+
+  /// They count as something that happened when they end.
+  template <class Post>
+  Posted pass(Post post, Completion* completion) {
+    const std::uint32_t slot = take(passings_, free_passings_);
+    Passing& passing = passings_[slot];
+    passing = {completion, {&pass_relay_, slot, 0}};
+    const Posted posted = post(&passing.inner);
+    if (posted != Posted::pending) free_passings_.push_back(slot);
+    return posted;
+  }
+
+  void passed(std::uint32_t slot, bool ok) {
+    if (closing_) return;
+    free_passings_.push_back(slot);
+    tell(*passings_[slot].completion, ok);
   }
 
   // ---- messages out -------------------------------------------------------------------------------------------
@@ -680,7 +706,6 @@ class Resilient final : public ResilientTransport {
 
   void packet_arrived(std::uint32_t number, bool ok) {
     if (closing_) return;
-    packets_moved_ = true;
     Inbox& inbox = *inboxes_[number];
     inbox.posted = false;
     ++unposted_;
@@ -719,7 +744,6 @@ class Resilient final : public ResilientTransport {
 
   void packet_sent(std::uint32_t slot, bool) {
     if (closing_) return;
-    packets_moved_ = true;
     outgoing_[slot].reset();
     free_outgoing_.push_back(slot);
   }
@@ -926,6 +950,7 @@ class Resilient final : public ResilientTransport {
     }
     if (!payload.empty()) std::memcpy(assembly.memory.memory.get() + header.offset, payload.data(), payload.size());
     assembly.pieces[piece] = true;
+    ++completions_;
     if (--assembly.missing > 0) return;
 
     Buffer memory = std::move(assembly.memory);
@@ -1020,8 +1045,7 @@ class Resilient final : public ResilientTransport {
   std::int64_t last_tick_ = 0;
   std::int64_t attended_ = 0;
   bool closing_ = false;
-  std::int64_t completions_ = 0;  ///< in this progress()
-  bool packets_moved_ = false;
+  std::int64_t completions_ = 0;  ///< in this progress(): of messages, and of the pieces of one that comes around
   ResendCounts counts_;
 
   std::deque<Remote> remotes_;
@@ -1034,6 +1058,8 @@ class Resilient final : public ResilientTransport {
   std::vector<std::uint32_t> free_sendings_;
   std::deque<std::uint32_t> held_;
   std::int64_t kept_bytes_ = 0;
+  std::deque<Passing> passings_;
+  std::vector<std::uint32_t> free_passings_;
   std::deque<Receiving> receivings_;
   std::vector<std::uint32_t> free_receivings_;
   std::unordered_map<Key, std::uint32_t, KeyHash> expected_;
@@ -1048,6 +1074,7 @@ class Resilient final : public ResilientTransport {
 
   Relay<Resilient, &Resilient::sent> send_relay_{*this};
   Relay<Resilient, &Resilient::received> receive_relay_{*this};
+  Relay<Resilient, &Resilient::passed> pass_relay_{*this};
   Relay<Resilient, &Resilient::packet_arrived> inbox_relay_{*this};
   Relay<Resilient, &Resilient::packet_sent> outgoing_relay_{*this};
 

@@ -61,7 +61,9 @@ struct ResendCounts {
 /// A transport whose messages under tags of an enrolled crew (TagSpace) survive the loss of messages, lanes (a peer and
 /// route class) and links, as long as the crew stays connected; others pass through unchanged. The caller's memory is
 /// never given to the transport underneath: what a broken way has swallowed may come to light at any time later.
-/// progress() does not count packets as something that happened, so that waiting for a process that has died ends.
+/// From the first crew on, progress() counts only messages that end, and pieces of those that come around, as something
+/// that happened: not questions, answers, or connections that break as others give up. So waiting for a process that
+/// has died ends when it should.
 class ResilientTransport : public Transport {
  public:
   /// Before any message of the crew is posted, by all of it. It stays until the end.

@@ -7,12 +7,11 @@
 #include <vector>
 
 #include "planner/broadcast/pattern.h"
+#include "planner/index.h"
 #include "planner/topology/grid.h"
 
 namespace libcoll {
 namespace {
-
-std::size_t at(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 Grid grid_or_ring(const Topology& topology) {
   Result<Grid> grid = grid_of(topology);

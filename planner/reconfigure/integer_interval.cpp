@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/index.h"
 #include "planner/lp/glpk_solver.h"
 #include "planner/lp/linear_program.h"
 #include "planner/reconfigure/step_flow.h"
@@ -19,8 +20,6 @@ namespace {
 constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr double tangent_ratio = 1.3;  // between the first tangents' θ
 constexpr int max_programs = 2000;
-
-std::size_t at(std::int64_t id) { return static_cast<std::size_t>(id); }
 
 /// Steps of one matrix: they take the same hops and the same θ.
 struct Group {

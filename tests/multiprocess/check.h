@@ -23,6 +23,9 @@ long served_calls(const char* collective);
  * from what all calls so far should have made of it. Not for several threads. */
 void expect_call(const char* collective, int served, const char* what);
 
+/* The same for calls that came together: to be said of each, before expect_call(). */
+void add_expected(const char* collective, int served);
+
 int rank_in(MPI_Comm comm);
 int size_of(MPI_Comm comm);
 

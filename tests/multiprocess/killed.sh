@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Kills one of eight ranks on four nodes in the middle of calls, a leader and a rank that is none: the others get an
+# Kills one of eight ranks in the middle of calls, with two on a node a leader and a rank that is none: the others get an
 # error within the configured time, and no shared memory is left.
 #   killed.sh LIBCOLL PROGRAM
 set -euo pipefail
@@ -27,11 +27,18 @@ exec "$@"
 WRAPPER
 chmod +x on_node
 segments >before
-for settings in LIBCOLL_LEADERS=0 LIBCOLL_LEADERS=1; do
+# check NAME TOPOLOGY SECONDS PREFIX …
+check() {
+  local name=$1 topology=$2 seconds=$3
+  shift 3
   # The killed rank makes the launcher's exit code; without recovery it would kill the others, too.
-  env "$settings" timeout -k 5 60 "$libcoll" run --topology ring:4 -- mpirun --enable-recovery --oversubscribe -n 8 \
-    ./on_node "$program" 3 30 2>err </dev/null || true
+  timeout -k 5 60 "$libcoll" run --topology "$topology" -- mpirun --enable-recovery --oversubscribe -n 8 \
+    "$@" "$program" 3 "$seconds" 2>err </dev/null || true
   cat err >&2
-  [[ $(grep -c 'an error after the kill' err) == 7 ]] || fail "$settings: not all survivors ended with an error"
-  segments | diff before - || fail "$settings: shared memory is left"
-done
+  [[ $(grep -c 'an error after the kill' err) == 7 ]] || fail "$name: not all survivors ended with an error in time"
+  segments | diff before - || fail "$name: shared memory is left"
+}
+LIBCOLL_LEADERS=0 check "all lead" ring:4 30 ./on_node
+LIBCOLL_LEADERS=1 check "one leads" ring:4 30 ./on_node
+# Where messages are sent again, the ends of those who have given up keep nobody waiting: for twice the time, that is.
+LIBCOLL_TIMEOUT_SECONDS=6 LIBCOLL_RESEND_SECONDS=1 check "sent again" hypercube:3 10

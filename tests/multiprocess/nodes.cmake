@@ -44,8 +44,9 @@ multiprocess(nodes_rounds ring:4 8 large allreduce 41943040 OPTIONS ${by_slot})
 multiprocess(nodes_rounds_alltoall complete:3 6 large alltoall 2097152 OPTIONS ${uneven})
 multiprocess(nodes_threads ring:4 8 threads OPTIONS ${by_slot})
 multiprocess(nodes_progress ring:4 8 progress OPTIONS ${by_slot})
-# Nonblocking calls are MPI's there.
+# Nonblocking and persistent calls are MPI's there.
 multiprocess(nodes_nonblocking ring:4 8 iexpectation ${none_served} OPTIONS ${by_slot})
+multiprocess(nodes_persistent ring:4 8 persistent native OPTIONS ${by_slot})
 multiprocess(nodes_tcp ring:4 8 expectation ${nodes_served} OPTIONS ${by_slot} ${over_tcp})
 multiprocess(one_node ring:4 8 expectation ${none_served})
 multiprocess(one_node_served ring:5 4 expectation ${nodes_served} OPTIONS ${one_node} -e LIBCOLL_ONE_NODE=yes)

@@ -8,56 +8,18 @@
 #include <string.h>
 
 #include "check.h"
+#include "jobs.h"
 
-enum { most_ranks = 16, per_block = 37, kinds = 9, outstanding = 4 * kinds };
+enum { outstanding = 4 * kinds };
 
 static const char* const names[kinds] = {
     "iallreduce",  "iallgather", "ialltoall", "ireduce_scatter", "ireduce_scatter_block",
     "iallgatherv", "ialltoallv", "ibcast",    "ireduce"};
 
-/* One call: what it is given, and what it has to give. */
-struct Job {
-  int kind;
-  int salt;
-  int root;
-  int served;
-  MPI_Comm comm;
-  MPI_Request request;
-  int counts[most_ranks];
-  int places[most_ranks];
-  long input[most_ranks * per_block];
-  long output[most_ranks * per_block];
-};
-
-static long value(const struct Job* job, int source, int destination, int i) {
-  return ((long)job->salt * 100 + source) * 100000 + destination * 1000 + i;
-}
-
-/* Sum over all ranks of element i of what they give. */
-static long sum(const struct Job* job, int size, int i) {
-  long total = 0;
-  for (int rank = 0; rank < size; ++rank) total += value(job, rank, 0, i);
-  return total;
-}
-
 static void start(struct Job* job, int kind, int salt, MPI_Comm comm, int served) {
-  const int rank = rank_in(comm);
   const int size = size_of(comm);
-  job->kind = kind;
-  job->salt = salt;
-  job->root = salt % size;
-  job->served = served;
-  job->comm = comm;
-  const int exchanges = kind == 2 || kind == 6;
-  for (int r = 0; r < size; ++r) {
-    job->counts[r] = per_block;
-    job->places[r] = r * per_block;
-  }
-  for (int i = 0; i < size * per_block; ++i) {
-    job->input[i] = exchanges ? value(job, rank, i / per_block, i % per_block) : value(job, rank, 0, i);
-    job->output[i] = -1;
-  }
-  if (kind == 7 && rank == job->root) memcpy(job->output, job->input, sizeof(long) * per_block);
+  describe(job, kind, salt, comm, served);
+  fill(job, salt);
   long* in = job->input;
   long* out = job->output;
   MPI_Request* request = &job->request;
@@ -73,37 +35,6 @@ static void start(struct Job* job, int kind, int salt, MPI_Comm comm, int served
   if (kind == 7) MPI_Ibcast(out, n, type, job->root, comm, request);
   if (kind == 8) MPI_Ireduce(in, out, n * size, type, MPI_SUM, job->root, comm, request);
   expect_call(names[kind], served, "begun");
-}
-
-static long expected(const struct Job* job, int i) {
-  const int rank = rank_in(job->comm);
-  const int size = size_of(job->comm);
-  const int block = i / per_block;
-  const int mine = i < per_block;
-  switch (job->kind) {
-    case 0:
-      return sum(job, size, i);
-    case 1:
-    case 5:
-      return value(job, block, 0, i % per_block);
-    case 2:
-    case 6:
-      return value(job, block, rank, i % per_block);
-    case 3:
-    case 4:
-      return mine ? sum(job, size, rank * per_block + i) : -1;
-    case 7:
-      return mine ? value(job, job->root, 0, i) : -1;
-    default:
-      return rank == job->root ? sum(job, size, i) : -1;
-  }
-}
-
-static int is_right(const struct Job* job) {
-  for (int i = 0; i < size_of(job->comm) * per_block; ++i) {
-    if (job->output[i] != expected(job, i)) return 0;
-  }
-  return 1;
 }
 
 /* Looks at memory that another thread writes. */

@@ -79,6 +79,22 @@ void twins_wait(MPI_Request* request) {
   CHECK(*request == MPI_REQUEST_NULL, "the request is left, way %d", way);
 }
 
+void twins_end(MPI_Request* request) {
+  static _Thread_local int next;
+  const MPI_Request before = *request;
+  const int way = next++ % 4;
+  MPI_Request requests[3] = {MPI_REQUEST_NULL, *request, MPI_REQUEST_NULL};
+  int index = -1;
+  int done = 0;
+  MPI_Status status;
+  if (way == 0) CHECK(MPI_Wait(request, MPI_STATUS_IGNORE) == MPI_SUCCESS, "MPI_Wait");
+  while (way == 1 && !done) MPI_Test(request, &done, &status);
+  if (way == 2) CHECK(MPI_Waitany(3, requests, &index, &status) == MPI_SUCCESS && index == 1, "index %d", index);
+  if (way == 3) CHECK(MPI_Waitall(3, requests, MPI_STATUSES_IGNORE) == MPI_SUCCESS, "MPI_Waitall");
+  CHECK(*request == before && requests[1] == before, "the request is not left, way %d", way);
+  MPI_Request_free(request);
+}
+
 /* ---- agreement -------------------------------------------------------------------------------------------------- */
 
 static int keyval = MPI_KEYVAL_INVALID;

@@ -1,11 +1,14 @@
 /* Included before a program of this folder (-include): each of its blocking collectives becomes the nonblocking twin,
  * which is then waited for, in another of MPI's ways every time. What the program says of "allreduce" it then says of
- * "iallreduce". */
+ * "iallreduce". With TWINS_PERSISTENT it becomes the persistent one, "allreduce_init", which is started once. */
 #ifndef LIBCOLL_TESTS_TWINS_H
 #define LIBCOLL_TESTS_TWINS_H
 
 #include <mpi.h>
 #include <stdio.h>
+#ifdef TWINS_PERSISTENT
+#include <mpi-ext.h>
+#endif
 
 #include "check.h"
 
@@ -17,46 +20,58 @@ void twins_wait(MPI_Request* request);
 void twins_agree(MPI_Comm comm, int kind);
 enum { twins_allreduce, twins_allgather, twins_alltoall, twins_reduce_scatter, twins_kinds };
 
-#define TWIN(comm, kind, call)                        \
-  do {                                                \
-    MPI_Request twins_request;                        \
-    twins_agree(comm, kind);                          \
-    const int twins_code = call;                      \
-    if (twins_code != MPI_SUCCESS) return twins_code; \
-    twins_wait(&twins_request);                       \
-    return MPI_SUCCESS;                               \
+/* Waits for a persistent request that was started, and frees it. */
+void twins_end(MPI_Request* request);
+
+#ifdef TWINS_PERSISTENT
+#define TWIN(comm, kind, name, iname, ...)                                                 \
+  do {                                                                                     \
+    MPI_Request twins_request;                                                             \
+    int twins_code = MPIX_##name##_init(__VA_ARGS__, comm, MPI_INFO_NULL, &twins_request); \
+    if (twins_code == MPI_SUCCESS) twins_code = MPI_Start(&twins_request);                 \
+    if (twins_code != MPI_SUCCESS) return twins_code;                                      \
+    twins_end(&twins_request);                                                             \
+    return MPI_SUCCESS;                                                                    \
   } while (0)
+#else
+#define TWIN(comm, kind, name, iname, ...)                                 \
+  do {                                                                     \
+    MPI_Request twins_request;                                             \
+    twins_agree(comm, kind);                                               \
+    const int twins_code = MPI_##iname(__VA_ARGS__, comm, &twins_request); \
+    if (twins_code != MPI_SUCCESS) return twins_code;                      \
+    twins_wait(&twins_request);                                            \
+    return MPI_SUCCESS;                                                    \
+  } while (0)
+#endif
 
 static inline int twin_allreduce(const void* input, void* output, int count, MPI_Datatype type, MPI_Op op,
                                  MPI_Comm comm) {
-  TWIN(comm, twins_allreduce, MPI_Iallreduce(input, output, count, type, op, comm, &twins_request));
+  TWIN(comm, twins_allreduce, Allreduce, Iallreduce, input, output, count, type, op);
 }
 static inline int twin_reduce(const void* input, void* output, int count, MPI_Datatype type, MPI_Op op, int root,
                               MPI_Comm comm) {
-  TWIN(comm, twins_reduce_scatter, MPI_Ireduce(input, output, count, type, op, root, comm, &twins_request));
+  TWIN(comm, twins_reduce_scatter, Reduce, Ireduce, input, output, count, type, op, root);
 }
 static inline int twin_reduce_scatter(const void* input, void* output, const int* counts, MPI_Datatype type, MPI_Op op,
                                       MPI_Comm comm) {
-  TWIN(comm, twins_reduce_scatter, MPI_Ireduce_scatter(input, output, counts, type, op, comm, &twins_request));
+  TWIN(comm, twins_reduce_scatter, Reduce_scatter, Ireduce_scatter, input, output, counts, type, op);
 }
 static inline int twin_reduce_scatter_block(const void* input, void* output, int count, MPI_Datatype type, MPI_Op op,
                                             MPI_Comm comm) {
-  TWIN(comm, twins_reduce_scatter, MPI_Ireduce_scatter_block(input, output, count, type, op, comm, &twins_request));
+  TWIN(comm, twins_reduce_scatter, Reduce_scatter_block, Ireduce_scatter_block, input, output, count, type, op);
 }
 static inline int twin_allgather(const void* input, int count, MPI_Datatype type, void* output, int output_count,
                                  MPI_Datatype output_type, MPI_Comm comm) {
-  TWIN(comm, twins_allgather,
-       MPI_Iallgather(input, count, type, output, output_count, output_type, comm, &twins_request));
+  TWIN(comm, twins_allgather, Allgather, Iallgather, input, count, type, output, output_count, output_type);
 }
 static inline int twin_allgatherv(const void* input, int count, MPI_Datatype type, void* output, const int* counts,
                                   const int* displacements, MPI_Datatype output_type, MPI_Comm comm) {
-  TWIN(comm, twins_allgather,
-       MPI_Iallgatherv(input, count, type, output, counts, displacements, output_type, comm, &twins_request));
+  TWIN(comm, twins_allgather, Allgatherv, Iallgatherv, input, count, type, output, counts, displacements, output_type);
 }
 static inline int twin_alltoall(const void* input, int count, MPI_Datatype type, void* output, int output_count,
                                 MPI_Datatype output_type, MPI_Comm comm) {
-  TWIN(comm, twins_alltoall,
-       MPI_Ialltoall(input, count, type, output, output_count, output_type, comm, &twins_request));
+  TWIN(comm, twins_alltoall, Alltoall, Ialltoall, input, count, type, output, output_count, output_type);
 }
 /* A rank with nothing to move in place does not number the call in Open MPI 4.1.4's own, and the communicator's next
  * waits for ever: where libcoll does not serve it, it is left out. */
@@ -69,29 +84,34 @@ static inline int twin_alltoallv(const void* input, const int* counts, const int
     return PMPI_Alltoallv(input, counts, displacements, type, output, output_counts, output_displacements, output_type,
                           comm);
   }
-  TWIN(comm, twins_alltoall,
-       MPI_Ialltoallv(input, counts, displacements, type, output, output_counts, output_displacements, output_type,
-                      comm, &twins_request));
+  TWIN(comm, twins_alltoall, Alltoallv, Ialltoallv, input, counts, displacements, type, output, output_counts,
+       output_displacements, output_type);
 }
 static inline int twin_alltoallw(const void* input, const int* counts, const int* displacements,
                                  const MPI_Datatype* types, void* output, const int* output_counts,
                                  const int* output_displacements, const MPI_Datatype* output_types, MPI_Comm comm) {
-  TWIN(comm, twins_alltoall,
-       MPI_Ialltoallw(input, counts, displacements, types, output, output_counts, output_displacements, output_types,
-                      comm, &twins_request));
+  TWIN(comm, twins_alltoall, Alltoallw, Ialltoallw, input, counts, displacements, types, output, output_counts,
+       output_displacements, output_types);
 }
 static inline int twin_bcast(void* buffer, int count, MPI_Datatype type, int root, MPI_Comm comm) {
-  TWIN(comm, twins_allgather, MPI_Ibcast(buffer, count, type, root, comm, &twins_request));
+  TWIN(comm, twins_allgather, Bcast, Ibcast, buffer, count, type, root);
 }
 
+static inline void twins_name(char* name, size_t bytes, const char* collective) {
+#ifdef TWINS_PERSISTENT
+  snprintf(name, bytes, "%s_init", collective);
+#else
+  snprintf(name, bytes, "i%s", collective);
+#endif
+}
 static inline long twin_served_calls(const char* collective) {
   char name[64];
-  snprintf(name, sizeof name, "i%s", collective);
+  twins_name(name, sizeof name, collective);
   return served_calls(name);
 }
 static inline void twin_expect_call(const char* collective, int served, const char* what) {
   char name[64];
-  snprintf(name, sizeof name, "i%s", collective);
+  twins_name(name, sizeof name, collective);
   expect_call(name, served, what);
 }
 

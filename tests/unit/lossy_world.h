@@ -41,6 +41,7 @@ struct Weather {
   std::function<Fate(const Passing&)> fate = [](const Passing&) { return Fate::arrives; };
   std::int64_t messages = 0;
   std::int64_t packets = 0;
+  bool restless = false;  ///< something happens all the time that is no message: connections break
   std::vector<std::function<void()>> swallowed;  ///< lets what was lost arrive after all
 };
 
@@ -75,7 +76,7 @@ class LossyTransport final : public Transport {
                  Completion* completion) noexcept override {
     return inner_->receive(route_class, tag, data, bytes, completion);
   }
-  bool progress() noexcept override { return inner_->progress(); }
+  bool progress() noexcept override { return inner_->progress() || weather_->restless; }
   bool flushed(Flush&, std::span<const PeerId>) noexcept override { return true; }
   void block(int) noexcept override {}
 

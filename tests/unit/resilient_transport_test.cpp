@@ -138,7 +138,8 @@ TEST_P(Resilience, WaitingForTheDeadIsNoProgress) {
   ASSERT_TRUE(all.run(job()));
   all.rank_lives[6] = false;
   EXPECT_FALSE(all.run(job()));
-  // Whoever could finish has; the others ask in vain, and each other.
+  // Whoever could finish has; the others ask in vain, and each other. What else happens must not restart their clocks.
+  all.weather->restless = true;
   all.moved = false;
   std::int64_t left = 20 * patience;
   all.idle_until([&] { return --left == 0; });

@@ -37,6 +37,7 @@ Json expected_json(int ranks) {
                                  "allgatherv", "alltoallv", "bcast", "reduce", "alltoallw"}) {
     collectives[name] = calls(0, 0);
     collectives["i" + name] = calls(0, 0);
+    collectives[name + "_init"] = calls(0, 0);
   }
   collectives["allreduce"] = calls(2, 1);
   collectives["alltoall"] = calls(0, 3);
@@ -105,7 +106,10 @@ TEST(Calls, NamesAndCollectives) {
   EXPECT_EQ(collective_of(CallKind::ialltoallw), std::nullopt);
   EXPECT_EQ(blocking_twin(CallKind::ibcast), CallKind::bcast);
   EXPECT_EQ(blocking_twin(CallKind::bcast), CallKind::bcast);
+  EXPECT_EQ(blocking_twin(CallKind::bcast_init), CallKind::bcast);
+  EXPECT_EQ(collective_of(CallKind::alltoallv_init), Collective::alltoall);
   EXPECT_TRUE(is_nonblocking(CallKind::iallgatherv));
+  EXPECT_TRUE(is_nonblocking(CallKind::allreduce_init));
   EXPECT_FALSE(is_nonblocking(CallKind::alltoallw));
   // The call that bears a collective's name has its setting, so there is one.
   for (const Collective collective :
