@@ -226,8 +226,8 @@ Lowered with_transfers(const Topology& fabric, FluidPlan& plan, const PlanOption
   schedule.proof.max_link_load = std::max(max_link_load(schedule), injection_load(schedule));
   // Negotiation can leave a fluid plan behind that was no optimum, or had fewer paths to choose from.
   plan.flow.flow = std::min(std::max(plan.flow.flow, 1 / chunking.cost), plan.flow.certificate.flow_upper_bound);
-  plan.flow.flow *= 1 - loss_layers;
   if (result.loss_routes > 0) result.loss_routes = std::max(0.0, 1 - plan.flow.flow / before.flow);
+  plan.flow.flow *= 1 - loss_layers;
   if (!options.demand.empty()) {
     result.more.emplace_back("demand_load", chunking.cost / plan.network.unit.to_double());
     result.more.emplace_back("loss_chunking", std::max(0.0, 1 - 1 / (chunking.cost * plan.flow.flow)));
