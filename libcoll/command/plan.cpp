@@ -230,7 +230,7 @@ void add_plan(CLI::App& app, int& exit_code) {
   sub->add_option("--max-layers", options->plan.max_layers,
                   "Layers at most: the routes are chosen for them (all-to-all); 0: as many as it takes")
       ->check(CLI::Range(0, 1024));
-  sub->add_flag("--no-symmetry", options->no_symmetry, "Look for no automorphisms (all-to-all)");
+  sub->add_flag("--no-symmetry", options->no_symmetry, "Look for no automorphisms (all-to-all, bfb)");
   sub->add_option("--demand", options->demand, "What each host sends to each other (all-to-all): a CSV matrix or TOML")
       ->type_name("FILE");
   sub->add_flag("--no-schedule", options->no_schedule, "Figures and certificate only, no transfers");

@@ -311,7 +311,7 @@ class Planning {
     FlowLimits limits = limits_;
     // The certificate rounds its lengths and the decomposition drops dust: a little more than asked.
     constexpr double margin = 0.98;
-    limits.gap = enough < gap_for_bushes ? handover_gap : margin * enough;
+    limits.gap = enough <= gap_for_bushes ? handover_gap : margin * enough;
     FlowSolution solution = solve_by_bushes(problem, limits);
     std::string method = "bushes";
     limits.gap = margin * enough;

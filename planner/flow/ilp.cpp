@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,6 +20,8 @@ namespace {
 
 constexpr double default_seconds = 30;
 constexpr double tolerance = 1e-6;  // of the LP relaxation
+constexpr std::int64_t most_columns_for_interior_point = 20'000;
+constexpr double link_mcf_gap = 1e-3;
 
 /// Whole paths make whole loads: no choice loads its hottest link less than the relaxation, rounded up on some link.
 double round_bound_up(const ChunkProblem& problem, double relaxed) {
@@ -106,6 +109,40 @@ Choices choose(const ChunkProblem& problem, double relaxed, double gap, const De
   return result;
 }
 
+/// Where pMCF itself takes too long: the bound and the prices of the link MCF, and of every pair the path that costs
+/// least at these. Of demands and injection limits it knows nothing: equal prices, no bound.
+PathFlow relax_by_link_mcf(const InjectionNetwork& network, std::vector<PairPaths> pairs, const PlanOptions& options,
+                           const Deadline& deadline) {
+  PathFlow result;
+  result.prices.assign(network.topology.links().size(), 1);
+  if (!network.bottleneck && options.demand.empty()) {
+    FlowOptions wanted;
+    wanted.gap = link_mcf_gap;
+    wanted.time_limit_seconds = deadline.remaining() / 2;
+    wanted.threads = options.threads;
+    wanted.symmetry = options.symmetry;
+    wanted.paths = false;
+    if (const Result<ConcurrentFlow> flow = max_concurrent_flow(network.topology, wanted); flow.ok()) {
+      result.load = 1 / flow->certificate.flow_upper_bound;
+      result.prices.assign(flow->certificate.lengths.begin(), flow->certificate.lengths.end());
+    }
+  }
+  const auto price = [&](const WeightedPath& path) {
+    return std::accumulate(path.links.begin(), path.links.end(), 0.0,
+                           [&](double sum, LinkId link) { return sum + result.prices[at(link)]; });
+  };
+  for (PairPaths& pair : pairs) {
+    const auto cheapest =
+        std::min_element(pair.paths.begin(), pair.paths.end(),
+                         [&](const WeightedPath& a, const WeightedPath& b) { return price(a) < price(b); });
+    std::swap(pair.paths.front(), *cheapest);
+    pair.paths.resize(1);
+    pair.paths.front().weight = 1;
+  }
+  result.pairs = std::move(pairs);
+  return result;
+}
+
 Result<Schedule> plan_single(const Topology& topology, const PlanOptions& options, PathSet::Kind kind,
                              const char* algorithm) {
   const Deadline deadline(options.time_limit_seconds > 0 ? options.time_limit_seconds : default_seconds);
@@ -121,9 +158,12 @@ Result<Schedule> plan_single(const Topology& topology, const PlanOptions& option
     count += static_cast<std::int64_t>(pair.paths.size());
     for (WeightedPath& path : pair.paths) path.links = network_path(*network, topology, path.links);
   }
-  // The relaxation is pMCF on the same paths, all of which stay to choose from.
-  const Result<PathFlow> relaxed = solve_path_lp(graph, classes, *pairs, options.demand,
-                                                 count > most_columns_for_simplex ? 0 : deadline.remaining());
+  // The relaxation is pMCF on the same paths, all of which stay to choose from. For some sizes interior point is the
+  // faster method, but it knows no limit.
+  const double seconds = count > most_columns_for_simplex ? 0 : deadline.remaining();
+  const Result<PathFlow> relaxed = count > most_columns_for_interior_point
+                                       ? relax_by_link_mcf(*network, *pairs, options, deadline)
+                                       : solve_path_lp(graph, classes, *pairs, options.demand, seconds);
   if (!relaxed && !deadline.passed()) return relaxed.error();
   std::vector<double> prices;
   double load = 0;

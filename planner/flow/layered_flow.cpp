@@ -11,6 +11,7 @@
 #include "planner/flow/demand.h"
 #include "planner/flow/path_lp.h"
 #include "planner/index.h"
+#include "planner/route/ascending_paths.h"
 
 namespace libcoll {
 namespace {
@@ -22,49 +23,6 @@ constexpr double least_phases = 20;
 constexpr double most_phases = 400;
 constexpr std::int32_t phases_between_bounds = 10;
 constexpr std::int64_t most_columns = 20'000;
-constexpr double unreached = std::numeric_limits<double>::infinity();
-
-/// Shortest ascending paths of one layer from one source.
-class AscendingPaths {
- public:
-  AscendingPaths(const Topology& topology, const std::vector<std::int32_t>& order)
-      : topology_(topology), links_(order.size()), before_(order.size()) {
-    std::iota(links_.begin(), links_.end(), 0);
-    std::sort(links_.begin(), links_.end(), [&](LinkId a, LinkId b) { return order[at(a)] < order[at(b)]; });
-  }
-
-  void run(NodeId source, const std::vector<double>& length) {
-    distance_.assign(at(topology_.node_count()), unreached);
-    last_.assign(distance_.size(), -1);
-    distance_[at(source)] = 0;
-    // A link that comes later can only be crossed later, so one pass suffices; what reaches a node at first stays the
-    // way back from those links that were crossed from there meanwhile.
-    for (const LinkId link : links_) {
-      const Link& ends = topology_.link(link);
-      if (ends.to == source || distance_[at(ends.from)] == unreached) continue;
-      const double candidate = distance_[at(ends.from)] + length[at(link)];
-      before_[at(link)] = last_[at(ends.from)];
-      if (candidate >= distance_[at(ends.to)]) continue;
-      distance_[at(ends.to)] = candidate;
-      last_[at(ends.to)] = link;
-    }
-  }
-
-  [[nodiscard]] double distance(NodeId node) const { return distance_[at(node)]; }
-
-  void path_to(NodeId node, std::vector<LinkId>& links) const {
-    links.clear();
-    for (LinkId link = last_[at(node)]; link >= 0; link = before_[at(link)]) links.push_back(link);
-    std::reverse(links.begin(), links.end());
-  }
-
- private:
-  const Topology& topology_;
-  std::vector<LinkId> links_;     ///< ascending
-  std::vector<LinkId> before_;    ///< by link: the one before it on the path that crosses it
-  std::vector<double> distance_;  ///< by node
-  std::vector<LinkId> last_;      ///< by node
-};
 
 class Phases {
  public:
@@ -89,7 +47,7 @@ class Phases {
     std::size_t pair = 0;
     for (NodeId source = 0; source < topology_.host_count(); ++source) {
       std::copy(load_.begin(), load_.end(), before.begin());
-      for (AscendingPaths& layer : layers_) layer.run(source, length_);
+      for (AscendingPaths& layer : layers_) layer.search(source, length_);
       for (NodeId to = 0; to < topology_.host_count(); ++to) {
         if (to == source) continue;
         nearest(to).path_to(to, links);
@@ -111,7 +69,7 @@ class Phases {
   double bound() {
     double distances = 0;
     for (NodeId source = 0; source < topology_.host_count(); ++source) {
-      for (AscendingPaths& layer : layers_) layer.run(source, length_);
+      for (AscendingPaths& layer : layers_) layer.search(source, length_);
       for (NodeId to = 0; to < topology_.host_count(); ++to) {
         if (to == source) continue;
         distances += share(demand_, topology_.host_count(), source, to) * nearest(to).distance(to);

@@ -12,6 +12,7 @@
 #include "planner/flow/path_lp.h"
 #include "planner/flow/step_partition.h"
 #include "planner/index.h"
+#include "planner/route/layer_rerouting.h"
 #include "planner/route/layers.h"
 #include "planner/route/route_classes.h"
 #include "planner/schedule/cost.h"
@@ -23,6 +24,11 @@ namespace {
 constexpr double proven = 1e-6;  // a gap that is the solver's noise
 // What a linear program may have for a bound or a re-optimisation on the side: a second or two.
 constexpr std::int64_t most_columns = 20'000;
+// Paper 003 §5.5: LASH never needed more layers. Where it does, what a way around may cost of F.
+constexpr std::int32_t usual_layers = 4;
+constexpr double accepted_layer_loss = 0.02;
+// With more routes than this, a budget of layers is first tried on the routes as they are.
+constexpr std::size_t many_routes = 50'000;
 
 FlowCertificate certify(const Topology& topology, std::span<const double> prices, std::span<const double> demand) {
   return demand.empty() ? certify_flow(topology, prices) : certify_demand_flow(topology, prices, demand);
@@ -134,27 +140,63 @@ struct Lowered {
   double loss_routes = 0;
 };
 
-void assign_layers_of(const FluidPlan& plan, LayerMethod method, Schedule& schedule, Figures& more) {
-  if (plan.orders.empty()) {
-    const Layers layers = assign_layers_by(method, schedule.topology, schedule.routes);
-    more.emplace_back("layer_method", std::string(to_string(layers.method)));
-    return;
-  }
-  for (Route& route : schedule.routes) route.layer = layer_of(plan.orders, route.links);
-  more.emplace_back("layer_method", std::string("orders"));
+std::int32_t layers_of(const Schedule& schedule) {
+  std::int32_t layers = 0;
+  for (const Route& route : schedule.routes) layers = std::max(layers, route.layer + 1);
+  return layers;
 }
 
-/// Layers and classes of routes, and their steps where those are asked for.
-void finish_routes(const FluidPlan& plan, LayerMethod method, const PlanOptions& options, Lowered& lowered) {
+/// By route: how many chunks take it.
+std::vector<std::int64_t> chunks_on_routes(const Schedule& schedule) {
+  std::vector<std::int64_t> chunks(schedule.routes.size(), 0);
+  for (const Transfer& transfer : schedule.transfers) chunks[at(transfer.route)] += transfer.chunk_count;
+  return chunks;
+}
+
+/// Other ways for some routes where the layers are too many and that costs little; returns the part of F it costs.
+double spare_layers(const FluidPlan& plan, std::int32_t layers, const PlanOptions& options, Lowered& lowered) {
   Schedule& schedule = lowered.schedule;
-  assign_layers_of(plan, method, schedule, lowered.more);
+  const std::int32_t wanted = options.max_layers > 0 ? options.max_layers : usual_layers;
+  const bool as_they_are = plan.chunk_paths == ChunkPaths::weighted || !options.demand.empty() ||
+                           (options.max_layers > 0 && schedule.routes.size() < many_routes);
+  if (layers <= wanted || as_they_are) return 0;
+  const std::optional<Rerouting> rerouting =
+      reroute_into_layers(schedule.topology, schedule.routes, chunks_on_routes(schedule), wanted, accepted_layer_loss);
+  if (!rerouting) return 0;
+  const double loss = std::max(0.0, 1 - rerouting->load_before / rerouting->load);
+  lowered.more.emplace_back("loss_layers", loss);
+  lowered.more.emplace_back("rerouted", rerouting->rerouted);
+  return loss;
+}
+
+/// Returns the part of F that fewer layers cost.
+double assign_layers_of(const FluidPlan& plan, LayerMethod method, const PlanOptions& options, Lowered& lowered) {
+  Schedule& schedule = lowered.schedule;
+  if (plan.orders.empty()) {
+    const Layers layers = assign_layers_by(method, schedule.topology, schedule.routes);
+    const double loss = method == LayerMethod::automatic ? spare_layers(plan, layers.count, options, lowered) : 0;
+    const bool rerouted = layers.count > 0 && layers_of(schedule) < layers.count;
+    lowered.more.emplace_back("layer_method", rerouted ? "rerouted" : std::string(to_string(layers.method)));
+    return loss;
+  }
+  for (Route& route : schedule.routes) route.layer = layer_of(plan.orders, route.links);
+  lowered.more.emplace_back("layer_method", std::string("orders"));
+  return 0;
+}
+
+/// Layers and classes of routes, and their steps where those are asked for. Returns the part of F that fewer layers
+/// cost.
+double finish_routes(const FluidPlan& plan, LayerMethod method, const PlanOptions& options, Lowered& lowered) {
+  Schedule& schedule = lowered.schedule;
+  const double loss = assign_layers_of(plan, method, options, lowered);
   assign_route_classes(schedule.topology, schedule.routes);
   sort_transfers(schedule);
-  if (options.steps <= 1) return;
+  if (options.steps <= 1) return loss;
   const StepPartition partition = partition_over_steps(schedule, options.steps);
   lowered.more.emplace_back("stepped_load_chunks", partition.load);
   lowered.more.emplace_back("loss_steps", std::max(0.0, 1 - max_link_load(schedule).to_double() / partition.load));
   lowered.more.emplace_back("chunks_in_flight", partition.in_flight);
+  return loss;
 }
 
 /// The transfers of the plan, its routes within options.max_routes.
@@ -174,15 +216,17 @@ Lowered with_transfers(const Topology& fabric, FluidPlan& plan, const PlanOption
   schedule = empty_schedule(fabric, algorithm);
   schedule.chunks_per_shard = chunking.chunks_per_shard;
   append_pairs(schedule, plan, chunking.pairs, on_links ? append_hops : append_routed);
+  double loss_layers = 0;
   if (on_links) {
     sort_transfers(schedule);
   } else {
-    finish_routes(plan, method, options, result);
+    loss_layers = finish_routes(plan, method, options, result);
   }
   schedule.proof.max_link_load = std::max(max_link_load(schedule), injection_load(schedule));
   // Negotiation can leave a fluid plan behind that was no optimum, or had fewer paths to choose from.
   plan.flow.flow = std::min(std::max(plan.flow.flow, 1 / chunking.cost), plan.flow.certificate.flow_upper_bound);
   if (result.loss_routes > 0) result.loss_routes = std::max(0.0, 1 - plan.flow.flow / before.flow);
+  plan.flow.flow *= 1 - loss_layers;
   if (!options.demand.empty()) {
     result.more.emplace_back("demand_load", chunking.cost / plan.network.unit.to_double());
     result.more.emplace_back("loss_chunking", std::max(0.0, 1 - 1 / (chunking.cost * plan.flow.flow)));
@@ -226,12 +270,6 @@ Result<FluidPlan> within_layers(const Topology& fabric, const FluidPlan& plan, c
     options.figures->more.emplace_back("F_upper_bound_layers", best);
   }
   return result;
-}
-
-std::int32_t layers_of(const Schedule& schedule) {
-  std::int32_t layers = 0;
-  for (const Route& route : schedule.routes) layers = std::max(layers, route.layer + 1);
-  return layers;
 }
 
 Result<Schedule> lower(const Topology& fabric, FluidPlan plan, const PlanOptions& options, const char* algorithm,

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,20 +16,23 @@
 namespace libcoll {
 namespace {
 
+constexpr double proven = 1e-6;                // a gap that is the solver's noise
+constexpr std::int64_t most_columns = 20'000;  // the LP takes half a minute then
+
 /// What a flow on some path sets comes to.
 struct Candidate {
   std::vector<PairPaths> pairs;
   std::vector<double> prices;
   double load = 0;
   std::int64_t paths = 0;
-  bool solved = false;  ///< false: out of time, the weights are equal
+  std::string method;
+  bool solved = false;   ///< false: out of time, the weights are equal
+  bool optimal = false;  ///< no other paths load less
 };
 
-/// (21)–(24) on the sets of least total `lengths`.
-Result<Candidate> solve(const Topology& fabric, const InjectionNetwork& network, const LinkClasses& classes,
-                        const PathSet& set, std::span<const std::int64_t> lengths, const PlanOptions& options,
-                        const Deadline& deadline) {
-  Result<std::vector<PairPaths>> paths = candidate_paths(fabric, set, classes.sources, lengths);
+/// (21)–(24) on paths of the fabric.
+Result<Candidate> solve_on(const Topology& fabric, const InjectionNetwork& network, const LinkClasses& classes,
+                           Result<std::vector<PairPaths>> paths, const PlanOptions& options, const Deadline& deadline) {
   if (!paths) return paths.error();
   Candidate result;
   for (PairPaths& pair : *paths) {
@@ -39,13 +43,80 @@ Result<Candidate> solve(const Topology& fabric, const InjectionNetwork& network,
   if (!solved && !deadline.passed()) return solved.error();
   result.solved = solved.ok();
   if (solved.ok()) {
+    result.method = to_string(method_for(result.paths + 1, options.time_limit_seconds));
     result.pairs = std::move(solved->pairs);
     result.prices = std::move(solved->prices);
     result.load = solved->load;
   } else {
+    result.method = "equal weights, as the time limit was hit";
     result.load = largest_load(classes, *paths, fabric.host_count(), options.demand);
     result.pairs = std::move(*paths);
   }
+  return result;
+}
+
+/// The pairs from one of the sources, of a flow that may know them as images of others'.
+std::vector<PairPaths> pairs_from(const Topology& topology, const std::vector<NodeId>& sources,
+                                  const ConcurrentFlow& flow) {
+  std::vector<PairPaths> result;
+  for (const Automorphism& image : flow.classes.images) {
+    for (const PairPaths& pair : flow.pairs) {
+      const NodeId source = image[static_cast<std::size_t>(pair.source)];
+      if (std::find(sources.begin(), sources.end(), source) == sources.end()) continue;
+      PairPaths& copy = result.emplace_back();
+      copy.source = source;
+      copy.destination = image[static_cast<std::size_t>(pair.destination)];
+      for (const WeightedPath& path : pair.paths) {
+        copy.paths.push_back({image_of(topology, image, path.links), path.weight});
+      }
+    }
+  }
+  const auto key = [](const PairPaths& pair) { return std::pair(pair.source, pair.destination); };
+  std::sort(result.begin(), result.end(), [&](const PairPaths& a, const PairPaths& b) { return key(a) < key(b); });
+  return result;
+}
+
+/// The lengths of a certificate as prices that sum to 1 with the capacities, like those of the LP.
+std::vector<double> prices_of(const Topology& topology, const FlowCertificate& certificate) {
+  std::vector<double> prices(certificate.lengths.begin(), certificate.lengths.end());
+  double sum = 0;
+  for (LinkId link = 0; link < topology.link_count(); ++link) {
+    sum += prices[static_cast<std::size_t>(link)] * topology.capacity(link).to_double();
+  }
+  for (double& price : prices) price /= sum;
+  return prices;
+}
+
+/// On disjoint sets around the paths of a max concurrent flow: only pairs whose paths share a link lose anything.
+/// Nothing where that flow is another problem's, or there is no time for it.
+std::optional<Candidate> around_link_mcf(const Topology& fabric, const InjectionNetwork& network,
+                                         const LinkClasses& classes, const PlanOptions& options,
+                                         const Deadline& deadline) {
+  if (network.bottleneck || !options.demand.empty() || deadline.passed()) return std::nullopt;
+  FlowOptions wanted;
+  wanted.time_limit_seconds = deadline.remaining();
+  wanted.threads = options.threads;
+  wanted.symmetry = options.symmetry;
+  wanted.few_paths = true;
+  const Result<ConcurrentFlow> flow = max_concurrent_flow(fabric, wanted);
+  if (!flow) return std::nullopt;
+  std::vector<PairPaths> sets = disjoint_sets_around(fabric, pairs_from(fabric, classes.sources, *flow));
+  Candidate result;
+  result.method = "the weights of link MCF";
+  result.solved = true;
+  result.load = largest_load(classes, sets, fabric.host_count(), options.demand);
+  for (const PairPaths& pair : sets) result.paths += static_cast<std::int64_t>(pair.paths.size());
+  const double bound = flow->certificate.flow_upper_bound;
+  if (result.load * bound > 1 + proven && result.paths <= most_columns) {
+    Result<Candidate> shared = solve_on(fabric, network, classes, sets, options, deadline);
+    if (shared && shared->solved && shared->load < result.load) result = std::move(*shared);
+  }
+  if (result.pairs.empty()) {
+    for (PairPaths& pair : sets) std::erase_if(pair.paths, [](const WeightedPath& path) { return path.weight <= 0; });
+    result.pairs = std::move(sets);
+  }
+  result.optimal = result.load * bound <= 1 + proven;
+  result.prices = prices_of(fabric, flow->certificate);
   return result;
 }
 
@@ -72,7 +143,8 @@ void choose_better_sets(const Topology& fabric, const InjectionNetwork& network,
   std::int32_t failures = 0;
   for (std::int32_t round = 0; round < most_rounds && failures < most_failures && !deadline.passed(); ++round) {
     const std::vector<std::int64_t> lengths = lengths_of(prices, fabric.links().size());
-    Result<Candidate> other = solve(fabric, network, classes, set, lengths, options, deadline);
+    Result<Candidate> other =
+        solve_on(fabric, network, classes, candidate_paths(fabric, set, classes.sources, lengths), options, deadline);
     if (!other || !other->solved) return;
     for (std::size_t i = 0; i < prices.size(); ++i) prices[i] = (prices[i] + other->prices[i]) / 2;
     const bool better = other->load < best.load * (1 - 1e-6);
@@ -90,14 +162,20 @@ Result<Schedule> plan_p_mcf(const Topology& topology, const PlanOptions& options
   const Result<PathSet> set = parse_path_set(options.paths);
   if (!set) return set.error();
   LinkClasses classes = flow_classes(*network, options);
-  Result<Candidate> best = solve(topology, *network, classes, *set, {}, options, deadline);
-  if (!best) return best.error();
-  if (set->kind == PathSet::Kind::disjoint && best->solved && best->paths <= most_paths) {
+  const bool disjoint = set->kind == PathSet::Kind::disjoint;
+  std::optional<Candidate> best;
+  if (disjoint) best = around_link_mcf(topology, *network, classes, options, deadline);
+  if (!best || (!best->optimal && best->paths <= most_paths)) {
+    Result<Candidate> plain =
+        solve_on(topology, *network, classes, candidate_paths(topology, *set, classes.sources), options, deadline);
+    if (!plain) return plain.error();
+    if (!best || plain->load < best->load) best = std::move(*plain);
+  }
+  if (disjoint && best->solved && !best->optimal && best->paths <= most_paths) {
     choose_better_sets(topology, *network, classes, *set, options, deadline, *best);
   }
   FluidPlan plan;
-  plan.method = best->solved ? to_string(method_for(best->paths + 1, options.time_limit_seconds))
-                             : "equal weights, as the time limit was hit";
+  plan.method = std::move(best->method);
   plan.flow =
       certified_flow(network->topology, std::move(classes), std::move(best->pairs), best->prices, options.demand);
   plan.network = std::move(*network);

@@ -9,9 +9,11 @@
 namespace libcoll {
 
 /// "p-mcf": the best weights on the path sets options.paths names (candidate_paths; link-disjoint unless said
-/// otherwise: of least total hops at first, then of least total price by the prices of the sets before, for as long as
-/// that gains). The bound is that of all paths. Lowering, options and errors as candidate_paths, lower_to_routes and
-/// checked_network; when the time limit ends the LP, the weights of a pair stay equal.
+/// otherwise). Disjoint sets are those around the paths of link MCF (disjoint_sets_around); where they leave a gap and
+/// are few, others are tried: of least total hops, then of least total price by the prices of the sets before, for as
+/// long as that gains. With a demand or limited injection only those others. Beyond 20 000 disjoint paths the weights
+/// are those of link MCF. The bound is that of all paths. Lowering, options and errors as candidate_paths,
+/// lower_to_routes and checked_network; when the time limit ends the LP, the weights of a pair stay equal.
 Result<Schedule> plan_p_mcf(const Topology& topology, const PlanOptions& options);
 
 }  // namespace libcoll

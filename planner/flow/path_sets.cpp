@@ -23,7 +23,8 @@ class DisjointPaths {
       : topology_(topology),
         cost_(at(topology.link_count()), cost_of_hop),
         use_(cost_.size(), 0),
-        taken_(cost_.size()) {
+        taken_(cost_.size()),
+        closed_(cost_.size()) {
     if (lengths.empty()) return;
     // Links without a length are not free, so that paths stay short where lengths do not tell.
     constexpr double least = 0.05;
@@ -36,8 +37,13 @@ class DisjointPaths {
     }
   }
 
-  Paths find(NodeId source, NodeId destination) {
+  /// Those of the pair beside `kept`, whose links they leave alone.
+  Paths find(NodeId source, NodeId destination, std::span<const WeightedPath> kept = {}) {
     std::fill(taken_.begin(), taken_.end(), false);
+    std::fill(closed_.begin(), closed_.end(), false);
+    for (const WeightedPath& path : kept) {
+      for (const LinkId link : path.links) closed_[at(link)] = true;
+    }
     while (augment(source, destination)) {
     }
     Paths paths;
@@ -84,7 +90,8 @@ class DisjointPaths {
       const NodeId node = queue.front();
       queue.pop_front();
       for (const LinkId link : topology_.out_links(node)) {
-        if (!taken_[at(link)]) relax(topology_.link(link).to, distance[at(node)] + cost(link), link);
+        if (!taken_[at(link)] && !closed_[at(link)])
+          relax(topology_.link(link).to, distance[at(node)] + cost(link), link);
       }
       for (const LinkId link : topology_.in_links(node)) {
         if (taken_[at(link)]) relax(topology_.link(link).from, distance[at(node)] - cost(link), link);
@@ -104,7 +111,36 @@ class DisjointPaths {
   std::vector<std::int64_t> cost_;  ///< by link
   std::vector<std::int64_t> use_;   ///< paths found so far, by link
   std::vector<bool> taken_;         ///< by the flow of the pair at hand
+  std::vector<bool> closed_;        ///< links of paths the pair has already
 };
+
+/// Leaves the heaviest path and those that share no link with one before; `used` is false throughout, as afterwards.
+void drop_crossing_paths(std::vector<WeightedPath>& paths, std::vector<bool>& used) {
+  std::stable_sort(paths.begin(), paths.end(),
+                   [](const WeightedPath& a, const WeightedPath& b) { return a.weight > b.weight; });
+  std::vector<WeightedPath> kept;
+  double total = 0;
+  for (WeightedPath& path : paths) {
+    if (std::any_of(path.links.begin(), path.links.end(), [&](LinkId link) { return used[at(link)]; })) continue;
+    for (const LinkId link : path.links) used[at(link)] = true;
+    total += path.weight;
+    kept.push_back(std::move(path));
+  }
+  for (WeightedPath& path : kept) {
+    for (const LinkId link : path.links) used[at(link)] = false;
+    path.weight /= total;
+  }
+  paths = std::move(kept);
+}
+
+std::vector<WeightedPath> equal_weights(Paths paths) {
+  std::vector<WeightedPath> result;
+  result.reserve(paths.size());
+  for (std::vector<LinkId>& links : paths) {
+    result.push_back({std::move(links), 1 / static_cast<double>(paths.size())});
+  }
+  return result;
+}
 
 /// All simple paths within a number of hops, by depth-first search that never strays too far from the destination.
 class BoundedPaths {
@@ -180,9 +216,9 @@ Result<std::vector<PairPaths>> candidate_paths(const Topology& topology, const P
         return Error{"there is no path " + pair_text(topology, source, destination) + " of at most " +
                      std::to_string(set.length) + " hops, expected a length of at least " + std::to_string(hops)};
       }
-      const Paths paths = set.kind == PathSet::Kind::disjoint
-                              ? disjoint.find(source, destination)
-                              : bounded.find(source, destination, set.kind == PathSet::Kind::all ? set.length : hops);
+      Paths paths = set.kind == PathSet::Kind::disjoint
+                        ? disjoint.find(source, destination)
+                        : bounded.find(source, destination, set.kind == PathSet::Kind::all ? set.length : hops);
       total += static_cast<std::int64_t>(paths.size());
       if (total > max_candidate_paths) {
         return Error{"the path sets of " + topology.name() + " have more than " + std::to_string(max_candidate_paths) +
@@ -191,12 +227,22 @@ Result<std::vector<PairPaths>> candidate_paths(const Topology& topology, const P
       PairPaths& pair = pairs.emplace_back();
       pair.source = source;
       pair.destination = destination;
-      for (const std::vector<LinkId>& links : paths) {
-        pair.paths.push_back({links, 1 / static_cast<double>(paths.size())});
-      }
+      pair.paths = equal_weights(std::move(paths));
     }
   }
   return pairs;
+}
+
+std::vector<PairPaths> disjoint_sets_around(const Topology& topology, std::vector<PairPaths> flow) {
+  DisjointPaths disjoint(topology, {});
+  std::vector<bool> used(at(topology.link_count()), false);
+  for (PairPaths& pair : flow) {
+    drop_crossing_paths(pair.paths, used);
+    for (std::vector<LinkId>& links : disjoint.find(pair.source, pair.destination, pair.paths)) {
+      pair.paths.push_back({std::move(links), 0});
+    }
+  }
+  return flow;
 }
 
 }  // namespace libcoll

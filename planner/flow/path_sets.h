@@ -36,4 +36,9 @@ Result<std::vector<PairPaths>> candidate_paths(const Topology& topology, const P
                                                std::span<const NodeId> sources,
                                                std::span<const std::int64_t> lengths = {});
 
+/// Link-disjoint sets around the paths of a flow: of every pair its heaviest path, then those that share no link with
+/// one taken before, all in proportion to their weights, then as many more as the other links have room for, of least
+/// total hops and without weight. Precondition: each pair has a path.
+std::vector<PairPaths> disjoint_sets_around(const Topology& topology, std::vector<PairPaths> flow);
+
 }  // namespace libcoll

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "planner/flow/concurrent_flow.h"
@@ -127,6 +128,27 @@ TEST(MaxLayers, AreKeptAndTheirCostIsSaid) {
       EXPECT_GE(before, 0.85 * best);
     }
   }
+}
+
+TEST(Layers, ByDefaultAreNoMoreThanFour) {
+  // LASH needs five layers on this graph; its optimum, 14/1133, is of planner-figures.md (U has denominator 14).
+  const Topology topology = made("genkautz:100,4");
+  PlanFigures figures;
+  PlanOptions options;
+  options.figures = &figures;
+  const Result<Schedule> schedule = plan_mcf_path(topology, options);
+  ASSERT_TRUE(schedule.ok());
+  EXPECT_EQ(verify(*schedule), std::vector<std::string>{});
+  EXPECT_TRUE(channel_dependencies_acyclic(topology, schedule->routes));
+  EXPECT_LE(layers_of(*schedule), 4);
+  EXPECT_LE(schedule->proof.flow, 14.0 / 1133 * (1 + 1e-9));
+  EXPECT_GE(schedule->proof.flow, 14.0 / 1133 * 0.98);
+  const auto loss = std::find_if(figures.more.begin(), figures.more.end(),
+                                 [](const auto& entry) { return entry.first == "loss_layers"; });
+  ASSERT_NE(loss, figures.more.end());
+  EXPECT_NEAR(schedule->proof.flow, 14.0 / 1133 * (1 - std::get<double>(loss->second)), 1e-9);
+  options.layer_method = "lash";
+  EXPECT_GT(layers_of(*plan_mcf_path(topology, options)), 4);
 }
 
 TEST(MaxLayers, OfHostsThatInjectLittleAndWithoutASchedule) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <string>
@@ -13,6 +14,7 @@
 #include "planner/route/channel_dependency.h"
 #include "planner/route/dfsssp.h"
 #include "planner/route/forwarding_table.h"
+#include "planner/route/layer_rerouting.h"
 #include "planner/route/sssp.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/random_regular.h"
@@ -78,6 +80,47 @@ TEST(Dfsssp, BreaksACycleAtItsWeakestDependency) {
   EXPECT_TRUE(channel_dependencies_acyclic(ring, routes));
   std::vector<Route> none;
   EXPECT_EQ(break_cycles(ring, none), 0);
+}
+
+TEST(LayerRerouting, KeepsTheLoadWithinWhatIsAcceptedInFewerLayers) {
+  for (std::uint32_t seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE(seed);
+    const Topology topology = random_regular(40, 4, seed);
+    const std::vector<Route> before = sssp_routes(topology).value();
+    const std::vector<std::int64_t> amount(before.size(), 3);
+    const auto load_of = [&](const std::vector<Route>& routes) {
+      std::vector<double> load(topology.links().size(), 0);
+      for (const Route& route : routes) {
+        for (const LinkId link : route.links) load[static_cast<std::size_t>(link)] += 3;
+      }
+      return *std::max_element(load.begin(), load.end());
+    };
+    std::vector<Route> routes = before;
+    const std::int32_t layers = assign_layers_by(LayerMethod::automatic, topology, routes).count - 1;
+    ASSERT_GE(layers, 1);
+    routes = before;
+    EXPECT_FALSE(reroute_into_layers(topology, routes, amount, layers, -1));
+    EXPECT_EQ(routes, before);
+    const std::optional<Rerouting> done = reroute_into_layers(topology, routes, amount, layers, 0.25);
+    ASSERT_TRUE(done);
+    EXPECT_EQ(done->load_before, load_of(before));
+    EXPECT_EQ(done->load, load_of(routes));
+    EXPECT_LE(done->load, 1.25 * done->load_before);
+    EXPECT_LE(layers_used(routes), layers);
+    EXPECT_TRUE(channel_dependencies_acyclic(topology, routes));
+    std::int64_t rerouted = 0;
+    for (std::size_t i = 0; i < routes.size(); ++i) {
+      rerouted += routes[i].links == before[i].links ? 0 : 1;
+      NodeId node = before[i].source;
+      for (const LinkId link : routes[i].links) {
+        EXPECT_EQ(topology.link(link).from, node);
+        node = topology.link(link).to;
+      }
+      EXPECT_EQ(node, before[i].destination);
+    }
+    EXPECT_EQ(rerouted, done->rerouted);
+    EXPECT_GT(rerouted, 0);
+  }
 }
 
 TEST(Layers, NamesAreRead) {

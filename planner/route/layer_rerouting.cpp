@@ -1,0 +1,195 @@
+#include "planner/route/layer_rerouting.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "planner/index.h"
+#include "planner/route/acyclic_layer.h"
+#include "planner/route/ascending_paths.h"
+#include "planner/route/layer_orders.h"
+
+namespace libcoll {
+namespace {
+
+constexpr std::int32_t most_passes = 24;
+constexpr std::int32_t patience = 6;   // passes that together do not lower the load
+constexpr double good_enough = 1.005;  // of the load before
+constexpr double steepness = 60;       // a link as full as the fullest is e^0.6 times as long as one with 1 % less
+constexpr double least_length = 1e-3;
+constexpr double worth_moving = 0.98;  // of the present length
+
+/// The orders that the routes of fewest hops make; some pair may be left without a way.
+LayerOrders orders_by_routes(const Topology& topology, std::span<const Route> routes, std::int32_t layers) {
+  const std::vector<std::int32_t> places = places_of_links(topology);
+  std::vector<AcyclicLayer> graphs(at(layers), AcyclicLayer(topology, places));
+  std::vector<std::size_t> order(routes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return routes[a].links.size() < routes[b].links.size(); });
+  for (const std::size_t i : order) {
+    for (AcyclicLayer& graph : graphs) {
+      if (graph.try_add(routes[i].links)) break;
+    }
+  }
+  LayerOrders orders;
+  for (const AcyclicLayer& graph : graphs) orders.emplace_back(graph.order().begin(), graph.order().end());
+  return orders;
+}
+
+/// Routes on their way into the layers.
+class Rerouter {
+ public:
+  Rerouter(const Topology& topology, std::span<const Route> routes, std::span<const std::int64_t> amount,
+           const LayerOrders& orders)
+      : topology_(topology),
+        amount_(amount),
+        routes_(routes.begin(), routes.end()),
+        by_source_(at(topology.node_count())),
+        load_(topology.links().size(), 0),
+        length_(load_.size(), 0) {
+    for (const std::vector<std::int32_t>& order : orders) layers_.emplace_back(topology, order);
+    for (LinkId link = 0; link < topology.link_count(); ++link) {
+      capacity_.push_back(topology.capacity(link).to_double());
+    }
+    for (std::size_t i = 0; i < routes_.size(); ++i) {
+      by_source_[at(routes_[i].source)].push_back(i);
+      add(i, 1);
+    }
+    scale_ = load();
+    std::fill(load_.begin(), load_.end(), 0);
+    for (std::size_t i = 0; i < routes_.size(); ++i) {
+      routes_[i].layer = layer_of(orders, routes_[i].links);
+      if (routes_[i].layer >= 0) add(i, 1);
+    }
+  }
+
+  /// False when a route without a layer finds no way.
+  bool pass() {
+    for (NodeId source = 0; source < topology_.node_count(); ++source) {
+      if (by_source_[at(source)].empty()) continue;
+      for (LinkId link = 0; link < topology_.link_count(); ++link) measure(link);
+      for (AscendingPaths& layer : layers_) layer.search(source, length_);
+      for (const std::size_t i : by_source_[at(source)]) {
+        if (!move(i)) return false;
+      }
+    }
+    return true;
+  }
+
+  /// The largest, per unit capacity.
+  [[nodiscard]] double load() const {
+    double largest = 0;
+    for (std::size_t link = 0; link < load_.size(); ++link) largest = std::max(largest, load_[link] / capacity_[link]);
+    return largest;
+  }
+
+  /// What the loads are compared with.
+  void aim_at(double load) { scale_ = load; }
+  [[nodiscard]] double aim() const { return scale_; }
+  [[nodiscard]] std::vector<Route> routes() && { return std::move(routes_); }
+
+ private:
+  void add(std::size_t route, double times) {
+    for (const LinkId link : routes_[route].links) {
+      load_[at(link)] += times * static_cast<double>(amount_[route]);
+    }
+  }
+
+  void measure(LinkId link) {
+    const double full = load_[at(link)] / (capacity_[at(link)] * scale_);
+    length_[at(link)] = std::exp(steepness * (full - 1)) + least_length;
+  }
+
+  void add_and_measure(std::size_t route, double times) {
+    add(route, times);
+    for (const LinkId link : routes_[route].links) measure(link);
+  }
+
+  [[nodiscard]] double length_of(const std::vector<LinkId>& links) const {
+    return std::accumulate(links.begin(), links.end(), 0.0,
+                           [&](double sum, LinkId link) { return sum + length_[at(link)]; });
+  }
+
+  bool move(std::size_t i) {
+    Route& route = routes_[i];
+    const auto nearest =
+        std::min_element(layers_.begin(), layers_.end(), [&](const AscendingPaths& a, const AscendingPaths& b) {
+          return a.distance(route.destination) < b.distance(route.destination);
+        });
+    const double distance = nearest->distance(route.destination);
+    const auto layer = static_cast<std::int32_t>(nearest - layers_.begin());
+    if (route.layer < 0) {
+      if (distance == std::numeric_limits<double>::infinity()) return false;
+      nearest->path_to(route.destination, route.links);
+      route.layer = layer;
+      add_and_measure(i, 1);
+      return true;
+    }
+    if (distance >= worth_moving * length_of(route.links)) return true;
+    // Lengths have changed since the search: the route's own part in them goes first.
+    add_and_measure(i, -1);
+    nearest->path_to(route.destination, links_);
+    if (length_of(links_) < length_of(route.links)) {
+      std::swap(route.links, links_);
+      route.layer = layer;
+    }
+    add_and_measure(i, 1);
+    return true;
+  }
+
+  const Topology& topology_;
+  std::span<const std::int64_t> amount_;
+  std::vector<Route> routes_;
+  std::vector<std::vector<std::size_t>> by_source_;
+  std::vector<AscendingPaths> layers_;
+  std::vector<double> capacity_, load_, length_;  ///< by link
+  std::vector<LinkId> links_;
+  double scale_ = 1;
+};
+
+/// Passes until they gain no more; false where there is a pair without a way.
+bool settle(Rerouter& rerouter) {
+  const double enough = good_enough * rerouter.aim();
+  double least = std::numeric_limits<double>::infinity();
+  for (std::int32_t pass = 0, waiting = 0; pass < most_passes && waiting < patience; ++pass, ++waiting) {
+    if (!rerouter.pass()) return false;
+    const double load = rerouter.load();
+    if (load <= enough) break;
+    if (load >= least) continue;
+    waiting = 0;
+    least = load;
+    rerouter.aim_at(load);
+  }
+  return true;
+}
+
+}  // namespace
+
+std::optional<Rerouting> reroute_into_layers(const Topology& topology, std::span<Route> routes,
+                                             std::span<const std::int64_t> amount, std::int32_t layers,
+                                             double accepted) {
+  std::optional<Rerouter> rerouter(std::in_place, topology, routes, amount, orders_by_routes(topology, routes, layers));
+  Rerouting result;
+  result.load_before = rerouter->aim();
+  if (!settle(*rerouter)) {
+    const Result<LayerOrders> orders = layer_orders(topology, routes, layers);
+    if (!orders) return std::nullopt;
+    rerouter.emplace(topology, routes, amount, *orders);
+    if (!settle(*rerouter)) return std::nullopt;
+  }
+  result.load = rerouter->load();
+  if (result.load > (1 + accepted) * result.load_before) return std::nullopt;
+  std::vector<Route> moved = std::move(*rerouter).routes();
+  for (std::size_t i = 0; i < routes.size(); ++i) {
+    result.rerouted += moved[i].links == routes[i].links ? 0 : 1;
+    routes[i] = std::move(moved[i]);
+  }
+  return result;
+}
+
+}  // namespace libcoll
