@@ -12,7 +12,8 @@ namespace {
 
 /// Ticks come several times in the transport's patience; a note and its answer take less than so many.
 constexpr std::int64_t ticks_between_repetitions = 4;
-constexpr std::int64_t ticks_of_rest = 256;
+constexpr std::int64_t ticks_of_first_rest = 8;
+constexpr std::int64_t ticks_of_longest_rest = 256;
 
 Cable cable(NodeId a, NodeId b) { return {std::min(a, b), std::max(a, b)}; }
 
@@ -71,7 +72,7 @@ void Repair::lane_died(NodeId from, std::int32_t route_class) noexcept {
   const LogLevel level = std::exchange(warned_, true) ? LogLevel::info : LogLevel::warn;
   log(level, name_ + ": messages from node " + std::to_string(from) + " to node " + std::to_string(self_) +
                  " by route class " + std::to_string(route_class) + " are lost; they take another way");
-  wanted_ = wanted_ || (agrees_ && !known(cable(from, self_)));
+  if (agrees_ && !known(cable(from, self_))) missed_.insert(cable(from, self_));
 }
 
 bool Repair::known(const Cable& cable) const {
@@ -101,7 +102,7 @@ void Repair::noted(NodeId from, std::span<const std::byte> bytes) noexcept {
 void Repair::hear(NodeId from, const Note& note) {
   switch (note.word) {
     case Word::report:
-      wanted_ = wanted_ || (phase_ == Phase::idle && note.repair == repairs_ + 1);
+      reported_ = reported_ || (phase_ == Phase::idle && note.repair == repairs_ + 1);
       return;
     case Word::halt:
       if (note.repair == repairs_ + 1) halt();
@@ -122,7 +123,7 @@ void Repair::halt() {
   if (!halted_) {
     halted_ = true;
     checked_ = false;
-    wanted_ = false;
+    missed_.clear();
     transport_.check_neighbours(communicator_);
   } else if (checked_) {
     say(0, Word::halted, repairs_ + 1, {calls_, found_}, NoteWay::back);
@@ -149,12 +150,14 @@ void Repair::resume(const Note& note) {
   Finding finding{note.call, cables_of(note)};
   for (const auto& [a, b] : finding.cables) transport_.exclude(communicator_, a, b);
   if (!finding.cables.empty()) pending_.push_back(std::move(finding));
+  // What was missed meanwhile may have been for the same reason.
+  std::erase_if(missed_, [this](const Cable& each) { return known(each); });
   repairs_ = note.repair;
   halted_ = false;
 }
 
 void Repair::begin_repair() {
-  wanted_ = false;
+  reported_ = false;
   phase_ = Phase::halting;
   verdict_ = {};
   answered_.assign(answered_.size(), false);
@@ -176,7 +179,8 @@ void Repair::collect(NodeId from, const Note& note) {
     return;
   }
   const bool nothing = verdict_.cables.empty();
-  if (nothing) rest_until_ = ticks_ + ticks_of_rest;
+  rest_ = nothing ? std::clamp(2 * rest_, ticks_of_first_rest, ticks_of_longest_rest) : 0;
+  rest_until_ = ticks_ + rest_;
   log(LogLevel::warn, name_ + (nothing ? ": no link is dead, though messages are lost"
                                        : ": dead links between nodes " + listed(verdict_.cables) + "; from call " +
                                              std::to_string(verdict_.call + 1) + " on, plans without them"));
@@ -201,12 +205,12 @@ void Repair::repeat() {
 void Repair::tick() noexcept {
   if (++ticks_ % ticks_between_repetitions != 0) return;
   if (!leads()) {
-    if (wanted_ && !halted_) say(0, Word::report, repairs_ + 1, {}, NoteWay::other);
+    if (!missed_.empty() && !halted_) say(0, Word::report, repairs_ + 1, {}, NoteWay::other);
     return;
   }
   if (phase_ != Phase::idle) {
     repeat();
-  } else if (wanted_ && ticks_ >= rest_until_) {
+  } else if ((reported_ || !missed_.empty()) && ticks_ >= rest_until_) {
     begin_repair();
   }
 }

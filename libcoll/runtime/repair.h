@@ -95,7 +95,8 @@ class Repair final : public CrewObserver {
   std::string name_;
   std::uint64_t calls_ = 0;    ///< begun
   std::uint32_t repairs_ = 0;  ///< done, as far as this rank knows
-  bool wanted_ = false;        ///< something has died since the last one
+  std::set<Cable> missed_;     ///< between whom messages got lost since the last one
+  bool reported_ = false;      ///< to the leader, since the last one
   bool halted_ = false;
   bool checked_ = false;
   std::set<Cable> found_;  ///< by this rank in this repair
@@ -108,7 +109,8 @@ class Repair final : public CrewObserver {
   Phase phase_ = Phase::idle;
   std::vector<bool> answered_;  ///< by node
   Finding verdict_;
-  std::int64_t rest_until_ = 0;  ///< in ticks: a repair that found nothing is not repeated at once
+  std::int64_t rest_ = 0;  ///< in ticks: a repair that found nothing is not repeated at once, and less and less often
+  std::int64_t rest_until_ = 0;
 };
 
 }  // namespace libcoll

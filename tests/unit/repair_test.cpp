@@ -107,6 +107,55 @@ TEST(Repair, WithoutADeadLinkCallsGoOnAsTheyWere) {
   for (const auto& each : calls.turns) EXPECT_TRUE(each.empty());
 }
 
+/// What nobody finds, a message that was only late, must not keep the next cut from being found.
+TEST(Repair, ASearchInVainDoesNotPutOffTheNextForLong) {
+  World world = make_world();
+  bool dead = false;
+  world.weather->fate = [&](const Passing& passing) {
+    const std::pair ends = std::minmax(passing.from, passing.to);
+    return dead && ends == std::minmax(world.rank_of(5), world.rank_of(7)) ? Fate::stuck : Fate::arrives;
+  };
+  Calls calls(world, 1);
+  calls.repairs[3]->lane_died(0, 1);
+  ASSERT_TRUE(world.idle_until([&] { return calls.repairs[3]->halted(); }));
+  ASSERT_TRUE(world.idle_until([&] { return !calls.repairs[3]->halted(); }));
+  dead = true;
+  calls.repairs[5]->lane_died(7, 0);
+  std::int64_t rounds = 0;
+  ASSERT_TRUE(world.idle_until([&] {
+    ++rounds;
+    calls.advance();
+    return calls.all_know({{5, 7}});
+  }));
+  EXPECT_LT(rounds, 8 * patience);
+}
+
+/// Messages that get lost while everybody looks for the reason have the reason that is found.
+TEST(Repair, OneCutIsSearchedForOnce) {
+  World world = make_world();
+  std::set<std::pair<int, int>> dead = {std::minmax(world.rank_of(5), world.rank_of(7))};
+  world.weather->fate = [&](const Passing& passing) {
+    return dead.contains(std::minmax(passing.from, passing.to)) ? Fate::stuck : Fate::arrives;
+  };
+  Calls calls(world, 1);
+  calls.repairs[5]->lane_died(7, 0);
+  ASSERT_TRUE(world.idle_until([&] { return calls.repairs[7]->halted(); }));
+  calls.repairs[7]->lane_died(5, 0);
+  ASSERT_TRUE(world.idle_until([&] {
+    calls.advance();
+    return calls.all_know({{5, 7}});
+  }));
+  bool again = false;
+  std::int64_t left = 16 * patience;
+  world.idle_until([&] {
+    calls.advance();
+    again = again ||
+            std::any_of(calls.repairs.begin(), calls.repairs.end(), [](const auto& each) { return each->halted(); });
+    return --left == 0;
+  });
+  EXPECT_FALSE(again);
+}
+
 /// A rank that is gone leaves the others waiting: it is for their time limit to end that, never with a verdict.
 TEST(Repair, NothingIsAgreedWithoutEverybody) {
   World world = make_world();
