@@ -297,6 +297,46 @@ class Pattern {
   std::vector<Split> splits_;
 };
 
+/// Least cuts between two sides, one more host at a time on the far one. The near side has the source of the demands.
+class SlackOfCuts {
+ public:
+  SlackOfCuts(const Topology& topology, std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand,
+              const std::set<NodeId>& near, const std::set<NodeId>& far)
+      : source_(topology.node_count()),
+        sink_(source_ + 1),
+        total_(std::accumulate(demand.begin(), demand.end(), std::int64_t{0})),
+        network_(sink_ + 1) {
+    for (const CapacityArc& arc : arcs) network_.add_arc(arc.from, arc.to, arc.capacity);
+    for (NodeId node = 0; node < topology.node_count(); ++node) {
+      const bool is_host = node < topology.host_count();
+      if (is_host || near.contains(node)) {
+        network_.add_arc(source_, node, near.contains(node) ? FlowNetwork::infinite : demand[at(node)]);
+      }
+      to_sink_.push_back(is_host || far.contains(node)
+                             ? network_.add_arc(node, sink_, far.contains(node) ? FlowNetwork::infinite : 0)
+                             : -1);
+    }
+  }
+
+  /// How far the least cut with this host on the far side is above the sum of the demands; `enough` when it is at least
+  /// that.
+  std::int64_t beyond(NodeId host, std::int64_t enough) {
+    const std::int32_t arc = to_sink_[at(host)];
+    const std::int64_t usual = network_.capacity(arc);
+    network_.set_capacity(arc, FlowNetwork::infinite);
+    const std::int64_t slack = network_.run(source_, sink_, total_ + enough) - total_;
+    network_.set_capacity(arc, usual);
+    return slack;
+  }
+
+ private:
+  std::int32_t source_;
+  std::int32_t sink_;
+  std::int64_t total_;
+  FlowNetwork network_;
+  std::vector<std::int32_t> to_sink_;  ///< by node: its arc
+};
+
 class Splitter {
  public:
   Splitter(const Topology& topology, std::span<const std::int64_t> capacity, std::span<const std::int64_t> demand)
@@ -387,39 +427,22 @@ class Splitter {
   /// the other.
   std::int64_t splittable(NodeId w, NodeId u, NodeId t) {
     std::int64_t amount = std::min(graph_.capacity(u, w), graph_.capacity(w, t));
+    const std::vector<CapacityArc> arcs = graph_.arcs();
+    SlackOfCuts without_w(topology_, arcs, demand_, {u, t}, {w});
     for (const NodeId host : witnesses_) {
       if (amount == 0) return 0;
       if (host == u || host == t) continue;
-      amount = std::min(amount, slack({u, t}, {host, w}, amount));
+      amount = std::min(amount, without_w.beyond(host, amount));
     }
+    if (amount == 0) return 0;
+    SlackOfCuts with_w(topology_, arcs, demand_, {w}, {u, t});
     // A host among u and t is the nearest of all hosts that may stand on the far side.
     const bool switches_only = u >= topology_.host_count() && t >= topology_.host_count();
     for (const NodeId host : switches_only ? witnesses_ : std::vector<NodeId>{std::min(u, t)}) {
       if (amount == 0) return 0;
-      amount = std::min(amount, slack({w}, {host, u, t}, amount));
+      amount = std::min(amount, with_w.beyond(host, amount));
     }
     return amount;
-  }
-
-  /// How far the least cut between these sides is above the sum of the demands; `enough` when it is at least that.
-  [[nodiscard]] std::int64_t slack(const std::vector<NodeId>& near, const std::vector<NodeId>& far,
-                                   std::int64_t enough) const {
-    const std::int32_t source = topology_.node_count();
-    const std::int32_t sink = source + 1;
-    FlowNetwork network(sink + 1);
-    for (const CapacityArc& arc : graph_.arcs()) network.add_arc(arc.from, arc.to, arc.capacity);
-    for (NodeId host = 0; host < topology_.host_count(); ++host) {
-      const bool joined = std::find(near.begin(), near.end(), host) != near.end();
-      network.add_arc(source, host, joined ? FlowNetwork::infinite : demand_[at(host)]);
-    }
-    for (const NodeId node : near) {
-      if (node >= topology_.host_count()) network.add_arc(source, node, FlowNetwork::infinite);
-    }
-    for (const NodeId node : std::set<NodeId>(far.begin(), far.end())) {
-      network.add_arc(node, sink, FlowNetwork::infinite);
-    }
-    const std::int64_t total = std::accumulate(demand_.begin(), demand_.end(), std::int64_t{0});
-    return network.run(source, sink, total + enough) - total;
   }
 
   const Topology& topology_;
