@@ -44,10 +44,15 @@ constexpr auto flush_time = std::chrono::microseconds(200);
 constexpr std::int32_t most_hosts_of_translations = 1024;
 using Clock = std::chrono::steady_clock;
 
-/// Over tcp, UCX waits for a connection while it is made: over a broken link, for minutes.
-RouteBinding without_blocking(RouteBinding binding) {
+/// Over tcp, UCX waits for a connection while it is made: over a broken link, for minutes. And when a peer dies while
+/// UCX sends from our memory, without a copy, it may end that send twice, and then the process (1.13: "comp->count >
+/// 0").
+RouteBinding for_failures(RouteBinding binding) {
   if (binding.classes.empty()) binding.classes.emplace_back();
-  for (RouteClassBinding& each : binding.classes) each.settings.emplace_back("TCP_CONN_NB", "y");
+  for (RouteClassBinding& each : binding.classes) {
+    each.settings.emplace_back("TCP_CONN_NB", "y");
+    each.settings.emplace_back("ZCOPY_THRESH", "inf");
+  }
   return binding;
 }
 
@@ -132,7 +137,7 @@ void Runtime::read_tuning_table() {
 Result<std::unique_ptr<Transport>> Runtime::make_transport(std::string_view name, MpiMessages* host_messages) {
   if (name == "ucx") {
     if (route_binding_.backend == SteeringBackend::uct) return make_uct_transport(route_binding_);
-    return make_ucx_transport(patience_nanoseconds() > 0 ? without_blocking(route_binding_) : route_binding_);
+    return make_ucx_transport(patience_nanoseconds() > 0 ? for_failures(route_binding_) : route_binding_);
   }
   if (name == "ofi") {
     // Bundles are far below a segment's largest size, and longer than a small one's; both may bear a stamp.

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <utility>
 
@@ -301,47 +302,43 @@ class Equilibrator {
   std::vector<double> wanted_;
 };
 
+}  // namespace
+
 /// All sources' bushes.
-class Forest {
+class Bushes::Forest {
  public:
-  Forest(const FlowProblem& problem, const FlowLimits& limits)
-      : problem_(problem), limits_(limits), bushes_(problem.sources.size()), prices_(problem), equilibrator_(problem) {}
-
-  FlowSolution solve() {
-    plant();
-    FlowSolution best;
-    best.load = infinity;
-    double power = first_power;
-    std::int32_t waiting = 0;
-    double last_progress = infinity;
-    for (;;) {
-      const double load = restart_prices(power);
-      const double bound = load_bound(problem_, prices_.prices(), limits_.threads);
-      keep(load, bound, best);
-      ++waiting;
-      if (best.gap() < 0.9 * last_progress) {
-        last_progress = best.gap();
-        waiting = 0;
-      }
-      if (best.gap() <= limits_.gap || waiting > patience || limits_.late()) break;
-      // What the smoothed objective costs beside what is missing to its optimum.
-      const double equilibrium = mean_load() / bound - 1;
-      const double smoothing = load / mean_load() - 1;
-      if (equilibrium < smoothing) power = std::min(largest_power, power * power_growth);
-      restart_prices(power);
-      pass(worth_shifting * std::min(best.gap(), 1.0));
-    }
-    finish(best);
-    return best;
-  }
-
- private:
-  void plant() {
+  explicit Forest(const FlowProblem& problem)
+      : problem_(problem), bushes_(problem.sources.size()), prices_(problem), equilibrator_(problem) {
+    best_.load = infinity;
     // Prices that grow with the load, whatever its final size: the exponent is what counts.
     prices_.set(std::vector<double>(problem_.classes(), 0), 2, 1);
     for (std::size_t i = 0; i < bushes_.size(); ++i) equilibrator_.plant(i, bushes_[i], prices_);
   }
 
+  FlowSolution solve(const FlowLimits& limits) {
+    std::int32_t waiting = 0;
+    double last_progress = infinity;
+    for (;;) {
+      const double load = restart_prices(power_);
+      const double bound = load_bound(problem_, prices_.prices(), limits.threads);
+      keep(load, bound);
+      ++waiting;
+      if (best_.gap() < 0.9 * last_progress) {
+        last_progress = best_.gap();
+        waiting = 0;
+      }
+      if (best_.gap() <= limits.gap || waiting > patience || limits.late()) break;
+      // What the smoothed objective costs beside what is missing to its optimum.
+      const double equilibrium = mean_load() / bound - 1;
+      const double smoothing = load / mean_load() - 1;
+      if (equilibrium < smoothing) power_ = std::min(largest_power, power_ * power_growth);
+      restart_prices(power_);
+      pass(worth_shifting * std::min(best_.gap(), 1.0));
+    }
+    return best();
+  }
+
+ private:
   /// Prices from exact loads; returns the largest load.
   double restart_prices(double power) {
     std::vector<double> loads = prices_.loads();
@@ -361,28 +358,38 @@ class Forest {
     return loads / capacity;
   }
 
-  void keep(double load, double bound, FlowSolution& best) {
-    if (bound > best.bound) {
-      best.bound = bound;
-      best.prices = prices_.prices();
+  void keep(double load, double bound) {
+    if (bound > best_.bound) {
+      best_.bound = bound;
+      best_.prices = prices_.prices();
     }
-    best.load = std::min(best.load, load);
+    best_.load = std::min(best_.load, load);
     current_load_ = load;
     // A copy costs a good part of a pass, and the next pass is nearly always better.
-    if (load <= best.load && best.gap() < worth_copying * kept_gap_) {
-      kept_gap_ = best.gap();
+    if (load <= best_.load && best_.gap() < worth_copying * kept_gap_) {
+      kept_gap_ = best_.gap();
       kept_load_ = load;
-      best.flow.resize(bushes_.size());
-      for (std::size_t i = 0; i < bushes_.size(); ++i) best.flow[i] = bushes_[i].flow;
+      copy_flow(best_);
     }
   }
 
-  void finish(FlowSolution& best) {
-    best.load = kept_load_;
-    if (current_load_ > kept_load_) return;
-    best.load = current_load_;
-    best.flow.resize(bushes_.size());
-    for (std::size_t i = 0; i < bushes_.size(); ++i) best.flow[i] = std::move(bushes_[i].flow);
+  void copy_flow(FlowSolution& solution) const {
+    solution.flow.resize(bushes_.size());
+    for (std::size_t i = 0; i < bushes_.size(); ++i) solution.flow[i] = bushes_[i].flow;
+  }
+
+  [[nodiscard]] FlowSolution best() const {
+    FlowSolution solution;
+    solution.bound = best_.bound;
+    solution.prices = best_.prices;
+    if (current_load_ > kept_load_) {
+      solution.load = kept_load_;
+      solution.flow = best_.flow;
+    } else {
+      solution.load = current_load_;
+      copy_flow(solution);
+    }
+    return solution;
   }
 
   void pass(double least_gain) {
@@ -390,19 +397,23 @@ class Forest {
   }
 
   const FlowProblem& problem_;
-  const FlowLimits& limits_;
   std::vector<Bush> bushes_;
   Prices prices_;
   Equilibrator equilibrator_;
+  double power_ = first_power;
+  FlowSolution best_;
   double current_load_ = infinity;
-  double kept_load_ = infinity;  ///< of the flow in the solution, as next
+  double kept_load_ = infinity;  ///< of the flow in best_, as next
   double kept_gap_ = infinity;
 };
 
-}  // namespace
+Bushes::Bushes(const FlowProblem& problem) : forest_(std::make_unique<Forest>(problem)) {}
+Bushes::~Bushes() = default;
+
+FlowSolution Bushes::solve(const FlowLimits& limits) { return forest_->solve(limits); }
 
 FlowSolution solve_by_bushes(const FlowProblem& problem, const FlowLimits& limits) {
-  return Forest(problem, limits).solve();
+  return Bushes(problem).solve(limits);
 }
 
 }  // namespace libcoll

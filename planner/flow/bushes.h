@@ -1,6 +1,8 @@
 // Max concurrent flow to about 1 % by equilibrating flows on acyclic graphs, one for every source.
 #pragma once
 
+#include <memory>
+
 #include "planner/flow/flow_problem.h"
 
 namespace libcoll {
@@ -16,5 +18,19 @@ namespace libcoll {
 /// the loads the others left: taken at the same time they move to the same links and hardly converge, so that threads
 /// only serve the bound. Precondition: every source reaches every host.
 FlowSolution solve_by_bushes(const FlowProblem& problem, const FlowLimits& limits);
+
+/// The same in parts: goes on where it ended when more is asked for. The problem is to outlive it.
+class Bushes {
+ public:
+  explicit Bushes(const FlowProblem& problem);
+  Bushes(const Bushes&) = delete;
+  Bushes& operator=(const Bushes&) = delete;
+  ~Bushes();
+  FlowSolution solve(const FlowLimits& limits);
+
+ private:
+  class Forest;
+  std::unique_ptr<Forest> forest_;
+};
 
 }  // namespace libcoll

@@ -312,7 +312,8 @@ class Planning {
     // The certificate rounds its lengths and the decomposition drops dust: a little more than asked.
     constexpr double margin = 0.98;
     limits.gap = enough <= gap_for_bushes ? handover_gap : margin * enough;
-    FlowSolution solution = solve_by_bushes(problem, limits);
+    Bushes bushes(problem);
+    FlowSolution solution = bushes.solve(limits);
     std::string method = "bushes";
     limits.gap = margin * enough;
     if (solution.gap() > limits.gap && !limits.late()) {
@@ -320,7 +321,7 @@ class Planning {
       method = "bushes, pdhg";
     }
     if (solution.gap() > limits.gap && !limits.late()) {
-      FlowSolution again = solve_by_bushes(problem, limits);
+      FlowSolution again = bushes.solve(limits);
       if (again.gap() < solution.gap()) {
         solution = std::move(again);
         method = "bushes";

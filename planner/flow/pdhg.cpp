@@ -25,8 +25,8 @@ constexpr double necessary_decay = 0.8;
 constexpr double longest_run = 0.5;
 constexpr std::int32_t first_evaluation = 20;  // steps to the first look at the gap
 constexpr double evaluation_growth = 1.1;
-constexpr std::int32_t patience = 15;  // evaluations that together improve the iterate by less than a tenth
-constexpr double least_share = 0.05;   // of the gap, times a node's inflow: below is noise of the iteration
+constexpr std::int32_t patience = 5;  // evaluations that together improve the iterate by less than a tenth
+constexpr double least_share = 0.05;  // of the gap, times a node's inflow: below is noise of the iteration
 
 /// What a block's step reads and writes; [link or node][lane].
 struct Block {
