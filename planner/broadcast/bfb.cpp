@@ -261,6 +261,7 @@ Rational chunked_time_bound(std::span<const Rational> loads, const Steps& steps,
     Rational least(0);
     for (const std::int64_t width : steps.distinct_widths) {
       const Rational full = load * Rational(chunks) * Rational(width);
+      // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a denominator is positive
       const std::int64_t rounded_up = (full.numerator() + full.denominator() - 1) / full.denominator();
       const Rational candidate = Rational(rounded_up) / Rational(chunks * width);
       if (least == Rational(0) || candidate < least) least = candidate;
