@@ -141,7 +141,8 @@ static int correct_allreduce(const struct Race* race, size_t size) {
 static const struct Collective collectives[] = {
     {"alltoall", "alltoall", 1, 1, fill_alltoall, call_alltoall, correct_alltoall},
     {"allgather", "allgather", 0, 1, fill_allgather, call_allgather, correct_allgather},
-    {"reduce_scatter_block", "reduce_scatter", 1, 0, fill_vector, call_reduce_scatter_block, correct_reduce_scatter},
+    {"reduce_scatter_block", "reduce_scatter_block", 1, 0, fill_vector, call_reduce_scatter_block,
+     correct_reduce_scatter},
     {"reduce_scatter", "reduce_scatter", 1, 0, fill_vector, call_reduce_scatter, correct_reduce_scatter},
     {"allreduce", "allreduce", 1, 1, fill_vector, call_allreduce, correct_allreduce},
 };
