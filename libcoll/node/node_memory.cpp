@@ -43,7 +43,7 @@ Status NodeMemory::open(const std::string& name) {
 Status NodeMemory::reserve_own() {
   for (std::uint32_t number = 0; number < 2; ++number) {
     const std::int64_t begin = half(number) - segment_.data() + staging_.local() * staging_.vector_bytes();
-    const Status reserved =
+    Status reserved =
         segment_.reserve(static_cast<std::size_t>(begin), static_cast<std::size_t>(staging_.vector_bytes()));
     if (!reserved) return reserved;
   }
@@ -52,7 +52,7 @@ Status NodeMemory::reserve_own() {
 
 Status NodeMemory::settle() {
   segment_.remove_name();
-  const Status reserved = staging_.local() == 0 ? segment_.reserve(0, bytes()) : Status();
+  Status reserved = staging_.local() == 0 ? segment_.reserve(0, bytes()) : Status();
   segment_.close_descriptor();
   phases_ = std::make_unique<Phases>(segment_.data(), staging_.locals(), staging_.local());
   return reserved;

@@ -301,8 +301,7 @@ TEST(NodeRounds, CallsOfAllKindsOneAfterTheOtherInAnyOrderOfTheRanks) {
                                    {Collective::reduce_scatter, true, 400}, {Collective::reduce_scatter, false, 250},
                                    {Collective::allreduce, true, 1},        {Collective::alltoall, true, 2}};
   for (const std::int32_t domains : {1, 2}) {
-    std::vector<RankPlace> places;
-    for (std::int32_t rank = 0; rank < 4; ++rank) places.push_back({0, rank, rank % domains});
+    const std::vector<RankPlace> places = {{0, 0, 0}, {0, 1, 1 % domains}, {0, 2, 0}, {0, 3, 3 % domains}};
     const Arrangement arrangement = arrange(places, 1, 0);
     const std::size_t ranks = places.size();
     std::deque<Player> players;
