@@ -33,12 +33,12 @@ int release(void* state) {
 int cancel(void*, int) { return MPI_ERR_REQUEST; }
 
 /// A call that its program does not wait for here. The communicator may be freed meanwhile.
-class PendingCall final : public RunningCall {
+class PendingCall final : public Unattended {
  public:
-  /// `call` refers to `operands`.
-  PendingCall(std::shared_ptr<Communicator> communicator, Call call, std::unique_ptr<Operands> operands,
-              const Served& served, std::shared_ptr<Channel> channel)
-      : RunningCall(*communicator, std::move(call), std::move(channel)),
+  /// `running` is the communicator's and refers to `operands`.
+  PendingCall(std::shared_ptr<Communicator> communicator, std::unique_ptr<RunningCall> running,
+              std::unique_ptr<Operands> operands, const Served& served)
+      : Unattended(std::move(running)),
         communicator_(std::move(communicator)),
         operands_(std::move(operands)),
         served_(served),
@@ -52,9 +52,9 @@ class PendingCall final : public RunningCall {
   }
   [[nodiscard]] MPI_Request request() const { return request_; }
 
-  /// Precondition: over().
+  /// Precondition: the call is over.
   void complete(Runtime& process) noexcept {
-    if (failed()) {
+    if (running().failed()) {
       log(LogLevel::error, std::string(to_string(served_.kind)) + ": a message could not be delivered");
       given_->code = MPI_ERR_OTHER;
     } else {
@@ -79,16 +79,18 @@ int begin(Runtime& process, Communicator& communicator, const Way& way, std::uni
   if (!operands->hold_types()) return raise(way.comm, MPI_ERR_TYPE);
   Call call = operands->call();
   const Served served = served_call(process, way, call);
-  auto pending = std::make_unique<PendingCall>(communicator.shared_from_this(), std::move(call), std::move(operands),
-                                               served, way.persistence == nullptr ? nullptr : way.persistence->channel);
+  std::unique_ptr<RunningCall> running =
+      communicator.make_call(std::move(call), way.persistence == nullptr ? nullptr : way.persistence->channel);
+  auto pending =
+      std::make_unique<PendingCall>(communicator.shared_from_this(), std::move(running), std::move(operands), served);
   if (const int code = pending->make_request(); code != MPI_SUCCESS) return raise(way.comm, code);
   *way.request = pending->request();
   process.statistics().count_served(way.kind);
   bool over = false;
   {
     const std::lock_guard guard(process.lock());
-    pending->begin();
-    over = pending->over();
+    pending->running().begin();
+    over = pending->running().over();
     if (!over) process.look_after(*pending.release());
   }
   if (over) pending->complete(process);
@@ -96,8 +98,8 @@ int begin(Runtime& process, Communicator& communicator, const Way& way, std::uni
 }
 
 void complete_ended(Runtime& process) noexcept {
-  for (RunningCall* running : process.take_ended()) {
-    const std::unique_ptr<PendingCall> pending(static_cast<PendingCall*>(running));
+  for (Unattended* ended : process.take_ended()) {
+    const std::unique_ptr<PendingCall> pending(static_cast<PendingCall*>(ended));
     pending->complete(process);
   }
 }

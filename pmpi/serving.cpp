@@ -93,7 +93,8 @@ Reason begins(CommunicatorState& state, CallKind kind) {
 Reason persists(CommunicatorState& state, const Way& way) {
   MpiHost host(way.comm);
   Persistence& kept = *way.persistence;
-  const Reason reason = state.communicator->persists(*collective_of(way.kind), host, kept.channel);
+  const Reason reason =
+      state.communicator->persists(*collective_of(way.kind), has_equal_shards(way.kind), host, kept.channel);
   if (reason == Reason::count_) kept.communicator = state.communicator;
   return reason;
 }

@@ -40,9 +40,26 @@ void Phases::post(std::uint32_t phase) {
   if (own.sleepers.load() > 0) futex(own.phase, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
-bool Phases::wait(std::int32_t count, std::uint32_t phase, const Patience& patience) {
-  for (std::int32_t process = 0; process < count; ++process) {
-    if (!wait_for(line(process), phase, patience)) return false;
+bool Phases::have_come(Awaited awaited) const {
+  for (std::int32_t process = 0; process < awaited.processes; ++process) {
+    if (!has_come(line(process).phase.load(std::memory_order_acquire), awaited.phase)) return false;
+  }
+  return true;
+}
+
+std::uint32_t Phases::signs_of_missing(Awaited awaited) const {
+  std::uint32_t signs = 0;
+  for (std::int32_t process = 0; process < awaited.processes; ++process) {
+    const Line& other = line(process);
+    if (has_come(other.phase.load(std::memory_order_relaxed), awaited.phase)) continue;
+    signs += other.signs_of_life.load(std::memory_order_relaxed);
+  }
+  return signs;
+}
+
+bool Phases::wait(Awaited awaited, const Patience& patience) {
+  for (std::int32_t process = 0; process < awaited.processes; ++process) {
+    if (!wait_for(line(process), awaited.phase, patience)) return false;
   }
   return true;
 }

@@ -17,6 +17,12 @@ struct Patience {
   const std::function<void()>* other_things = nullptr;  ///< messages to move along meanwhile
 };
 
+/// Processes [0, `processes`) have posted `phase` or a later one. Of no processes: always.
+struct Awaited {
+  std::int32_t processes = 0;
+  std::uint32_t phase = 0;
+};
+
 /// A row of counters, one per process; each process only ever counts its own up. Phases are compared as serial numbers
 /// (modulo 2^32).
 class Phases {
@@ -29,9 +35,13 @@ class Phases {
 
   /// This process has come to `phase`: what it wrote before is seen by those that wait for the phase.
   void post(std::uint32_t phase);
-  /// Until processes [0, `count`) have all posted `phase` or a later one. False when one of them gives no sign of life
-  /// for too long, or some process of the node has given up.
-  bool wait(std::int32_t count, std::uint32_t phase, const Patience& patience);
+  /// Without waiting.
+  [[nodiscard]] bool have_come(Awaited awaited) const;
+  /// Changes whenever one of those who have not come yet gives a sign of life.
+  [[nodiscard]] std::uint32_t signs_of_missing(Awaited awaited) const;
+  /// Until they have come. False when one of them gives no sign of life for too long, or some process of the node has
+  /// given up.
+  bool wait(Awaited awaited, const Patience& patience);
   /// This process gives up, and with it everybody who waits.
   void fail();
   [[nodiscard]] bool failed() const;

@@ -43,6 +43,8 @@ class Staging {
   [[nodiscard]] static bool serves(Collective collective);
   /// Most elements of a round; 0 when not a single one fits.
   [[nodiscard]] std::int64_t capacity(Collective collective, std::int64_t element_bytes) const;
+  /// As the constructor has it.
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
   /// Where the local rank's vector lies in a round's memory, and how long it may be: memory that this rank writes
   /// first.
   [[nodiscard]] std::int64_t vector_bytes() const { return vector_bytes_; }

@@ -15,6 +15,7 @@
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_source.h"
 #include "libcoll/runtime/repair.h"
+#include "libcoll/runtime/staged_call.h"
 #include "libcoll/runtime/transport_host.h"
 #include "planner/schedule/xml.h"
 #include "planner/topology/facts.h"
@@ -261,10 +262,11 @@ Reason Communicator::agree(HostCommunicator& host) {
 void Communicator::enrol(const std::string& name) {
   ResilientTransport* transport = runtime_.resilient();
   // Parts are planned for with others as routers, who would not pass on anything.
-  if (transport == nullptr || rank_of_node_.empty() || !part_nodes_.empty()) return;
+  if (transport == nullptr || !part_nodes_.empty()) return;
   Crew crew{id_, node_, {}, neighbouring_hosts(runtime_.topology())};
+  resends_ = crew.neighbours.size() == place_of_shard_.size();
+  if (!resends_ || rank_of_node_.empty()) return;
   for (const std::int32_t rank : rank_of_node_) crew.addresses.push_back(addresses_[static_cast<std::size_t>(rank)]);
-  if (crew.neighbours.size() != crew.addresses.size()) return;
   const std::lock_guard guard(runtime_.lock());
   // Packets and pings go to neighbours. Later, making a connection over a broken link would block.
   for (const NodeId neighbour : crew.neighbours[static_cast<std::size_t>(node_)]) {
@@ -433,15 +435,15 @@ Reason Communicator::agree_on_id(HostCommunicator& host, std::uint32_t candidate
   return Reason::too_many;
 }
 
-Reason Communicator::begins(Collective collective, bool equal_blocks) const {
+Reason Communicator::begins(Collective collective, bool equal_shards) const {
   if (obstacle_ != Reason::count_) return obstacle_;
-  // The ranks of a node wait for each other at every phase, and all ranks where links may die before every call.
-  if (hierarchy_) return Reason::several_ranks;
-  if (repair_) return Reason::resending;
+  if (hierarchy_ && !hierarchy_->serves(collective, equal_shards)) return Reason::several_ranks;
+  // All ranks wait for each other before every call where links may die.
+  if (resends_) return Reason::resending;
   const Plan& plan = plans_[static_cast<std::size_t>(collective)];
   if (!plan.asked) return Reason::not_agreed;
   // Hosts that forward blocks have to be told how long they are.
-  if (plan.obstacle == Reason::count_ && plan.forwards && !equal_blocks) return Reason::unknown_counts;
+  if (plan.obstacle == Reason::count_ && plan.forwards && !equal_shards) return Reason::unknown_counts;
   return plan.obstacle;
 }
 
@@ -457,19 +459,25 @@ Reason Communicator::ready(Collective collective, bool equal_shards, HostCommuni
   return plan.obstacle;
 }
 
-Reason Communicator::persists(Collective collective, HostCommunicator& host, std::shared_ptr<Channel>& channel) {
+Reason Communicator::persists(Collective collective, bool equal_shards, HostCommunicator& host,
+                              std::shared_ptr<Channel>& channel) {
   if (obstacle_ != Reason::count_) return obstacle_;
-  if (hierarchy_) return Reason::several_ranks;
-  if (repair_) return Reason::resending;
+  if (hierarchy_ && !hierarchy_->serves(collective, equal_shards)) return Reason::several_ranks;
+  if (resends_) return Reason::resending;
   Plan& plan = plans_[static_cast<std::size_t>(collective)];
   if (!plan.asked || plan.obstacle == Reason::planning) {
     plan.asked = true;
     plan.obstacle = distribute_plan(collective, host, plan, Planning::waited_for);
   }
   if (plan.obstacle != Reason::count_) return plan.obstacle;
+  std::shared_ptr<NodeMemory> memory;
+  if (hierarchy_) {
+    memory = hierarchy_->make_memory(host, collective, equal_shards);
+    if (!memory) return Reason::shared_memory;
+  }
   std::uint32_t id = 0;
   const Reason agreed = agree_on_id(host, id_ + 1, id);
-  if (agreed == Reason::count_) channel = std::make_shared<Channel>(ids_, id);
+  if (agreed == Reason::count_) channel = std::make_shared<Channel>(ids_, id, std::move(memory));
   return agreed;
 }
 
@@ -648,12 +656,10 @@ bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
 bool Communicator::run(Call call, ProgressHook hook) {
   bool good = false;
   if (!broken_ && hierarchy_) {
-    good = hierarchy_->run(call, hook, [this](const Call& part, const Shape& shape, ProgressHook its_hook) {
-      RunningCall running(*this, part, shape);
-      return drive(running, its_hook);
-    });
+    StagedCall running(*this, std::move(call));
+    good = drive(running, hook);
   } else if (!broken_) {
-    RunningCall running(*this, std::move(call));
+    DirectCall running(*this, std::move(call));
     good = drive(running, hook);
   }
   if (good) return true;
@@ -665,18 +671,27 @@ bool Communicator::run(Call call, ProgressHook hook) {
   return false;
 }
 
+std::unique_ptr<RunningCall> Communicator::make_call(Call call, std::shared_ptr<Channel> channel) {
+  if (hierarchy_) return std::make_unique<StagedCall>(*this, std::move(call), std::move(channel));
+  return std::make_unique<DirectCall>(*this, std::move(call), std::move(channel));
+}
+
+const std::shared_ptr<NodeMemory>& Communicator::memory_of(const Channel* channel) const {
+  return channel == nullptr ? hierarchy_->memory() : channel->memory_;
+}
+
 bool Communicator::drive(RunningCall& running, ProgressHook hook) {
   {
     const std::lock_guard guard(runtime_.lock());
     running.begin();
   }
-  if (runtime_.drive(running, hook)) return true;
+  if (running.drive(hook)) return true;
   const std::lock_guard guard(runtime_.lock());
   running.abandon();
   return false;
 }
 
-void Communicator::enter(RunningCall& running) {
+void Communicator::enter(DirectCall& running) {
   if (!running.channel_) under_way_.push_back(&running);
   std::uint32_t& calls = running.channel_ ? running.channel_->calls_ : calls_;
   running.first_number_ = calls;
@@ -685,7 +700,7 @@ void Communicator::enter(RunningCall& running) {
 
 /// The oldest call always goes on, on every rank: so nobody waits for ever. Starts of persistent calls wait for no
 /// other call, for the ranks may disagree on which is older.
-bool Communicator::admits(const RunningCall& running) const {
+bool Communicator::admits(const DirectCall& running) const {
   if (running.channel_) return true;
   if (under_way_.front() == &running) return true;
   const auto end = under_way_.begin() + static_cast<std::ptrdiff_t>(std::min(most_under_way, under_way_.size()));
@@ -693,11 +708,14 @@ bool Communicator::admits(const RunningCall& running) const {
          running.number() - under_way_.front()->number() < most_rounds_ahead;
 }
 
-void Communicator::leave(const RunningCall& running) noexcept {
+void Communicator::leave(const DirectCall& running) noexcept {
   under_way_.erase(std::remove(under_way_.begin(), under_way_.end(), &running), under_way_.end());
-  if (!running.failed()) return;
+  if (running.failed()) note_failure(running.channel_.get());
+}
+
+void Communicator::note_failure(Channel* channel) noexcept {
   obstacle_ = Reason::transport;
-  if (running.channel_) running.channel_->failed_ = true;
+  if (channel != nullptr) channel->failed_ = true;
 }
 
 std::unique_ptr<Flight> Communicator::prepare(const Call& call, const Portion& portion, TagSpace tags) {

@@ -13,6 +13,7 @@
 #include "libcoll/execute/execution.h"
 #include "libcoll/node/arrangement.h"
 #include "libcoll/runtime/call.h"
+#include "libcoll/runtime/direct_call.h"
 #include "libcoll/runtime/plan_links.h"
 #include "libcoll/runtime/running_call.h"
 #include "libcoll/runtime/runtime.h"
@@ -78,12 +79,12 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   /// What ready() would say when it need not ask the other ranks, for a call that is begun and not waited for;
   /// not_agreed as long as ready() has not been called for this collective. Equal on all ranks between the same two of
-  /// their calls. `equal_blocks`: no rank's counts differ from another's.
-  [[nodiscard]] Reason begins(Collective collective, bool equal_blocks) const;
+  /// their calls. `equal_shards` as for ready().
+  [[nodiscard]] Reason begins(Collective collective, bool equal_shards) const;
 
   /// For the init of a persistent call: count_ when its starts will be served, by `channel`; otherwise why they will
   /// fall through. Collective, and waits for the plan while it is being made. begins() then speaks for the starts.
-  Reason persists(Collective collective, HostCommunicator& host, std::shared_ptr<Channel>& channel);
+  Reason persists(Collective collective, bool equal_shards, HostCommunicator& host, std::shared_ptr<Channel>& channel);
 
   /// Ranks of the communicator.
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(addresses_.size()); }
@@ -101,9 +102,13 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   /// Runs one call; precondition ready() == count_. False when the transport failed: the result is then undefined
   /// and the communicator serves no further calls.
   bool run(Call call, ProgressHook hook);
+  /// A call that is not waited for here; precondition begins() == count_. The communicator must outlive it. `channel`:
+  /// of a persistent call.
+  std::unique_ptr<RunningCall> make_call(Call call, std::shared_ptr<Channel> channel);
 
  private:
-  friend class RunningCall;
+  friend class DirectCall;
+  friend class StagedCall;
 
   /// A collective's plan, lowered for this rank.
   struct Plan {
@@ -156,7 +161,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void wire_up(HostCommunicator& host, const Plan& plan);
   std::shared_ptr<const Script> script_for(Collective collective, const Shape& shape);
   [[nodiscard]] Pace pace_of(const Plan& plan, const Shape& shape) const;
-  /// Runs a call to its end.
+  /// Runs a call from its beginning to its end.
   bool drive(RunningCall& running, ProgressHook hook);
 
   // For running calls; under the runtime's lock, but for the first three.
@@ -166,9 +171,13 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   [[nodiscard]] std::int64_t elements_per_round(const Call& call) const;
   [[nodiscard]] Portion portion_of(const Call& call, std::int64_t rounds, std::int64_t index) const;
   [[nodiscard]] Portion portion_of_unequal(const Call& call, std::int64_t rounds, std::int64_t index) const;
-  void enter(RunningCall& running);
-  [[nodiscard]] bool admits(const RunningCall& running) const;
-  void leave(const RunningCall& running) noexcept;
+  void enter(DirectCall& running);
+  [[nodiscard]] bool admits(const DirectCall& running) const;
+  void leave(const DirectCall& running) noexcept;
+  /// It serves no further calls, and neither does the channel, where it is one's.
+  void note_failure(Channel* channel) noexcept;
+  /// Of the channel's calls, or of those of no channel. Precondition: there is a hierarchy.
+  [[nodiscard]] const std::shared_ptr<NodeMemory>& memory_of(const Channel* channel) const;
   std::unique_ptr<Flight> prepare(const Call& call, const Portion& portion, TagSpace tags);
   void keep(std::unique_ptr<Flight> flight);
   [[nodiscard]] std::span<const PeerId> peers_of(Collective collective) const {
@@ -193,10 +202,11 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::vector<std::int32_t> place_of_shard_;  ///< in the buffers: the node's rank, with a hierarchy the node
   std::vector<std::string> addresses_;        ///< by communicator rank
   std::array<Plan, collective_count> plans_;
-  std::list<CachedScript> scripts_;      ///< most recently used first
-  std::vector<RunningCall*> under_way_;  ///< in the order of their beginnings
+  std::list<CachedScript> scripts_;     ///< most recently used first
+  std::vector<DirectCall*> under_way_;  ///< in the order of their beginnings
   std::vector<std::unique_ptr<Flight>> idle_flights_;
-  std::unique_ptr<Repair> repair_;        ///< null where nothing is agreed on dead links
+  bool resends_ = false;                  ///< messages are sent again another way; the same on every rank
+  std::unique_ptr<Repair> repair_;        ///< null where nothing is agreed on dead links, and on ranks without messages
   std::optional<Topology> what_is_left_;  ///< of the runtime's topology, when links have died
   bool broken_ = false;                   ///< calls fail: agreement on dead links did
 };

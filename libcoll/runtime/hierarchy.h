@@ -2,24 +2,21 @@
 // node's data over the fabric, each in a slice that has one rank per node.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "libcoll/node/arrangement.h"
-#include "libcoll/node/phases.h"
-#include "libcoll/node/segment.h"
-#include "libcoll/node/shard_staging.h"
-#include "libcoll/node/staging.h"
+#include "libcoll/node/node_memory.h"
+#include "libcoll/node/node_rounds.h"
 #include "libcoll/runtime/communicator.h"
 
 namespace libcoll {
 
 class Hierarchy {
  public:
-  /// Moves a part between the nodes of this rank's slice, as Communicator does where ranks are nodes; false when the
-  /// transport failed.
-  using RunSlice = std::function<bool(const Call& call, const Shape& shape, ProgressHook hook)>;
-
   /// Collective over the communicator. Null on every rank when the ranks of some node cannot share memory.
   static std::unique_ptr<Hierarchy> make(Runtime& runtime, HostCommunicator& host, Arrangement arrangement);
 
@@ -29,43 +26,35 @@ class Hierarchy {
   /// Whether there is anything to move between nodes.
   [[nodiscard]] bool has_slices() const { return arrangement_.nodes.size() > 1; }
   /// Whether this rank is in a slice.
-  [[nodiscard]] bool leads() const { return has_slices() && staging_.local() < arrangement_.leaders; }
+  [[nodiscard]] bool leads() const { return has_slices() && local() < arrangement_.leaders; }
   /// This rank's slice: the rank on every node. Precondition: leads().
-  [[nodiscard]] std::vector<std::int32_t> slice() const { return arrangement_.slice(staging_.local()); }
+  [[nodiscard]] std::vector<std::int32_t> slice() const { return arrangement_.slice(local()); }
   /// How many share the links of a node.
   [[nodiscard]] std::int32_t slices() const { return arrangement_.leaders; }
   /// "4 nodes of 2 ranks, 2 leaders", for log lines.
   [[nodiscard]] std::string to_string() const;
 
-  /// Runs one call; precondition serves(). Calls with counts are allgathers and reduce-scatters. A reduction is done in
-  /// an order that depends on the arrangement alone: domain by domain, then node, then as the slices' plan says. False
-  /// when something failed: the result is then undefined, nothing more can be run, and the other ranks of the node are
-  /// told.
-  bool run(const Call& call, ProgressHook hook, const RunSlice& run_slice);
+  /// Where the communicator's calls go one after the other, in the order that MPI has all ranks begin them in.
+  [[nodiscard]] const std::shared_ptr<NodeMemory>& memory() const { return memory_; }
+  /// Memory for calls of their own order; a part of what memory() has, where that will do. Collective; null on every
+  /// rank when the ranks of some node cannot share more. Precondition: serves().
+  std::shared_ptr<NodeMemory> make_memory(HostCommunicator& host, Collective collective, bool equal_shards) const;
+  /// Precondition: serves(). The memory must outlive the rounds.
+  [[nodiscard]] std::unique_ptr<NodeRounds> rounds_of(const NodeMemory& memory, Call call) const {
+    return make_node_rounds(arrangement_, memory.staging(), rank_, std::move(call));
+  }
 
  private:
   Hierarchy(Runtime& runtime, Arrangement arrangement, std::int32_t rank);
 
-  /// Collective; false on every rank when it failed on one.
-  bool share_memory(HostCommunicator& host);
-  [[nodiscard]] std::byte* half(std::uint32_t number) const;
-  bool reduce(const Round& round, std::int32_t leaders, const Reducer& reducer, std::uint32_t base,
-              const Patience& patience);
-  bool run_round(const Round& round, const Call& call, ProgressHook hook, const Patience& patience,
-                 const RunSlice& run_slice);
-  bool run_rounds(const Call& call, ProgressHook hook, const Patience& patience, const RunSlice& run_slice);
-  bool run_shards(const Call& call, ProgressHook hook, const Patience& patience, const RunSlice& run_slice);
-  bool run_shard_round(const ShardStaging& shards, const Call& call, ProgressHook hook, const Patience& patience,
-                       const RunSlice& run_slice);
+  [[nodiscard]] std::int32_t local() const { return arrangement_.local_of_rank[static_cast<std::size_t>(rank_)]; }
+  /// Collective; null on every rank when it failed on one.
+  std::shared_ptr<NodeMemory> share_memory(HostCommunicator& host, std::int64_t half_bytes) const;
 
-  Runtime& runtime_;
   const Arrangement arrangement_;
   const std::int32_t rank_;
-  const std::int64_t half_bytes_;  ///< rounds take turns with two halves of the memory
-  const Staging staging_;
-  Segment segment_;
-  std::unique_ptr<Phases> phases_;
-  std::uint32_t rounds_ = 0;  ///< equal on all ranks
+  const std::int64_t half_bytes_;
+  std::shared_ptr<NodeMemory> memory_;
 };
 
 }  // namespace libcoll

@@ -47,7 +47,7 @@ void ProgressThread::run() {
       sched_yield();
       guard.lock();
     } else {
-      const int milliseconds = runtime_.milliseconds_to_next_unattended_send(longest_sleep_milliseconds);
+      const int milliseconds = runtime_.milliseconds_to_next_unattended_advance(longest_sleep_milliseconds);
       const bool armed = runtime_.transport().arm();
       guard.unlock();
       if (armed) runtime_.transport().block(milliseconds);

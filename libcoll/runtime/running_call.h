@@ -2,25 +2,27 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
-#include <optional>
 #include <span>
 #include <utility>
 
-#include "libcoll/execute/execution.h"
-#include "libcoll/runtime/call.h"
 #include "libcoll/runtime/id_pool.h"
+#include "libcoll/transport/transport.h"
 
 namespace libcoll {
 
-class Communicator;
+class NodeMemory;
+struct ProgressHook;
 
 /// Tags of one persistent call. Its starts are numbered by themselves: the ranks may start several such calls in any
 /// order, and anywhere among the communicator's others.
 class Channel {
  public:
-  /// `id` is taken by all ranks of the communicator, and given back at the end of each.
-  Channel(std::shared_ptr<IdPool> ids, std::uint32_t id) : ids_(std::move(ids)), id_(id) {}
+  /// `id` is taken by all ranks of the communicator, and given back at the end of each. `memory`: of the call's own,
+  /// where nodes have several ranks.
+  Channel(std::shared_ptr<IdPool> ids, std::uint32_t id, std::shared_ptr<NodeMemory> memory)
+      : ids_(std::move(ids)), id_(id), memory_(std::move(memory)) {}
   /// What a call that failed has left under way would be taken for another's.
   ~Channel() {
     if (!failed_) ids_->give_back(id_);
@@ -30,71 +32,63 @@ class Channel {
 
  private:
   friend class Communicator;
-  friend class RunningCall;
+  friend class DirectCall;
 
   std::shared_ptr<IdPool> ids_;
   const std::uint32_t id_;
+  const std::shared_ptr<NodeMemory> memory_;
   std::uint32_t calls_ = 0;  ///< rounds that were numbered so far
   bool failed_ = false;
 };
 
-/// What one round of a call under way needs; kept by the communicator for the next one.
-struct Flight {
-  std::shared_ptr<const Script> script;
-  Tuning tuning;
-  Workspace workspace;
-  std::optional<Execution> execution;
-};
-
-/// A call under way: its rounds one after the other. Several may be under way on a communicator; all ranks begin them
-/// in the same order, and each goes on as its own messages come. All members but the constructors are to be called
-/// under the runtime's lock.
+/// A call under way. Several may be under way on a communicator; all ranks begin them in the same order. All members
+/// but the constructors are to be called under the runtime's lock.
 class RunningCall {
  public:
-  /// `communicator` must outlive this, and the call's buffers its end. `channel`: of a persistent call, which is to be
-  /// over before its next start.
-  RunningCall(Communicator& communicator, Call call, std::shared_ptr<Channel> channel = nullptr);
-  /// A call of one round whose data lies as in `shape`.
-  RunningCall(Communicator& communicator, Call call, Shape shape);
+  RunningCall() = default;
   /// Precondition: not begun, over, or abandoned.
-  virtual ~RunningCall();
+  virtual ~RunningCall() = default;
   RunningCall(const RunningCall&) = delete;
   RunningCall& operator=(const RunningCall&) = delete;
 
   /// Takes its place among the communicator's calls, and starts when there is room.
-  void begin();
-  /// Goes on after the transport's progress.
-  void advance() noexcept;
-  [[nodiscard]] bool over() const { return failed_ || round_ == rounds_; }
-  [[nodiscard]] bool failed() const { return failed_; }
+  virtual void begin() = 0;
+  /// Goes on as far as it can after the transport's progress.
+  virtual void advance() noexcept = 0;
+  [[nodiscard]] virtual bool over() const = 0;
+  [[nodiscard]] virtual bool failed() const = 0;
   /// Gives up. Messages still under way may yet report to what this leaves behind, and arrive in the call's buffers.
-  void abandon() noexcept;
+  virtual void abandon() noexcept = 0;
+
+  /// Runs the call, which has begun, to its end. Not under the lock. False when something failed, or nothing moved for
+  /// the configured time; then it is to be abandoned.
+  virtual bool drive(ProgressHook hook) = 0;
 
   /// Whether advance() may call MPI.
-  [[nodiscard]] bool calls_mpi() const { return call_.reducer.calls_mpi; }
-  [[nodiscard]] std::span<const PeerId> peers() const;
-  [[nodiscard]] std::int64_t largest_message_bytes() const { return largest_message_bytes_; }
-  /// How soon advance() is to be called again although nothing comes.
-  [[nodiscard]] int milliseconds_to_next_send() const;
-  /// Number of the round it is at among all rounds of the communicator's calls, or of its channel.
-  [[nodiscard]] std::uint32_t number() const { return first_number_ + static_cast<std::uint32_t>(round_); }
+  [[nodiscard]] virtual bool calls_mpi() const = 0;
+  [[nodiscard]] virtual std::span<const PeerId> peers() const = 0;
+  [[nodiscard]] virtual std::int64_t largest_message_bytes() const = 0;
+  /// How soon advance() is to be called again although no message comes.
+  [[nodiscard]] virtual int milliseconds_to_next_advance() const { return std::numeric_limits<int>::max(); }
+  /// Nothing that the transport can bring is waited for: it is over, or other processes of the node are waited for.
+  [[nodiscard]] virtual bool rests() const { return over(); }
+  /// Tells the other processes of the node that this one lives, and returns whether one that is waited for has since
+  /// done so, or the call gone on in a way that the transport does not tell of.
+  virtual bool exchange_signs_of_life() noexcept { return false; }
+};
+
+/// A call that nobody waits for here: what is done at its end is the owner's.
+class Unattended {
+ public:
+  explicit Unattended(std::unique_ptr<RunningCall> running) : running_(std::move(running)) {}
+  virtual ~Unattended() = default;
+  Unattended(const Unattended&) = delete;
+  Unattended& operator=(const Unattended&) = delete;
+
+  [[nodiscard]] RunningCall& running() const { return *running_; }
 
  private:
-  friend class Communicator;
-
-  void launch();
-  [[nodiscard]] TagSpace tags() const;
-
-  Communicator& communicator_;
-  Call call_;
-  std::optional<Shape> shape_;
-  std::shared_ptr<Channel> channel_;  ///< as a rule null
-  std::int64_t rounds_;
-  std::int64_t round_ = 0;
-  std::uint32_t first_number_ = 0;
-  std::int64_t largest_message_bytes_ = 0;
-  bool failed_ = false;
-  std::unique_ptr<Flight> flight_;  ///< while a round is under way
+  std::unique_ptr<RunningCall> running_;
 };
 
 }  // namespace libcoll

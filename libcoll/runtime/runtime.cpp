@@ -231,20 +231,20 @@ const std::vector<Automorphism>& Runtime::translation_group() {
   return translations_;
 }
 
-bool Runtime::step(RunningCall& running, bool& done) {
+bool Runtime::step(RunningCall& running, bool& rests) {
   const std::lock_guard guard(lock_);
   const bool moved = transport_->progress();
   if (moved) note_movement();
   running.advance();
   advance_unattended();
-  done = running.over();
+  rests = running.rests();
   return moved;
 }
 
-void Runtime::look_after(RunningCall& running) {
+void Runtime::look_after(Unattended& call) {
   // Room for its end, which nothing may stand in the way of.
   ended_.reserve(ended_.size() + unattended_.size() + 1);
-  unattended_.push_back(&running);
+  unattended_.push_back(&call);
   note_movement();
   if (!config_.progress_thread || (over_host_messages_ && !threads_may_call_mpi_)) return;
   try {
@@ -258,11 +258,11 @@ void Runtime::look_after(RunningCall& running) {
 
 void Runtime::advance_unattended(bool may_call_mpi) noexcept {
   if (unattended_.empty()) return;
-  for (RunningCall* running : unattended_) {
-    if (may_call_mpi || !running->calls_mpi()) running->advance();
+  for (const Unattended* call : unattended_) {
+    if (may_call_mpi || !call->running().calls_mpi()) call->running().advance();
   }
   const auto first_over = std::stable_partition(unattended_.begin(), unattended_.end(),
-                                                [](const RunningCall* running) { return !running->over(); });
+                                                [](const Unattended* call) { return !call->running().over(); });
   if (first_over == unattended_.end()) return;
   ended_.insert(ended_.end(), first_over, unattended_.end());
   unattended_.erase(first_over, unattended_.end());
@@ -273,23 +273,33 @@ void Runtime::note_movement() noexcept {
   if (config_.timeout_seconds > 0 && !unattended_.empty()) still_since_ = Clock::now();
 }
 
+void Runtime::exchange_signs_of_life(Clock::time_point now) noexcept {
+  if (now - exchanged_at_ < shortest_hook_interval) return;
+  exchanged_at_ = now;
+  for (const Unattended* call : unattended_) {
+    if (call->running().exchange_signs_of_life()) still_since_ = now;
+  }
+}
+
 void Runtime::give_up_unattended() noexcept {
-  if (config_.timeout_seconds == 0 || unattended_.empty()) return;
+  if (unattended_.empty()) return;
   const Clock::time_point now = Clock::now();
+  exchange_signs_of_life(now);
+  if (config_.timeout_seconds == 0) return;
   // Nobody may have asked because nobody waits.
   if (now - asked_at_ > longest_absence) still_since_ = now;
   asked_at_ = now;
   if (now - still_since_ <= std::chrono::seconds(config_.timeout_seconds)) return;
-  for (RunningCall* running : unattended_) running->abandon();
+  for (const Unattended* call : unattended_) call->running().abandon();
   advance_unattended();
 }
 
-std::vector<RunningCall*> Runtime::take_ended() {
+std::vector<Unattended*> Runtime::take_ended() {
   if (!some_ended_.load(std::memory_order_acquire)) return {};
   const std::unique_lock guard(lock_, std::try_to_lock);
   if (!guard.owns_lock()) return {};
   some_ended_.store(false, std::memory_order_release);
-  std::vector<RunningCall*> taken(ended_);
+  std::vector<Unattended*> taken(ended_);
   ended_.clear();
   return taken;
 }
@@ -298,11 +308,12 @@ bool Runtime::step_unattended() noexcept {
   const bool moved = transport_->progress();
   if (moved) note_movement();
   advance_unattended(threads_may_call_mpi_);
+  if (!unattended_.empty()) exchange_signs_of_life(Clock::now());
   return moved;
 }
 
-int Runtime::milliseconds_to_next_unattended_send(int most) const {
-  for (const RunningCall* running : unattended_) most = std::min(most, running->milliseconds_to_next_send());
+int Runtime::milliseconds_to_next_unattended_advance(int most) const {
+  for (const Unattended* call : unattended_) most = std::min(most, call->running().milliseconds_to_next_advance());
   return most;
 }
 
@@ -313,9 +324,9 @@ bool Runtime::idle() {
   return unattended_.empty() && ended_.empty();
 }
 
-int Runtime::milliseconds_to_next_send(const RunningCall& running) {
+int Runtime::milliseconds_to_next_advance(const RunningCall& running) {
   const std::lock_guard guard(lock_);
-  return milliseconds_to_next_unattended_send(running.milliseconds_to_next_send());
+  return milliseconds_to_next_unattended_advance(running.milliseconds_to_next_advance());
 }
 
 bool Runtime::arm() {
@@ -341,7 +352,7 @@ bool Runtime::polling_pays() noexcept {
   return fruitless % waits_per_try == 0;
 }
 
-bool Runtime::wait_for_end(RunningCall& running, ProgressHook hook) {
+bool Runtime::wait_for_rest(RunningCall& running, ProgressHook hook) {
   const auto poll_time = std::chrono::microseconds(config_.poll_microseconds);
   const auto patience = std::chrono::seconds(config_.timeout_seconds);
   const Clock::time_point begin = Clock::now();
@@ -349,9 +360,9 @@ bool Runtime::wait_for_end(RunningCall& running, ProgressHook hook) {
   Clock::time_point next_hook = begin + shortest_hook_interval;
   bool still = false;
   bool poll = true;
-  for (bool done = false;;) {
-    const bool moved = step(running, done);
-    if (done) return true;
+  for (bool rests = false;;) {
+    const bool moved = step(running, rests);
+    if (rests) return true;
     if (moved) {
       if (still && poll) fruitless_polls_.store(0, std::memory_order_relaxed);
       still = false;
@@ -379,7 +390,7 @@ bool Runtime::wait_for_end(RunningCall& running, ProgressHook hook) {
     }
     if (std::exchange(poll, false)) fruitless_polls_.fetch_add(1, std::memory_order_relaxed);
     const auto until_hook = std::chrono::ceil<std::chrono::milliseconds>(next_hook - now).count();
-    if (arm()) transport_->block(std::min(static_cast<int>(until_hook), milliseconds_to_next_send(running)));
+    if (arm()) transport_->block(std::min(static_cast<int>(until_hook), milliseconds_to_next_advance(running)));
   }
 }
 
@@ -420,9 +431,9 @@ void Runtime::flush(std::span<const PeerId> peers, ProgressHook hook) {
 
 bool Runtime::drive(RunningCall& running, ProgressHook hook) {
   waiting_.fetch_add(1, std::memory_order_relaxed);
-  const bool ended = wait_for_end(running, hook);
+  const bool rests = wait_for_rest(running, hook);
   waiting_.fetch_sub(1, std::memory_order_relaxed);
-  if (!ended || running.failed()) return false;
+  if (!rests || running.failed()) return false;
   if (!background_progress_ || running.largest_message_bytes() > transport_->unflushed_bytes()) {
     flush(running.peers(), hook);
   }

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "libcoll/execute/script.h"
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/id_pool.h"
 #include "libcoll/runtime/plan_source.h"
@@ -99,22 +100,22 @@ class Runtime {
   bool progress() noexcept;
 
   /// Calls that nobody waits for: from now on they go on whenever progress is made here. Under lock().
-  void look_after(RunningCall& running);
+  void look_after(Unattended& call);
   /// Those that have come to their end, in the order in which they did, and are no longer looked after. Nothing when a
   /// call of ours is at it.
-  std::vector<RunningCall*> take_ended();
+  std::vector<Unattended*> take_ended();
   /// For the progress thread, under lock(): whether there are any, whether a blocking call makes progress, progress for
-  /// them (whether anything moved), and how soon there is something to send although nothing comes.
+  /// them (whether anything moved), and how soon there is something to do although no message comes.
   [[nodiscard]] bool has_unattended() const { return !unattended_.empty(); }
   [[nodiscard]] bool somebody_waits() const { return waiting_.load(std::memory_order_relaxed) > 0; }
   bool step_unattended() noexcept;
-  [[nodiscard]] int milliseconds_to_next_unattended_send(int most) const;
+  [[nodiscard]] int milliseconds_to_next_unattended_advance(int most) const;
   /// Ends the thread, if there is one. Not under lock().
   void stop_progress_thread();
   /// Whether all of them were taken.
   [[nodiscard]] bool idle();
 
-  /// Runs a call that has begun to its end: polls, then blocks on the transport's descriptor. What is still held
+  /// Runs a call that has begun until it rests: polls, then blocks on the transport's descriptor. What is still held
   /// back for its peers then goes out too; with background progress that is waited for a short time only. False when
   /// the transport failed or nothing moved for the configured time.
   bool drive(RunningCall& running, ProgressHook hook);
@@ -137,16 +138,18 @@ class Runtime {
   /// Transport::arm() under the lock.
   bool arm();
   /// One round of progress under the lock; whether anything moved.
-  bool step(RunningCall& running, bool& done);
+  bool step(RunningCall& running, bool& rests);
   /// The same for calls that nobody waits for.
   void advance_unattended(bool may_call_mpi = true) noexcept;
-  /// How soon step() has something to send although nothing comes. Under the lock.
-  [[nodiscard]] int milliseconds_to_next_send(const RunningCall& running);
+  /// How soon step() has something to do although no message comes. Under the lock.
+  [[nodiscard]] int milliseconds_to_next_advance(const RunningCall& running);
   /// Gives them up when nothing moved for the configured time, in which MPI kept asking for progress.
   void give_up_unattended() noexcept;
   void note_movement() noexcept;
+  /// Of unattended calls, now and then; what the others of the node show is movement as well.
+  void exchange_signs_of_life(std::chrono::steady_clock::time_point now) noexcept;
   /// False when it gave up: nothing moved for the configured time.
-  bool wait_for_end(RunningCall& running, ProgressHook hook);
+  bool wait_for_rest(RunningCall& running, ProgressHook hook);
   bool polling_pays() noexcept;
   void flush(std::span<const PeerId> peers, ProgressHook hook);
 
@@ -164,8 +167,9 @@ class Runtime {
   PlanSource plans_;
   std::once_flag translations_once_;
   std::vector<Automorphism> translations_;
-  std::vector<RunningCall*> unattended_;
-  std::vector<RunningCall*> ended_;
+  std::vector<Unattended*> unattended_;
+  std::vector<Unattended*> ended_;
+  std::chrono::steady_clock::time_point exchanged_at_;
   std::chrono::steady_clock::time_point asked_at_;  ///< by give_up_unattended()
   std::chrono::steady_clock::time_point still_since_;
   std::unique_ptr<ProgressThread> progress_thread_;

@@ -33,12 +33,17 @@ check() {
   shift 3
   # The killed rank makes the launcher's exit code; without recovery it would kill the others, too.
   timeout -k 5 60 "$libcoll" run --topology "$topology" -- mpirun --enable-recovery --oversubscribe -n 8 \
-    "$@" "$program" 3 "$seconds" 2>err </dev/null || true
+    "$@" "$program" 3 "$seconds" "${way[@]}" 2>err </dev/null || true
   cat err >&2
   [[ $(grep -c 'an error after the kill' err) == 7 ]] || fail "$name: not all survivors ended with an error in time"
   segments | diff before - || fail "$name: shared memory is left"
 }
+way=()
 LIBCOLL_LEADERS=0 check "all lead" ring:4 30 ./on_node
 LIBCOLL_LEADERS=1 check "one leads" ring:4 30 ./on_node
+way=(nonblocking)
+LIBCOLL_LEADERS=0 check "all lead, nonblocking" ring:4 30 ./on_node
+LIBCOLL_LEADERS=1 check "one leads, nonblocking" ring:4 30 ./on_node
+way=()
 # Where messages are sent again, the ends of those who have given up keep nobody waiting: for twice the time, that is.
 LIBCOLL_TIMEOUT_SECONDS=6 LIBCOLL_RESEND_SECONDS=1 check "sent again" hypercube:3 10

@@ -141,7 +141,7 @@ void check_allreduce(const Job& job, std::int64_t elements) {
   }
   const Vectors outputs = run(job, Collective::allreduce, inputs, elements, static_cast<std::size_t>(elements));
   for (std::int64_t i = 0; i < elements; ++i) {
-    // The order that Hierarchy::run documents: domain by domain, then node, then slices.
+    // The order that NodeRounds documents: domain by domain, then node, then slices.
     std::vector<std::uint32_t> of_nodes;
     for (const NodeRanks& node : job.arrangement.nodes) {
       std::vector<std::uint32_t> of_domains;

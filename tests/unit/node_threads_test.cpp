@@ -138,7 +138,7 @@ void take_turns(const SharedPhases& shared, std::int32_t threads, std::uint32_t 
         std::vector<std::uint32_t>& cells = halves[round % 2];
         cells[static_cast<std::size_t>(self)] = round;
         phases.post(first + round);
-        if (!phases.wait(threads, first + round, patience)) ++wrong;
+        if (!phases.wait({threads, first + round}, patience)) ++wrong;
         for (const std::uint32_t cell : cells) wrong += cell == round ? 0 : 1;
       }
     });
@@ -178,9 +178,9 @@ TEST(Phases, OtherThingsAreLookedAfterMeanwhile) {
   };
   Patience patience;
   patience.other_things = &other_things;
-  EXPECT_TRUE(phases.wait(2, 0, patience));
+  EXPECT_TRUE(phases.wait({2, 0}, patience));
   phases.post(1);
-  EXPECT_TRUE(phases.wait(2, 1, patience));
+  EXPECT_TRUE(phases.wait({2, 1}, patience));
   EXPECT_EQ(looks, 5);
 }
 
@@ -196,9 +196,9 @@ TEST(Phases, WhoShowsSignsOfLifeIsWaitedFor) {
   Patience patience;
   patience.limit = std::chrono::seconds(1);
   patience.other_things = &other_things;
-  EXPECT_TRUE(phases.wait(2, 0, patience));
+  EXPECT_TRUE(phases.wait({2, 0}, patience));
   phases.post(1);
-  EXPECT_TRUE(phases.wait(2, 1, patience));
+  EXPECT_TRUE(phases.wait({2, 1}, patience));
 }
 
 TEST(Phases, AProcessThatWasKilledIsGivenUpAndEverybodyLearnsOfIt) {
@@ -218,15 +218,32 @@ TEST(Phases, AProcessThatWasKilledIsGivenUpAndEverybodyLearnsOfIt) {
   std::thread neighbour([&] {
     Phases phases = shared.of(1);
     phases.post(2);
-    other = phases.wait(3, 2, {});  // without a limit of its own
+    other = phases.wait({3, 2}, {});  // without a limit of its own
   });
   Phases phases = shared.of(0);
   phases.post(2);
-  EXPECT_TRUE(phases.wait(3, 1, patience));
-  EXPECT_FALSE(phases.wait(3, 2, patience));
+  EXPECT_TRUE(phases.wait({3, 1}, patience));
+  EXPECT_FALSE(phases.wait({3, 2}, patience));
   neighbour.join();
   EXPECT_FALSE(other);
   EXPECT_TRUE(phases.failed());
+}
+
+TEST(Phases, OnlyThoseWhoHaveNotComeShowSignsOfLife) {
+  const SharedPhases shared(3);
+  Phases phases = shared.of(0);
+  EXPECT_TRUE(phases.have_come({0, 7}));
+  phases.post(1);
+  shared.of(1).post(1);
+  EXPECT_TRUE(phases.have_come({2, 1}));
+  EXPECT_FALSE(phases.have_come({3, 1}));
+  const std::uint32_t before = phases.signs_of_missing({3, 1});
+  shared.of(1).signs_of_life().fetch_add(1);
+  EXPECT_EQ(phases.signs_of_missing({3, 1}), before);
+  shared.of(2).signs_of_life().fetch_add(1);
+  EXPECT_NE(phases.signs_of_missing({3, 1}), before);
+  shared.of(2).post(2);
+  EXPECT_TRUE(phases.have_come({3, 1}));
 }
 
 TEST(Phases, ChildrenWaitForEachOtherAsThreadsDo) {
@@ -240,7 +257,7 @@ TEST(Phases, ChildrenWaitForEachOtherAsThreadsDo) {
       Phases phases = shared.of(self);
       for (std::uint32_t round = 1; round <= rounds; ++round) {
         phases.post(round);
-        if (!phases.wait(processes, round, {})) _exit(1);
+        if (!phases.wait({processes, round}, {})) _exit(1);
       }
       _exit(0);
     }

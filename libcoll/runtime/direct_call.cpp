@@ -1,4 +1,4 @@
-#include "libcoll/runtime/running_call.h"
+#include "libcoll/runtime/direct_call.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,24 +8,26 @@
 
 namespace libcoll {
 
-RunningCall::RunningCall(Communicator& communicator, Call call, std::shared_ptr<Channel> channel)
+DirectCall::DirectCall(Communicator& communicator, Call call, std::shared_ptr<Channel> channel)
     : communicator_(communicator),
       call_(std::move(call)),
       channel_(std::move(channel)),
       rounds_(communicator.rounds_of(call_)) {}
 
-RunningCall::RunningCall(Communicator& communicator, Call call, Shape shape)
-    : communicator_(communicator), call_(std::move(call)), shape_(std::move(shape)), rounds_(1) {}
+DirectCall::DirectCall(Communicator& communicator, Call call, Shape shape, std::shared_ptr<Channel> channel)
+    : communicator_(communicator),
+      call_(std::move(call)),
+      shape_(std::move(shape)),
+      channel_(std::move(channel)),
+      rounds_(1) {}
 
-RunningCall::~RunningCall() = default;
-
-void RunningCall::begin() {
+void DirectCall::begin() {
   if (over()) return;
   communicator_.enter(*this);
   advance();
 }
 
-void RunningCall::advance() noexcept {
+void DirectCall::advance() noexcept {
   try {
     while (!over()) {
       if (flight_) {
@@ -47,7 +49,7 @@ void RunningCall::advance() noexcept {
   }
 }
 
-void RunningCall::launch() {
+void DirectCall::launch() {
   const Portion portion =
       shape_ ? Portion{call_.input, call_.output, *shape_} : communicator_.portion_of(call_, rounds_, round_);
   flight_ = communicator_.prepare(call_, portion, tags());
@@ -55,18 +57,20 @@ void RunningCall::launch() {
   flight_->execution->start();
 }
 
-TagSpace RunningCall::tags() const { return {channel_ ? channel_->id_ : communicator_.id_, number()}; }
+TagSpace DirectCall::tags() const { return {channel_ ? channel_->id_ : communicator_.id_, number()}; }
 
-void RunningCall::abandon() noexcept {
+void DirectCall::abandon() noexcept {
   if (over()) return;
   failed_ = true;
   static_cast<void>(flight_.release());
   communicator_.leave(*this);
 }
 
-std::span<const PeerId> RunningCall::peers() const { return communicator_.peers_of(call_.collective); }
+bool DirectCall::drive(ProgressHook hook) { return communicator_.runtime_.drive(*this, hook); }
 
-int RunningCall::milliseconds_to_next_send() const {
+std::span<const PeerId> DirectCall::peers() const { return communicator_.peers_of(call_.collective); }
+
+int DirectCall::milliseconds_to_next_advance() const {
   return flight_ ? flight_->execution->milliseconds_to_next_send() : std::numeric_limits<int>::max();
 }
 

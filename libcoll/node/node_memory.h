@@ -1,0 +1,60 @@
+// Memory of a node's ranks for one sequence of calls: how far each of them has come, and two halves that rounds take
+// turns with.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "libcoll/node/arrangement.h"
+#include "libcoll/node/phases.h"
+#include "libcoll/node/segment.h"
+#include "libcoll/node/staging.h"
+#include "planner/result.h"
+
+namespace libcoll {
+
+class StagedCall;
+
+class NodeMemory {
+ public:
+  /// Nothing is shared yet. `arrangement` must outlive this.
+  NodeMemory(const Arrangement& arrangement, std::int32_t rank, std::int64_t half_bytes);
+
+  // In this order: local rank 0 creates it, the others of the node open it by its name, all touch their parts, and when
+  // all of them have, all settle.
+  Result<std::string> create();
+  [[nodiscard]] Status open(const std::string& name);
+  /// Memory comes to lie near the rank that reserves it: its own vectors.
+  [[nodiscard]] Status reserve_own();
+  /// Nobody else can open it from now on, and nothing is left of it when the processes have ended. What nobody has
+  /// reserved comes to lie near local rank 0.
+  [[nodiscard]] Status settle();
+  /// Stays mapped until the process ends: a transport may still have messages under way to and from it.
+  void abandon() { segment_.abandon(); }
+
+  [[nodiscard]] const Staging& staging() const { return staging_; }
+  /// Precondition of what follows: settled.
+  [[nodiscard]] Phases& phases() { return *phases_; }
+  /// Numbers a round, equally on all ranks of the node, which go through the same rounds in the same order.
+  std::uint32_t next_round() { return ++rounds_; }
+  /// The half that the round of that number works in.
+  [[nodiscard]] std::byte* half(std::uint32_t round) const;
+
+  /// The calls that have begun and are not over, in the order of their beginnings: the first one goes on, the others
+  /// wait for their turn.
+  [[nodiscard]] std::vector<StagedCall*>& calls() { return calls_; }
+
+ private:
+  [[nodiscard]] std::size_t bytes() const;
+
+  const Staging staging_;
+  const std::int64_t half_bytes_;
+  Segment segment_;
+  std::unique_ptr<Phases> phases_;
+  std::uint32_t rounds_ = 0;
+  std::vector<StagedCall*> calls_;
+};
+
+}  // namespace libcoll

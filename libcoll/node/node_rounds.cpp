@@ -1,0 +1,152 @@
+#include "libcoll/node/node_rounds.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "libcoll/node/shard_staging.h"
+
+namespace libcoll {
+namespace {
+
+RoundOutline outline_of(const Staging& staging, bool reduces) {
+  RoundOutline outline;
+  outline.reduces = reduces;
+  outline.has_domains = staging.has_domains();
+  outline.locals = staging.locals();
+  outline.local = staging.local();
+  return outline;
+}
+
+/// The same collective over other data, of no length yet.
+Call part_of(const Call& call, const std::byte* input, std::byte* output) {
+  Call part;
+  part.collective = call.collective;
+  part.input = input;
+  part.output = output;
+  part.element_bytes = call.element_bytes;
+  part.reducer = call.reducer;
+  return part;
+}
+
+bool has_other_nodes(const Arrangement& arrangement) { return arrangement.nodes.size() > 1; }
+
+/// A vector (allreduce), or blocks of one length.
+class EqualRounds final : public NodeRounds {
+ public:
+  EqualRounds(const Arrangement& arrangement, const Staging& staging, Call call)
+      : arrangement_(arrangement),
+        staging_(staging),
+        call_(std::move(call)),
+        capacity_(staging.capacity(call_.collective, call_.element_bytes)) {}
+
+  [[nodiscard]] std::int64_t count() const override { return (call_.elements + capacity_ - 1) / capacity_; }
+
+  void begin(std::int64_t round, std::byte* memory) override {
+    const std::int64_t first = round * capacity_;
+    round_ = {call_.collective,    first, std::min(capacity_, call_.elements - first), call_.elements,
+              call_.element_bytes, memory};
+  }
+
+  [[nodiscard]] RoundOutline outline() const override {
+    RoundOutline outline = outline_of(staging_, call_.collective == Collective::allreduce);
+    if (has_other_nodes(arrangement_)) outline.leaders = staging_.leaders(round_);
+    outline.leaders_move_own = outline.leaders == outline.locals;
+    return outline;
+  }
+
+  void copy_in() const override { staging_.copy_in(round_, call_.input); }
+  void reduce_domain() const override { staging_.reduce_domain(round_, call_.reducer); }
+  void reduce_node() const override { staging_.reduce_node(round_, call_.reducer); }
+
+  [[nodiscard]] SliceMove move() const override {
+    const SlicePart part = staging_.part_of(round_, staging_.local());
+    SliceMove move{part_of(call_, part.input, part.output), {}, part.elements == 0};
+    move.call.elements = part.elements;
+    move.shape.elements = part.elements;
+    move.shape.element_bytes = call_.element_bytes;
+    move.shape.input_stride_bytes = part.stride_bytes;
+    move.shape.output_stride_bytes = part.stride_bytes;
+    return move;
+  }
+
+  void copy_out() const override { staging_.copy_out(round_, call_.output); }
+
+ private:
+  const Arrangement& arrangement_;
+  const Staging& staging_;
+  const Call call_;
+  const std::int64_t capacity_;
+  Round round_;
+};
+
+Shards shards_of(const Arrangement& arrangement, const Call& call) {
+  Shards shards{call.collective, call.element_bytes, call.counts, {}};
+  if (!call.counts.empty()) {
+    shards.offsets = call.collective == Collective::allgather ? call.output_offsets : call.input_offsets;
+    return shards;
+  }
+  for (std::size_t rank = 0; rank < arrangement.node_of_rank.size(); ++rank) {
+    shards.counts.push_back(call.elements);
+    shards.offsets.push_back(static_cast<std::int64_t>(rank) * call.elements * call.element_bytes);
+  }
+  return shards;
+}
+
+/// Shards of any length. A leader's part is here no stretch that it has reduced itself.
+class ShardRounds final : public NodeRounds {
+ public:
+  ShardRounds(const Arrangement& arrangement, const Staging& staging, std::int32_t rank, Call call)
+      : arrangement_(arrangement),
+        staging_(staging),
+        call_(std::move(call)),
+        described_(shards_of(arrangement, call_)),
+        shards_(arrangement, rank, staging.bytes(), described_) {}
+
+  [[nodiscard]] std::int64_t count() const override { return shards_.rounds(); }
+  void begin(std::int64_t round, std::byte* memory) override { shards_.begin_round(round, memory); }
+
+  [[nodiscard]] RoundOutline outline() const override {
+    RoundOutline outline = outline_of(staging_, call_.collective == Collective::reduce_scatter);
+    if (has_other_nodes(arrangement_)) outline.leaders = shards_.leaders();
+    return outline;
+  }
+
+  void copy_in() const override { shards_.copy_in(call_.input); }
+  void reduce_domain() const override { staging_.reduce_domain(shards_.row(), call_.reducer); }
+  void reduce_node() const override { staging_.reduce_node(shards_.row(), call_.reducer); }
+
+  [[nodiscard]] SliceMove move() const override {
+    ShardPart part = shards_.part_of(staging_.local());
+    return {part_of(call_, part.input, part.output), std::move(part.shape), part.empty};
+  }
+
+  void copy_out() const override { shards_.copy_out(call_.output); }
+
+ private:
+  const Arrangement& arrangement_;
+  const Staging& staging_;
+  const Call call_;
+  const Shards described_;
+  ShardStaging shards_;
+};
+
+}  // namespace
+
+bool fits_in_rounds(const Arrangement& arrangement, std::int64_t bytes, Collective collective, bool equal_shards) {
+  // The largest element of a predefined reduction is a complex number of two times 16 bytes.
+  constexpr std::int64_t largest_element_bytes = 32;
+  if (collective == Collective::reduce_scatter || !equal_shards) {
+    return collective != Collective::alltoall && ShardStaging::fits(arrangement, bytes, largest_element_bytes);
+  }
+  return Staging::serves(collective) && Staging(arrangement, 0, bytes).capacity(collective, largest_element_bytes) > 0;
+}
+
+std::unique_ptr<NodeRounds> make_node_rounds(const Arrangement& arrangement, const Staging& staging, std::int32_t rank,
+                                             Call call) {
+  if (!call.counts.empty() || call.collective == Collective::reduce_scatter) {
+    return std::make_unique<ShardRounds>(arrangement, staging, rank, std::move(call));
+  }
+  return std::make_unique<EqualRounds>(arrangement, staging, std::move(call));
+}
+
+}  // namespace libcoll

@@ -1,0 +1,50 @@
+// The work of one call's rounds on one rank of a node, whatever its collective and the lengths of its shards are.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "libcoll/execute/script.h"
+#include "libcoll/node/arrangement.h"
+#include "libcoll/node/stages.h"
+#include "libcoll/node/staging.h"
+#include "libcoll/runtime/call.h"
+
+namespace libcoll {
+
+/// What a leader moves between nodes in a round, as one rank per node would.
+struct SliceMove {
+  Call call;
+  Shape shape;
+  bool empty = true;  ///< nothing to move; equal for this leader on all nodes
+};
+
+/// A reduction is done in an order that depends on the arrangement alone: domain by domain, then node, then as the
+/// slices' plan says.
+class NodeRounds {
+ public:
+  virtual ~NodeRounds() = default;
+
+  /// The same on all ranks.
+  [[nodiscard]] virtual std::int64_t count() const = 0;
+  /// Everything below is about the round that was begun last, in this memory.
+  virtual void begin(std::int64_t round, std::byte* memory) = 0;
+  [[nodiscard]] virtual RoundOutline outline() const = 0;
+  virtual void copy_in() const = 0;
+  virtual void reduce_domain() const = 0;
+  virtual void reduce_node() const = 0;
+  /// Precondition: this rank is one of outline().leaders.
+  [[nodiscard]] virtual SliceMove move() const = 0;
+  virtual void copy_out() const = 0;
+};
+
+/// Whether such a call can be run in rounds of `bytes` of shared memory; the same on every rank. `equal_shards`: no
+/// rank's part of the data is longer than another's, which is all that an all-to-all can be served with.
+bool fits_in_rounds(const Arrangement& arrangement, std::int64_t bytes, Collective collective, bool equal_shards);
+
+/// Precondition: fits_in_rounds(). Calls with counts are allgathers and reduce-scatters. The arrangement and the
+/// staging, which is that of `rank`, must outlive the rounds.
+std::unique_ptr<NodeRounds> make_node_rounds(const Arrangement& arrangement, const Staging& staging, std::int32_t rank,
+                                             Call call);
+
+}  // namespace libcoll

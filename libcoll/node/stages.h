@@ -1,0 +1,39 @@
+// The stages of a round: what one rank of a node does, once the others have come how far, and what it then tells them.
+// Whoever runs a round goes through them in order, and need never wait inside one.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "libcoll/node/phases.h"
+
+namespace libcoll {
+
+enum class Work : std::uint8_t { copy_in, reduce_domain, reduce_node, move, copy_out };
+
+struct Stage {
+  Awaited awaited;  ///< before the work
+  Work work = Work::copy_in;
+  std::uint32_t published = 0;  ///< phase to post after the work; 0: none
+};
+
+/// A round as one rank sees it; equal on the ranks of a node but for `local`.
+struct RoundOutline {
+  bool reduces = false;
+  bool has_domains = false;  ///< a node's reduction goes by domains first
+  std::int32_t locals = 1;   ///< ranks of the node
+  std::int32_t local = 0;    ///< this one
+  std::int32_t leaders = 0;  ///< the first so many move something between nodes; 0: there is one node
+  /// What a leader moves is what it has reduced itself.
+  bool leaders_move_own = false;
+};
+
+/// What a rank posts in a round number n is n · phases_per_round and a little more.
+inline constexpr std::uint32_t phases_per_round = 8;
+
+/// The first is a copy_in, the last a copy_out. Nobody overwrites what another still reads when rounds take turns with
+/// two memories: that all have copied in, which everybody waits for, means that all have copied out of the round
+/// before, and the round after uses that round's memory.
+void list_stages(const RoundOutline& outline, std::uint32_t round, std::vector<Stage>& stages);
+
+}  // namespace libcoll

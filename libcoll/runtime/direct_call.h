@@ -1,0 +1,66 @@
+// A call of ranks that talk to each other over the transport alone: its rounds one after the other.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "libcoll/execute/execution.h"
+#include "libcoll/runtime/call.h"
+#include "libcoll/runtime/running_call.h"
+
+namespace libcoll {
+
+class Communicator;
+
+/// What one round of a call under way needs; kept by the communicator for the next one.
+struct Flight {
+  std::shared_ptr<const Script> script;
+  Tuning tuning;
+  Workspace workspace;
+  std::optional<Execution> execution;
+};
+
+/// Each of the communicator's goes on as its own messages come.
+class DirectCall final : public RunningCall {
+ public:
+  /// `communicator` must outlive this, and the call's buffers its end. `channel`: of a persistent call, which is to be
+  /// over before its next start.
+  DirectCall(Communicator& communicator, Call call, std::shared_ptr<Channel> channel = nullptr);
+  /// A call of one round whose data lies as in `shape`.
+  DirectCall(Communicator& communicator, Call call, Shape shape, std::shared_ptr<Channel> channel);
+
+  void begin() override;
+  void advance() noexcept override;
+  [[nodiscard]] bool over() const override { return failed_ || round_ == rounds_; }
+  [[nodiscard]] bool failed() const override { return failed_; }
+  void abandon() noexcept override;
+  bool drive(ProgressHook hook) override;
+  [[nodiscard]] bool calls_mpi() const override { return call_.reducer.calls_mpi; }
+  [[nodiscard]] std::span<const PeerId> peers() const override;
+  [[nodiscard]] std::int64_t largest_message_bytes() const override { return largest_message_bytes_; }
+  [[nodiscard]] int milliseconds_to_next_advance() const override;
+
+  /// Number of the round it is at among all rounds of the communicator's calls, or of its channel.
+  [[nodiscard]] std::uint32_t number() const { return first_number_ + static_cast<std::uint32_t>(round_); }
+
+ private:
+  friend class Communicator;
+
+  void launch();
+  [[nodiscard]] TagSpace tags() const;
+
+  Communicator& communicator_;
+  Call call_;
+  std::optional<Shape> shape_;
+  std::shared_ptr<Channel> channel_;  ///< as a rule null
+  std::int64_t rounds_;
+  std::int64_t round_ = 0;
+  std::uint32_t first_number_ = 0;
+  std::int64_t largest_message_bytes_ = 0;
+  bool failed_ = false;
+  std::unique_ptr<Flight> flight_;  ///< while a round is under way
+};
+
+}  // namespace libcoll

@@ -1,0 +1,190 @@
+#include "libcoll/runtime/staged_call.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "libcoll/runtime/communicator.h"
+#include "libcoll/runtime/hierarchy.h"
+#include "libcoll/runtime/log.h"
+
+namespace libcoll {
+namespace {
+
+/// Who has messages to look after, which others may be waiting for, does so this often while it waits in memory.
+constexpr std::chrono::microseconds longest_sleep_of_the_busy{1000};
+constexpr std::chrono::microseconds longest_sleep_of_others{8000};
+
+/// What a process of this node writes to memory wakes nobody who waits for the transport.
+constexpr int milliseconds_between_looks = 1;
+
+}  // namespace
+
+StagedCall::StagedCall(Communicator& communicator, Call call, std::shared_ptr<Channel> channel)
+    : communicator_(communicator),
+      channel_(std::move(channel)),
+      memory_(communicator.memory_of(channel_.get())),
+      collective_(call.collective),
+      calls_mpi_(call.reducer.calls_mpi),
+      rounds_(communicator.hierarchy_->rounds_of(*memory_, std::move(call))) {}
+
+void StagedCall::begin() {
+  if (over()) return;
+  memory_->calls().push_back(this);
+  advance();
+}
+
+void StagedCall::advance() noexcept {
+  try {
+    while (!over() && has_turn() && go_on()) continue;
+  } catch (...) {
+    abandon();  // no memory for the next stage
+  }
+}
+
+void StagedCall::advance_all_to_this() noexcept {
+  while (!over() && !has_turn()) {
+    StagedCall& first = *memory_->calls().front();
+    first.advance();
+    if (!first.over()) return;
+  }
+  advance();
+}
+
+bool StagedCall::go_on() {
+  if (slice_) return end_slice();
+  if (stages_.empty() && !memory_->phases().failed()) begin_round();
+  if (stages_.empty() || !memory_->phases().have_come(stage().awaited)) {
+    if (memory_->phases().failed()) abandon();
+    return false;
+  }
+  const Work work = stage().work;
+  if (work == Work::move && begin_slice()) return true;
+  perform(work);
+  end_stage();
+  return true;
+}
+
+void StagedCall::begin_round() {
+  const std::uint32_t number = memory_->next_round();
+  rounds_->begin(round_, memory_->half(number));
+  list_stages(rounds_->outline(), number, stages_);
+}
+
+void StagedCall::perform(Work work) const {
+  switch (work) {
+    case Work::copy_in:
+      return rounds_->copy_in();
+    case Work::reduce_domain:
+      return rounds_->reduce_domain();
+    case Work::reduce_node:
+      return rounds_->reduce_node();
+    case Work::copy_out:
+      return rounds_->copy_out();
+    case Work::move:
+      return;  // there was nothing to move
+  }
+}
+
+bool StagedCall::begin_slice() {
+  SliceMove move = rounds_->move();
+  if (move.empty) return false;
+  slice_.emplace(communicator_, std::move(move.call), std::move(move.shape), channel_);
+  slices_begun_ = true;
+  slice_->begin();
+  return true;
+}
+
+bool StagedCall::end_slice() {
+  slice_->advance();
+  if (!slice_->over()) return false;
+  if (slice_->failed()) {
+    abandon();
+    return false;
+  }
+  largest_message_bytes_ = std::max(largest_message_bytes_, slice_->largest_message_bytes());
+  slice_.reset();
+  end_stage();
+  return true;
+}
+
+void StagedCall::end_stage() {
+  if (stage().published != 0) memory_->phases().post(stage().published);
+  ++stages_done_;
+  if (++stage_ < stages_.size()) return;
+  stages_.clear();
+  stage_ = 0;
+  ++round_;
+  if (over()) leave();
+}
+
+void StagedCall::leave() noexcept {
+  std::vector<StagedCall*>& calls = memory_->calls();
+  calls.erase(std::remove(calls.begin(), calls.end(), this), calls.end());
+}
+
+void StagedCall::abandon() noexcept {
+  if (over()) return;
+  if (slice_) slice_->abandon();
+  failed_ = true;
+  leave();
+  memory_->phases().fail();
+  memory_->abandon();
+  communicator_.note_failure(channel_.get());
+}
+
+std::span<const PeerId> StagedCall::peers() const { return communicator_.peers_of(collective_); }
+
+bool StagedCall::rests() const { return over() || !memory_->calls().front()->slice_; }
+
+int StagedCall::milliseconds_to_next_advance() const {
+  if (over() || !has_turn()) return std::numeric_limits<int>::max();
+  return slice_ ? slice_->milliseconds_to_next_advance() : milliseconds_between_looks;
+}
+
+bool StagedCall::exchange_signs_of_life() noexcept {
+  Phases& phases = memory_->phases();
+  phases.signs_of_life().fetch_add(1, std::memory_order_relaxed);
+  if (over() || !has_turn()) return false;
+  const std::uint32_t missing = slice_ || stages_.empty() ? 0 : phases.signs_of_missing(stage().awaited);
+  return std::exchange(signs_seen_, stages_done_ + missing) != stages_done_ + missing;
+}
+
+bool StagedCall::wait_for_neighbours(ProgressHook hook) {
+  Runtime& runtime = communicator_.runtime_;
+  const std::function<void()> other_things = [&] {
+    runtime.progress();
+    hook();
+  };
+  const Config& config = runtime.config();
+  Patience patience{std::chrono::microseconds(config.poll_microseconds), std::chrono::seconds(config.timeout_seconds),
+                    longest_sleep_of_others, &other_things};
+  for (std::unique_lock guard(runtime.lock());; guard.lock()) {
+    advance_all_to_this();
+    if (over() || !rests()) return !failed_;
+    const Awaited awaited = memory_->calls().front()->stage().awaited;
+    if (communicator_.hierarchy_->leads() || runtime.has_unattended())
+      patience.longest_sleep = longest_sleep_of_the_busy;
+    guard.unlock();
+    if (!memory_->phases().wait(awaited, patience)) return false;
+  }
+}
+
+bool StagedCall::drive(ProgressHook hook) {
+  hook.signs_of_life = &memory_->phases().signs_of_life();
+  while (wait_for_neighbours(hook)) {
+    if (over() && !slices_begun_) return true;
+    if (!communicator_.runtime_.drive(*this, hook)) break;
+    slices_begun_ = false;
+    if (over()) return true;
+  }
+  log(LogLevel::error, "a collective fails: a rank of this node gave up, or gave no sign of life for " +
+                           std::to_string(communicator_.runtime_.config().timeout_seconds) + " s");
+  return false;
+}
+
+}  // namespace libcoll

@@ -1,0 +1,347 @@
+// Rounds of a node's ranks in stages: whatever order the ranks go on in, nobody reads too early, overwrites too early,
+// or waits for ever. Ranks are played by one thread that picks them at random.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "libcoll/node/node_memory.h"
+#include "libcoll/node/node_rounds.h"
+#include "libcoll/node/stages.h"
+
+namespace libcoll {
+namespace {
+
+// ---- the stages themselves, on several nodes whose leaders move together
+
+constexpr std::int64_t rounds = 7;
+
+/// What a rank has done: the number of rounds in which it has come past each kind of work.
+struct Done {
+  std::int64_t copy_in = 0;
+  std::int64_t reduce_domain = 0;
+  std::int64_t reduce_node = 0;
+  std::int64_t move = 0;
+  std::int64_t copy_out = 0;
+};
+
+struct alignas(128) Lines {
+  std::byte bytes[4 * 128];  // phases of four ranks at most
+};
+
+struct Node {
+  std::int32_t locals = 1;
+  std::unique_ptr<Lines> memory = std::make_unique<Lines>();
+  std::vector<Done> done;
+};
+
+struct Rank {
+  Node* node = nullptr;
+  RoundOutline outline;
+  std::unique_ptr<Phases> phases;
+  std::int64_t round = 0;
+  bool moving = false;
+  std::vector<Stage> stages;
+  std::size_t stage = 0;
+
+  [[nodiscard]] Done& done() const { return node->done[static_cast<std::size_t>(outline.local)]; }
+};
+
+class World {
+ public:
+  World(const std::vector<std::int32_t>& locals, std::int32_t leaders, bool reduces, bool has_domains) {
+    nodes_.resize(locals.size());
+    for (std::size_t n = 0; n < locals.size(); ++n) {
+      Node& node = nodes_[n];
+      node.locals = locals[n];
+      node.done.resize(static_cast<std::size_t>(locals[n]));
+      for (std::int32_t local = 0; local < node.locals; ++local) {
+        Rank rank;
+        rank.node = &node;
+        rank.outline = {reduces, has_domains, node.locals, local, leaders, reduces && leaders == node.locals};
+        rank.phases = std::make_unique<Phases>(node.memory->bytes, node.locals, local);
+        ranks_.push_back(std::move(rank));
+      }
+    }
+  }
+
+  /// Runs all ranks to their end; what went wrong, as a rule nothing.
+  std::string run(std::mt19937& random) {
+    while (true) {
+      std::vector<Rank*> left;
+      for (Rank& rank : ranks_) {
+        if (rank.round < rounds) left.push_back(&rank);
+      }
+      if (left.empty()) return "";
+      std::shuffle(left.begin(), left.end(), random);
+      const auto went_on = std::find_if(left.begin(), left.end(), [this](Rank* rank) { return go_on(*rank); });
+      if (went_on == left.end()) return "all wait for each other";
+      if (!wrong_.empty()) return wrong_;
+    }
+  }
+
+ private:
+  bool go_on(Rank& rank) {
+    if (rank.stages.empty()) list_stages(rank.outline, static_cast<std::uint32_t>(rank.round + 1), rank.stages);
+    const Stage& stage = rank.stages[rank.stage];
+    if (!rank.moving) {
+      if (!rank.phases->have_come(stage.awaited)) return false;
+      check(rank, stage.work);
+      if (stage.work == Work::move) {
+        rank.moving = true;
+        return true;
+      }
+    } else if (!all_move(rank)) {
+      return false;
+    }
+    rank.moving = false;
+    count(rank.done(), stage.work);
+    if (stage.published != 0) rank.phases->post(stage.published);
+    if (++rank.stage == rank.stages.size()) {
+      rank.stages.clear();
+      rank.stage = 0;
+      ++rank.round;
+    }
+    return true;
+  }
+
+  /// The leaders of a slice move together.
+  [[nodiscard]] bool all_move(const Rank& mine) const {
+    return std::all_of(ranks_.begin(), ranks_.end(), [&](const Rank& rank) {
+      const bool there = rank.done().move > mine.round || (rank.round == mine.round && rank.moving);
+      return rank.outline.local != mine.outline.local || there;
+    });
+  }
+
+  static void count(Done& done, Work work) {
+    if (work == Work::copy_in) ++done.copy_in;
+    if (work == Work::reduce_domain) ++done.reduce_domain;
+    if (work == Work::reduce_node) ++done.reduce_node;
+    if (work == Work::move) ++done.move;
+    if (work == Work::copy_out) ++done.copy_out;
+  }
+
+  /// Before the work: everybody on the node has done what it builds on.
+  void check(const Rank& rank, Work work) {
+    const RoundOutline& outline = rank.outline;
+    const std::int64_t now = rank.round + 1;
+    const auto all = [&](std::int64_t Done::*what, std::int64_t least) {
+      const std::vector<Done>& done = rank.node->done;
+      return std::all_of(done.begin(), done.end(), [&](const Done& each) { return each.*what >= least; });
+    };
+    const auto leaders_moved = [&] {
+      const std::vector<Done>& done = rank.node->done;
+      return std::all_of(done.begin(), done.begin() + outline.leaders,
+                         [&](const Done& each) { return each.move >= now; });
+    };
+    const bool input = all(&Done::copy_in, now);
+    const bool reduced = outline.reduces ? all(&Done::reduce_node, now) : input;
+    bool right = true;
+    if (work == Work::copy_in) right = all(&Done::copy_out, now - 2);  // the half is free
+    if (work == Work::reduce_domain) right = outline.has_domains && input;
+    if (work == Work::reduce_node) right = outline.has_domains ? all(&Done::reduce_domain, now) : input;
+    if (work == Work::move) {
+      right = outline.local < outline.leaders && (outline.leaders_move_own ? rank.done().reduce_node == now : reduced);
+    }
+    if (work == Work::copy_out) right = outline.leaders > 0 ? leaders_moved() && reduced : reduced;
+    if (!right) wrong_ = "work " + std::to_string(static_cast<int>(work)) + " came too early";
+  }
+
+  std::vector<Node> nodes_;
+  std::vector<Rank> ranks_;
+  std::string wrong_;
+};
+
+TEST(Stages, AnyOrderOfTheRanksIsSafeAndComesToAnEnd) {
+  std::mt19937 random(5);
+  const std::vector<std::vector<std::int32_t>> shapes = {{1}, {3}, {2, 2}, {1, 3}, {4, 2, 3}};
+  for (const std::vector<std::int32_t>& locals : shapes) {
+    const std::int32_t fewest = *std::min_element(locals.begin(), locals.end());
+    for (std::int32_t leaders = locals.size() > 1 ? 1 : 0; leaders <= (locals.size() > 1 ? fewest : 0); ++leaders) {
+      for (const unsigned traits : {0U, 1U, 3U}) {
+        for (int turn = 0; turn < 20; ++turn) {
+          World world(locals, leaders, (traits & 1U) != 0, (traits & 2U) != 0);
+          ASSERT_EQ(world.run(random), "") << locals.size() << " nodes, " << leaders << " leaders, traits " << traits;
+        }
+      }
+    }
+  }
+}
+
+// ---- with data, on one node
+
+constexpr std::int64_t half_bytes = 8192;
+using Words = std::vector<std::uint64_t>;
+
+void add(const void*, void* destination, const void* left, const void* right, std::int64_t elements) noexcept {
+  for (std::int64_t i = 0; i < elements; ++i) {
+    static_cast<std::uint64_t*>(destination)[i] =
+        static_cast<const std::uint64_t*>(left)[i] + static_cast<const std::uint64_t*>(right)[i];
+  }
+}
+
+std::uint64_t value(std::size_t call, std::size_t source, std::size_t place) {
+  return call * 1'000'003 + source * 10'007 + place * 31 + 1;
+}
+
+/// One rank of the node with the buffers of all its calls.
+struct Player {
+  Player(const Arrangement& arrangement, std::int32_t rank) : memory(arrangement, rank, half_bytes) {}
+
+  NodeMemory memory;
+  std::vector<Words> inputs;
+  std::vector<Words> outputs;
+  std::deque<std::unique_ptr<NodeRounds>> calls;
+  std::int64_t round = 0;
+  std::vector<Stage> stages;
+  std::size_t stage = 0;
+
+  bool go_on() {
+    NodeRounds& call = *calls.front();
+    if (stages.empty()) {
+      const std::uint32_t number = memory.next_round();
+      call.begin(round, memory.half(number));
+      list_stages(call.outline(), number, stages);
+    }
+    const Stage& next = stages[stage];
+    if (!memory.phases().have_come(next.awaited)) return false;
+    if (next.work == Work::copy_in) call.copy_in();
+    if (next.work == Work::reduce_domain) call.reduce_domain();
+    if (next.work == Work::reduce_node) call.reduce_node();
+    if (next.work == Work::copy_out) call.copy_out();
+    if (next.published != 0) memory.phases().post(next.published);
+    if (++stage < stages.size()) return true;
+    stages.clear();
+    stage = 0;
+    if (++round == call.count()) {
+      calls.pop_front();
+      round = 0;
+    }
+    return true;
+  }
+};
+
+struct Kind {
+  Collective collective;
+  bool equal;
+  std::int64_t elements;
+};
+
+/// Elements of rank `rank`'s shard.
+std::int64_t length(const Kind& kind, std::size_t rank) {
+  return kind.equal ? kind.elements : kind.elements * static_cast<std::int64_t>(rank);
+}
+
+std::size_t total(const Kind& kind, std::size_t ranks) {
+  std::int64_t sum = 0;
+  for (std::size_t rank = 0; rank < ranks; ++rank) sum += length(kind, rank);
+  return static_cast<std::size_t>(sum);
+}
+
+void begin_call(Player& player, const Arrangement& arrangement, std::size_t rank, std::size_t number,
+                const Kind& kind) {
+  const std::size_t ranks = arrangement.node_of_rank.size();
+  const bool gathers = kind.collective == Collective::allgather;
+  const auto own = static_cast<std::size_t>(length(kind, rank));
+  const std::size_t all = kind.collective == Collective::allreduce ? own : total(kind, ranks);
+  Words input(gathers ? own : all);
+  for (std::size_t i = 0; i < input.size(); ++i) input[i] = value(number, rank, i);
+  player.inputs.push_back(std::move(input));
+  player.outputs.emplace_back(kind.collective == Collective::reduce_scatter ? own : all);
+  Call call;
+  call.collective = kind.collective;
+  call.input = reinterpret_cast<const std::byte*>(player.inputs.back().data());
+  call.output = reinterpret_cast<std::byte*>(player.outputs.back().data());
+  call.elements = kind.elements;
+  call.element_bytes = sizeof(std::uint64_t);
+  call.reducer.apply = &add;
+  std::int64_t offset = 0;
+  for (std::size_t other = 0; other < ranks && !kind.equal; ++other) {
+    call.counts.push_back(length(kind, other));
+    (gathers ? call.output_offsets : call.input_offsets).push_back(offset);
+    offset += length(kind, other) * call.element_bytes;
+  }
+  ASSERT_TRUE(fits_in_rounds(arrangement, half_bytes, kind.collective, kind.equal));
+  player.calls.push_back(
+      make_node_rounds(arrangement, player.memory.staging(), static_cast<std::int32_t>(rank), std::move(call)));
+}
+
+/// By the definitions of the MPI standard, chapter 5.
+Words expected(const Kind& kind, std::size_t ranks, std::size_t rank, std::size_t number) {
+  Words result;
+  const auto sum = [&](std::size_t place) {
+    std::uint64_t all = 0;
+    for (std::size_t source = 0; source < ranks; ++source) all += value(number, source, place);
+    return all;
+  };
+  std::size_t begin = 0;
+  for (std::size_t other = 0; other < ranks; begin += static_cast<std::size_t>(length(kind, other++))) {
+    for (std::size_t i = 0; i < static_cast<std::size_t>(length(kind, other)); ++i) {
+      if (kind.collective == Collective::allgather) result.push_back(value(number, other, i));
+      if (kind.collective == Collective::alltoall) {
+        result.push_back(value(number, other, rank * static_cast<std::size_t>(kind.elements) + i));
+      }
+      if (kind.collective == Collective::reduce_scatter && other == rank) result.push_back(sum(begin + i));
+      if (kind.collective == Collective::allreduce && other == 0) result.push_back(sum(i));
+    }
+  }
+  return result;
+}
+
+TEST(NodeRounds, CallsOfAllKindsOneAfterTheOtherInAnyOrderOfTheRanks) {
+  std::mt19937 random(11);
+  const std::vector<Kind> kinds = {{Collective::allreduce, true, 1500},     {Collective::allgather, true, 700},
+                                   {Collective::alltoall, true, 333},       {Collective::allgather, false, 500},
+                                   {Collective::reduce_scatter, true, 400}, {Collective::reduce_scatter, false, 250},
+                                   {Collective::allreduce, true, 1},        {Collective::alltoall, true, 2}};
+  for (const std::int32_t domains : {1, 2}) {
+    const std::vector<RankPlace> places = {{0, 0, 0}, {0, 1, 1 % domains}, {0, 2, 0}, {0, 3, 3 % domains}};
+    const Arrangement arrangement = arrange(places, 1, 0);
+    const std::size_t ranks = places.size();
+    std::deque<Player> players;
+    for (std::int32_t rank = 0; rank < 4; ++rank) players.emplace_back(arrangement, rank);
+    std::string name;
+    for (Player& player : players) {
+      if (player.memory.staging().local() != 0) continue;
+      const Result<std::string> made = player.memory.create();
+      ASSERT_TRUE(made.ok()) << made.error().message;
+      name = *made;
+    }
+    for (Player& player : players) {
+      ASSERT_TRUE(player.memory.staging().local() == 0 || player.memory.open(name).ok());
+      ASSERT_TRUE(player.memory.reserve_own().ok());
+    }
+    for (Player& player : players) ASSERT_TRUE(player.memory.settle().ok());
+
+    const std::size_t calls = 3 * kinds.size();
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      players[rank].inputs.reserve(calls);
+      players[rank].outputs.reserve(calls);
+      for (std::size_t call = 0; call < calls; ++call) {
+        begin_call(players[rank], arrangement, rank, call, kinds[call % kinds.size()]);
+      }
+    }
+    std::vector<std::size_t> order = {0, 1, 2, 3};
+    for (bool moved = true; moved;) {
+      std::shuffle(order.begin(), order.end(), random);
+      moved = std::any_of(order.begin(), order.end(),
+                          [&](std::size_t rank) { return !players[rank].calls.empty() && players[rank].go_on(); });
+    }
+    for (std::size_t rank = 0; rank < ranks; ++rank) {
+      ASSERT_TRUE(players[rank].calls.empty()) << "rank " << rank << " is stuck";
+      for (std::size_t call = 0; call < calls; ++call) {
+        EXPECT_EQ(players[rank].outputs[call], expected(kinds[call % kinds.size()], ranks, rank, call))
+            << "rank " << rank << ", call " << call;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace libcoll
