@@ -10,9 +10,11 @@
 #include <string>
 #include <vector>
 
+#include "libcoll/execute/direct_exchange.h"
 #include "libcoll/execute/execution.h"
 #include "libcoll/node/arrangement.h"
 #include "libcoll/runtime/call.h"
+#include "libcoll/runtime/cost_model.h"
 #include "libcoll/runtime/plan_links.h"
 #include "libcoll/runtime/running_call.h"
 #include "libcoll/runtime/runtime.h"
@@ -98,12 +100,28 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   /// one allgather of MPI's. False when MPI reported an error.
   bool agree_counts(Call& call, HostCommunicator& host);
 
+  /// What the cost model needs to know. Collective, after ready() said that calls of the collective are served: α and b
+  /// of the links between neighbours, and of the plan on rank 0. Nothing, on all ranks, when it cannot be measured.
+  std::optional<LinkFigures> measure_links(HostCommunicator& host, ProgressHook hook);
+  [[nodiscard]] const PlanCost& plan_of(Collective collective) const {
+    return plans_[static_cast<std::size_t>(collective)].cost;
+  }
+  /// The same on all ranks: whether calls that small or less can go from rank to rank, and whether this one does.
+  [[nodiscard]] bool can_go_direct(Collective collective) const;
+  [[nodiscard]] bool goes_direct(const Call& call) const;
+  /// How calls go from now on, where the tuning table says nothing; equal on all ranks.
+  void add_choices(const std::vector<TuningChoice>& choices) { choices_.add(choices); }
+  [[nodiscard]] const TuningTable& choices() const { return choices_; }
+
   /// Runs one call; precondition ready() == count_. False when the transport failed: the result is then undefined
   /// and the communicator serves no further calls.
   bool run(Call call, ProgressHook hook);
 
  private:
   friend class RunningCall;
+
+  /// Tags repeat after 4096 rounds, so that none is further ahead of the oldest call under way than half of that.
+  static constexpr std::uint32_t most_rounds_ahead = 2048;
 
   /// A collective's plan, lowered for this rank.
   struct Plan {
@@ -116,10 +134,12 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     /// Predicted time of one byte of every shard, where messages are steered; 0 elsewhere.
     double nanoseconds_per_shard_byte = 0;
     PlanLinks links;  ///< with a record
+    PlanCost cost;    ///< on rank 0
   };
   struct CachedScript {
     Collective collective;
     Shape shape;
+    std::int64_t segment_bytes;
     std::shared_ptr<const Script> script;
   };
 
@@ -153,8 +173,18 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::optional<std::string> plan_text(Collective collective, HostCommunicator& host, Planning planning);
   bool adopt_plan(const std::string& text, Plan& plan);
   Status connect_peers(Plan& plan);
-  void wire_up(HostCommunicator& host, const Plan& plan);
-  std::shared_ptr<const Script> script_for(Collective collective, const Shape& shape);
+  /// `peers` by route class and place (one's own is `self`); whether all could be reached.
+  bool wire_up(HostCommunicator& host, std::span<const PeerId> peers, std::int32_t self, std::int32_t places);
+  /// Connects the ranks for calls of the collective that need no plan, where that is possible; collective.
+  void wire_up_directly(Collective collective, HostCommunicator& host);
+  bool run_direct(const Call& call, ProgressHook hook);
+  /// Tags for a call that is not among those under way, once they do not repeat those of one that is.
+  bool await_tags(ProgressHook hook);
+  void record_direct(const Call& call, TagSpace tags, std::int64_t began);
+  std::shared_ptr<const Script> script_for(Collective collective, const Shape& shape, const Tuning& tuning);
+  /// What is said of a call; null when nothing is.
+  [[nodiscard]] const TuningChoice* choice_for(const Call& call) const;
+  Result<std::vector<PeerId>> connect_neighbours();
   [[nodiscard]] Pace pace_of(const Plan& plan, const Shape& shape) const;
   /// Runs a call to its end.
   bool drive(RunningCall& running, ProgressHook hook);
@@ -169,7 +199,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void enter(RunningCall& running);
   [[nodiscard]] bool admits(const RunningCall& running) const;
   void leave(const RunningCall& running) noexcept;
-  std::unique_ptr<Flight> prepare(const Call& call, const Portion& portion, TagSpace tags);
+  std::unique_ptr<Flight> prepare(const Call& call, const Portion& portion, const Tuning& tuning, TagSpace tags);
+  /// The same on every rank between the same two of their calls.
+  [[nodiscard]] Tuning tuning_for(const Call& call) const;
   void keep(std::unique_ptr<Flight> flight);
   [[nodiscard]] std::span<const PeerId> peers_of(Collective collective) const {
     return plans_[static_cast<std::size_t>(collective)].peers;
@@ -193,6 +225,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::vector<std::int32_t> place_of_shard_;  ///< in the buffers: the node's rank, with a hierarchy the node
   std::vector<std::string> addresses_;        ///< by communicator rank
   std::array<Plan, collective_count> plans_;
+  std::unique_ptr<DirectExchange> direct_;  ///< null where all calls go by plans
+  bool wired_directly_ = false;             ///< it was tried
+  std::array<bool, collective_count> may_go_direct_{};
+  TuningTable choices_;                  ///< the cost model's
   std::list<CachedScript> scripts_;      ///< most recently used first
   std::vector<RunningCall*> under_way_;  ///< in the order of their beginnings
   std::vector<std::unique_ptr<Flight>> idle_flights_;

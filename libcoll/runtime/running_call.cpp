@@ -12,10 +12,15 @@ RunningCall::RunningCall(Communicator& communicator, Call call, std::shared_ptr<
     : communicator_(communicator),
       call_(std::move(call)),
       channel_(std::move(channel)),
-      rounds_(communicator.rounds_of(call_)) {}
+      rounds_(communicator.rounds_of(call_)),
+      tuning_(communicator.tuning_for(call_)) {}
 
 RunningCall::RunningCall(Communicator& communicator, Call call, Shape shape)
-    : communicator_(communicator), call_(std::move(call)), shape_(std::move(shape)), rounds_(1) {}
+    : communicator_(communicator),
+      call_(std::move(call)),
+      shape_(std::move(shape)),
+      rounds_(1),
+      tuning_(communicator.tuning_for(call_)) {}
 
 RunningCall::~RunningCall() = default;
 
@@ -50,7 +55,7 @@ void RunningCall::advance() noexcept {
 void RunningCall::launch() {
   const Portion portion =
       shape_ ? Portion{call_.input, call_.output, *shape_} : communicator_.portion_of(call_, rounds_, round_);
-  flight_ = communicator_.prepare(call_, portion, tags());
+  flight_ = communicator_.prepare(call_, portion, tuning_, tags());
   largest_message_bytes_ = std::max(largest_message_bytes_, flight_->execution->largest_message_bytes());
   flight_->execution->start();
 }

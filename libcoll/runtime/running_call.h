@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "libcoll/execute/driven.h"
 #include "libcoll/execute/execution.h"
 #include "libcoll/runtime/call.h"
 #include "libcoll/runtime/id_pool.h"
@@ -49,7 +50,7 @@ struct Flight {
 /// A call under way: its rounds one after the other. Several may be under way on a communicator; all ranks begin them
 /// in the same order, and each goes on as its own messages come. All members but the constructors are to be called
 /// under the runtime's lock.
-class RunningCall {
+class RunningCall : public Driven {
  public:
   /// `communicator` must outlive this, and the call's buffers its end. `channel`: of a persistent call, which is to be
   /// over before its next start.
@@ -63,19 +64,17 @@ class RunningCall {
 
   /// Takes its place among the communicator's calls, and starts when there is room.
   void begin();
-  /// Goes on after the transport's progress.
-  void advance() noexcept;
-  [[nodiscard]] bool over() const { return failed_ || round_ == rounds_; }
-  [[nodiscard]] bool failed() const { return failed_; }
+  void advance() noexcept override;
+  [[nodiscard]] bool over() const override { return failed_ || round_ == rounds_; }
+  [[nodiscard]] bool failed() const override { return failed_; }
   /// Gives up. Messages still under way may yet report to what this leaves behind, and arrive in the call's buffers.
   void abandon() noexcept;
 
   /// Whether advance() may call MPI.
   [[nodiscard]] bool calls_mpi() const { return call_.reducer.calls_mpi; }
-  [[nodiscard]] std::span<const PeerId> peers() const;
-  [[nodiscard]] std::int64_t largest_message_bytes() const { return largest_message_bytes_; }
-  /// How soon advance() is to be called again although nothing comes.
-  [[nodiscard]] int milliseconds_to_next_send() const;
+  [[nodiscard]] std::span<const PeerId> peers() const override;
+  [[nodiscard]] std::int64_t largest_message_bytes() const override { return largest_message_bytes_; }
+  [[nodiscard]] int milliseconds_to_next_send() const override;
   /// Number of the round it is at among all rounds of the communicator's calls, or of its channel.
   [[nodiscard]] std::uint32_t number() const { return first_number_ + static_cast<std::uint32_t>(round_); }
 
@@ -94,6 +93,7 @@ class RunningCall {
   std::uint32_t first_number_ = 0;
   std::int64_t largest_message_bytes_ = 0;
   bool failed_ = false;
+  Tuning tuning_;
   std::unique_ptr<Flight> flight_;  ///< while a round is under way
 };
 

@@ -206,8 +206,9 @@ std::uint64_t Runtime::digest() const {
   std::string text = LIBCOLL_VERSION;
   for (const std::string& part :
        {std::to_string(config_.segment_bytes), std::to_string(config_.bundle_bytes),
-        std::to_string(config_.round_bytes), std::to_string(config_.node_bytes), std::to_string(config_.leaders),
-        std::to_string(static_cast<int>(config_.one_node)), std::to_string(static_cast<int>(config_.measure)),
+        std::to_string(config_.round_bytes), std::to_string(config_.direct_bytes), std::to_string(config_.node_bytes),
+        std::to_string(config_.leaders), std::to_string(static_cast<int>(config_.one_node)),
+        std::to_string(static_cast<int>(config_.measure)), std::to_string(static_cast<int>(config_.cost_model)),
         std::to_string(static_cast<int>(config_.nonblocking)), std::to_string(static_cast<int>(route_binding_.backend)),
         transport_ == nullptr ? std::string() : transport_->name(),
         std::string(resilient_ == nullptr ? "once" : "again"),
@@ -231,7 +232,7 @@ const std::vector<Automorphism>& Runtime::translation_group() {
   return translations_;
 }
 
-bool Runtime::step(RunningCall& running, bool& done) {
+bool Runtime::step(Driven& running, bool& done) {
   const std::lock_guard guard(lock_);
   const bool moved = transport_->progress();
   if (moved) note_movement();
@@ -313,7 +314,7 @@ bool Runtime::idle() {
   return unattended_.empty() && ended_.empty();
 }
 
-int Runtime::milliseconds_to_next_send(const RunningCall& running) {
+int Runtime::milliseconds_to_next_send(const Driven& running) {
   const std::lock_guard guard(lock_);
   return milliseconds_to_next_unattended_send(running.milliseconds_to_next_send());
 }
@@ -341,7 +342,7 @@ bool Runtime::polling_pays() noexcept {
   return fruitless % waits_per_try == 0;
 }
 
-bool Runtime::wait_for_end(RunningCall& running, ProgressHook hook) {
+bool Runtime::wait_for_end(Driven& running, ProgressHook hook) {
   const auto poll_time = std::chrono::microseconds(config_.poll_microseconds);
   const auto patience = std::chrono::seconds(config_.timeout_seconds);
   const Clock::time_point begin = Clock::now();
@@ -418,7 +419,7 @@ void Runtime::flush(std::span<const PeerId> peers, ProgressHook hook) {
   }
 }
 
-bool Runtime::drive(RunningCall& running, ProgressHook hook) {
+bool Runtime::drive(Driven& running, ProgressHook hook) {
   waiting_.fetch_add(1, std::memory_order_relaxed);
   const bool ended = wait_for_end(running, hook);
   waiting_.fetch_sub(1, std::memory_order_relaxed);

@@ -117,7 +117,7 @@ class Runtime {
   /// Runs a call that has begun to its end: polls, then blocks on the transport's descriptor. What is still held
   /// back for its peers then goes out too; with background progress that is waited for a short time only. False when
   /// the transport failed or nothing moved for the configured time.
-  bool drive(RunningCall& running, ProgressHook hook);
+  bool drive(Driven& running, ProgressHook hook);
   /// Moves messages along until `done`, asked under the lock, is true, and calls `meanwhile`. False when nothing moved
   /// for the configured time.
   bool wait(const std::function<bool()>& done, const std::function<void()>& meanwhile);
@@ -137,16 +137,16 @@ class Runtime {
   /// Transport::arm() under the lock.
   bool arm();
   /// One round of progress under the lock; whether anything moved.
-  bool step(RunningCall& running, bool& done);
+  bool step(Driven& running, bool& done);
   /// The same for calls that nobody waits for.
   void advance_unattended(bool may_call_mpi = true) noexcept;
   /// How soon step() has something to send although nothing comes. Under the lock.
-  [[nodiscard]] int milliseconds_to_next_send(const RunningCall& running);
+  [[nodiscard]] int milliseconds_to_next_send(const Driven& running);
   /// Gives them up when nothing moved for the configured time, in which MPI kept asking for progress.
   void give_up_unattended() noexcept;
   void note_movement() noexcept;
   /// False when it gave up: nothing moved for the configured time.
-  bool wait_for_end(RunningCall& running, ProgressHook hook);
+  bool wait_for_end(Driven& running, ProgressHook hook);
   bool polling_pays() noexcept;
   void flush(std::span<const PeerId> peers, ProgressHook hook);
 
