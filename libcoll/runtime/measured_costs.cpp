@@ -9,13 +9,13 @@ namespace {
 constexpr std::int64_t first_bytes = 8;
 constexpr std::int64_t growth = 8;
 constexpr int most_times = 16;
-constexpr std::size_t tries = 3;
+constexpr std::size_t tries = 5;
 constexpr std::int64_t sizes_in_time = 6;
 
 /// Of the two sizes that show the bandwidth the longer one is for links on which the shorter one is gone too soon.
 constexpr std::int64_t short_probe_bytes = 32 * 1024;
 constexpr std::int64_t long_probe_bytes = 512 * 1024;
-constexpr std::int64_t too_soon_nanoseconds = 500'000;
+constexpr std::int64_t too_soon_nanoseconds = 250'000;
 constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 
 /// One rank's word, of which all are heard.
@@ -50,9 +50,7 @@ class Measurement {
     }
     if (slowest.good == 0) return std::nullopt;
     elapsed_ = slowest.elapsed;
-    auto* const middle = slowest.nanoseconds.begin() + attempts / 2;
-    std::nth_element(slowest.nanoseconds.begin(), middle, slowest.nanoseconds.begin() + attempts);
-    return *middle / times;
+    return *std::min_element(slowest.nanoseconds.begin(), slowest.nanoseconds.begin() + attempts) / times;
   }
 
   /// Agreed at the last measurement.

@@ -40,6 +40,11 @@ constexpr auto longest_absence = std::chrono::milliseconds(500);
 /// memory almost always nothing, over tcp also for answers of peers that may have gone on already.
 constexpr auto flush_time = std::chrono::microseconds(200);
 
+/// Looking after our messages costs MPI's own calls time that is wasted as a rule: after so many looks in vain only one
+/// in so many is made.
+constexpr unsigned looks_until_seldom = 64;
+constexpr unsigned looks_per_progress = 32;
+
 /// Beyond this the group takes longer to check than the plans that it spares take to make.
 constexpr std::int32_t most_hosts_of_translations = 1024;
 using Clock = std::chrono::steady_clock;
@@ -326,7 +331,21 @@ bool Runtime::arm() {
 
 bool Runtime::progress() noexcept {
   const std::unique_lock guard(lock_, std::try_to_lock);
+  return guard.owns_lock() && transport_ != nullptr && progress_transport();
+}
+
+bool Runtime::progress_in_passing() noexcept {
+  const std::unique_lock guard(lock_, std::try_to_lock);
   if (!guard.owns_lock() || transport_ == nullptr) return false;
+  // Where lost messages are sent again, others may need this process at any time.
+  const bool idle = unattended_.empty() && resilient_ == nullptr;
+  if (idle && ++looks_in_vain_ > looks_until_seldom && looks_in_vain_ % looks_per_progress != 0) return false;
+  const bool moved = progress_transport();
+  if (moved || !idle) looks_in_vain_ = 0;
+  return moved;
+}
+
+bool Runtime::progress_transport() noexcept {
   const bool moved = transport_->progress();
   advance_unattended();
   if (moved) note_movement();

@@ -97,6 +97,8 @@ class Runtime {
   /// Moves our messages along from within the program's MPI; whether anything moved. Does nothing when a call of ours
   /// is at it.
   bool progress() noexcept;
+  /// The same from where MPI makes progress over and over: seldom, once there was nothing to do for a while.
+  bool progress_in_passing() noexcept;
 
   /// Calls that nobody waits for: from now on they go on whenever progress is made here. Under lock().
   void look_after(RunningCall& running);
@@ -136,6 +138,8 @@ class Runtime {
   [[nodiscard]] std::uint64_t digest() const;
   /// Transport::arm() under the lock.
   bool arm();
+  /// Under the lock; whether anything moved.
+  bool progress_transport() noexcept;
   /// One round of progress under the lock; whether anything moved.
   bool step(Driven& running, bool& done);
   /// The same for calls that nobody waits for.
@@ -171,6 +175,7 @@ class Runtime {
   std::unique_ptr<ProgressThread> progress_thread_;
   std::atomic<NodeId> node_{-1};
   std::atomic<int> waiting_{0};               ///< blocking calls under way
+  unsigned looks_in_vain_ = 0;                ///< of progress_in_passing() in a row
   std::atomic<unsigned> fruitless_polls_{0};  ///< waits in a row that polling did not end
   Reason obstacle_ = Reason::count_;
   std::atomic<bool> some_ended_{false};

@@ -175,7 +175,7 @@ TEST(MeasuredCosts, CallsAreSampledWithinTheirTime) {
     EXPECT_EQ((*samples)[i].bytes, std::int64_t{8} << (3 * i));
     EXPECT_EQ((*samples)[i].nanoseconds, 1000 + (*samples)[i].bytes);
   }
-  // Five calls of 1008 ns pass the time after the first size.
+  // Seven calls of 1008 ns pass the time after the first size.
   EXPECT_EQ(sample_calls(host, calls, 4096, 4000, &TwoRanks::now)->size(), 1U);
 }
 
