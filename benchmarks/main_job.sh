@@ -17,7 +17,7 @@ rounds=2          # of each program each way, alternating; the better time count
 limit=180         # seconds, of one run
 work=$(mktemp -d)
 trap 'rm -rf "$work"; [ ${#over[@]} -eq 0 ] || "$libcoll" fabric --name "$fabric" down' EXIT
-export LIBCOLL_CACHE_DIR=$work/cache
+export LIBCOLL_CACHE_DIR=$work/cache LIBCOLL_COST_MODEL=no # plans are what is shown
 launch=(mpirun -n "$ranks" --oversubscribe)
 over=()           # what runs a command over the fabric
 quiet_waits=()

@@ -1,13 +1,19 @@
 #include "pmpi/choice.h"
 
 #include <algorithm>
+#include <iterator>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "libcoll/runtime/choice_file.h"
 #include "libcoll/runtime/clock.h"
+#include "libcoll/runtime/cost_model.h"
 #include "libcoll/runtime/crossover.h"
 #include "libcoll/runtime/log.h"
+#include "libcoll/runtime/measured_costs.h"
 #include "libcoll/runtime/plan_cache.h"
 #include "libcoll/runtime/plan_source.h"
 
@@ -51,7 +57,7 @@ class Trial {
     call.elements = bytes / word_bytes;
     call.element_bytes = word_bytes;
     call.reducer = {&or_words, nullptr};
-    if (kind_ == CallKind::bcast || kind_ == CallKind::reduce) {
+    if (is_rooted(kind_)) {
       call.counts.assign(static_cast<std::size_t>(ranks_), 0);
       call.counts.front() = call.elements;
       std::vector<std::int64_t>& offsets = kind_ == CallKind::bcast ? call.output_offsets : call.input_offsets;
@@ -99,11 +105,15 @@ bool can_be_tried(CallKind kind) {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
+std::string cache_directory(const Runtime& process) {
+  const std::string& directory = process.config().cache_dir;
+  return directory.empty() ? default_cache_dir() : directory;
+}
+
 CrossoverPlace place_of(Runtime& process, const CommunicatorState& state, CallKind kind) {
   CrossoverPlace place;
   const Collective collective = *collective_of(kind);
-  const std::string& directory = process.config().cache_dir;
-  place.directory = directory.empty() ? default_cache_dir() : directory;
+  place.directory = cache_directory(process);
   place.plan_file = plan_file_name(process.topology(), collective, algorithm_setting(process.config(), collective));
   place.call = kind;
   place.ranks = state.communicator->size();
@@ -135,6 +145,161 @@ std::int64_t obtain(Runtime& process, CommunicatorState& state, CallKind kind, M
   return found.value_or(never_native);
 }
 
+// ---- cost model ---------------------------------------------------------------------------------------------------
+
+ChoicePlace choice_place_of(Runtime& process, const CommunicatorState& state) {
+  ChoicePlace place;
+  place.directory = cache_directory(process);
+  // A plan file's name ends in a hash over the whole topology and the version.
+  const std::string plan = plan_file_name(process.topology(), Collective::allgather, automatic_plan);
+  const std::size_t begin = plan.rfind('-') + 1;
+  place.topology = plan.substr(begin, plan.find('.') - begin);
+  place.ranks = state.communicator->size();
+  place.nodes = state.communicator->nodes();
+  place.transport = process.transport().name();
+  return place;
+}
+
+TuningTable load_kept(const ChoicePlace& place) {
+  Result<std::optional<TuningTable>> kept = load_choices(place);
+  if (!kept) log(LogLevel::warn, kept.error().message + "; measuring again");
+  return kept.ok() && kept->has_value() ? std::move(**kept) : TuningTable();
+}
+
+/// Of this job, once rank 0 of some communicator has seen them: parts of the fabric are not measured by themselves.
+class JobLinks {
+ public:
+  std::optional<LinkFigures> get() {
+    const std::lock_guard guard(lock_);
+    return links_;
+  }
+  void set(const LinkFigures& links) {
+    const std::lock_guard guard(lock_);
+    links_ = links;
+  }
+
+ private:
+  std::mutex lock_;
+  std::optional<LinkFigures> links_;
+};
+JobLinks job_links;
+
+/// Times both ways by themselves, as programs call them: in a row. Collective; false on all ranks when a call failed.
+bool measure_ways(CommunicatorState& state, CallKind kind, MPI_Comm comm, CostQuestion& question) {
+  MpiHost host(comm);
+  Communicator& communicator = *state.communicator;
+  communicator.keep_record(nullptr);  // these calls are not the program's
+  Trial trial(communicator, kind, comm);
+  const auto repeated = [](auto way) {
+    return [way](std::int64_t bytes, int times) {
+      for (int call = 0; call < times; ++call) {
+        if (!way(bytes)) return false;
+      }
+      return true;
+    };
+  };
+  const auto own = sample_calls(host, repeated([&](std::int64_t bytes) { return trial.plan(bytes); }), word_bytes,
+                                budget_nanoseconds / 2, &steady_nanoseconds);
+  const auto native = sample_calls(host, repeated([&](std::int64_t bytes) { return trial.native(bytes); }),
+                                   trial.largest_bytes(), budget_nanoseconds / 2, &steady_nanoseconds);
+  communicator.keep_record(state.record);
+  if (!own || !native) return false;
+  question.own = own->front();
+  question.native = *native;
+  return true;
+}
+
+/// Measures what is missing and asks the model; rank 0 has the answer, and keeps it. Collective.
+std::vector<TuningChoice> ask_model(Runtime& process, CommunicatorState& state, CallKind kind, MPI_Comm comm,
+                                    const ChoicePlace& place, TuningTable& kept) {
+  MpiHost host(comm);
+  Communicator& communicator = *state.communicator;
+  const bool root = host.rank() == 0;
+  if (root && !kept.links) kept.links = job_links.get();
+  std::int64_t has_links = kept.links ? 1 : 0;
+  if (!host.broadcast(&has_links, sizeof has_links)) return {};
+  if (has_links == 0) kept.links = communicator.measure_links(host, {&progress_mpi});
+  if (has_links == 0 && !kept.links) return {};
+  const Collective collective = *collective_of(kind);
+  const std::int32_t ranks = communicator.size();
+  CostQuestion question;
+  if (!measure_ways(state, kind, comm, question) || !root) return {};
+  job_links.set(*kept.links);
+  question.call = kind;
+  question.ranks = ranks;
+  question.links = *kept.links;
+  question.plan = communicator.plan_of(collective);
+  question.can_go_direct = communicator.can_go_direct(collective) && !is_rooted(kind);
+  question.own_was_direct = question.can_go_direct && word_bytes <= process.config().direct_bytes / ranks;
+  question.segment_bytes = process.config().segment_bytes;
+  std::vector<TuningChoice> choices = choose_by_cost(question);
+  kept.add(choices);
+  const Status stored = store_choices(place, kept);
+  if (!stored) log(LogLevel::info, "choices not kept: " + stored.error().message);
+  return choices;
+}
+
+/// Rank 0's to everybody. False when MPI reported an error.
+bool share(HostCommunicator& host, std::vector<TuningChoice>& choices) {
+  static_assert(std::is_trivially_copyable_v<TuningChoice>);
+  std::uint64_t count = choices.size();
+  if (!host.broadcast(&count, sizeof count)) return false;
+  choices.resize(count);
+  return count == 0 || host.broadcast(choices.data(), count * sizeof(TuningChoice));
+}
+
+/// "MPI up to 64 bytes, direct up to 4096 bytes, the plan above"
+std::string in_words(const std::vector<TuningChoice>& choices) {
+  std::string text;
+  for (std::size_t i = 0; i < choices.size(); ++i) {
+    const TuningChoice& choice = choices[i];
+    text.append(i == 0 ? "" : ", ").append(choice.native ? "MPI" : choice.direct ? "direct" : "the plan");
+    if (choice.segment_bytes > 0) text.append(" in segments of ").append(std::to_string(choice.segment_bytes));
+    const bool last = i + 1 == choices.size();
+    text.append(last ? " above" : " up to " + std::to_string(choice.up_to_bytes) + " bytes");
+  }
+  return text.empty() ? "not known, the plan" : text;
+}
+
+void say(const HostCommunicator& host, CallKind kind, const TuningTable& kept, bool found,
+         const std::vector<TuningChoice>& choices) {
+  std::string figures;
+  if (kept.links) {
+    figures = "α = " + std::to_string(kept.links->alpha_nanoseconds) +
+              " ns, b = " + std::to_string(kept.links->bytes_per_second) + " B/s, " +
+              (found ? "as kept" : "as measured") + ": ";
+  }
+  log(LogLevel::info,
+      host.name() + ": " + std::string(to_string(kind)) + " by the cost model, " + figures + in_words(choices));
+}
+
+void obtain_choices(Runtime& process, CommunicatorState& state, CallKind kind, MPI_Comm comm) {
+  MpiHost host(comm);
+  const bool root = host.rank() == 0;
+  const std::int32_t ranks = state.communicator->size();
+  const ChoicePlace place = root ? choice_place_of(process, state) : ChoicePlace();
+  TuningTable kept = root ? load_kept(place) : TuningTable();
+  std::int64_t found = kept.knows(kind, ranks) ? 1 : 0;
+  if (!host.broadcast(&found, sizeof found)) return;
+  std::vector<TuningChoice> choices;
+  if (found == 0) {
+    choices = ask_model(process, state, kind, comm, place, kept);
+  } else {
+    std::copy_if(kept.choices.begin(), kept.choices.end(), std::back_inserter(choices),
+                 [&](const TuningChoice& choice) { return choice.call == kind && choice.ranks == ranks; });
+  }
+  if (!share(host, choices)) return;
+  state.communicator->add_choices(choices);
+  if (root) say(host, kind, kept, found != 0, choices);
+}
+
+bool wants_model(const Config& config, CallKind kind) {
+  // Who names a planner wants its plans.
+  return config.cost_model && !config.measure && config.tuning_table.empty() && can_be_tried(kind) &&
+         call_setting(config, kind) == automatic_plan &&
+         algorithm_setting(config, *collective_of(kind)) == automatic_plan;
+}
+
 }  // namespace
 
 bool measured_to_native(Runtime& process, CommunicatorState& state, CallKind kind, MPI_Comm comm, std::int64_t bytes) {
@@ -150,6 +315,16 @@ bool measured_to_native(Runtime& process, CommunicatorState& state, CallKind kin
     }
   }
   return bytes <= *up_to;
+}
+
+bool modelled_to_native(Runtime& process, CommunicatorState& state, CallKind kind, MPI_Comm comm, std::int64_t bytes) {
+  bool& asked = state.modelled[static_cast<std::size_t>(kind)];
+  if (!asked) {
+    asked = true;
+    if (wants_model(process.config(), kind)) obtain_choices(process, state, kind, comm);
+  }
+  const TuningChoice* choice = state.communicator->choices().find(kind, state.communicator->size(), bytes);
+  return choice != nullptr && choice->native;
 }
 
 }  // namespace libcoll::pmpi

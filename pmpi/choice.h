@@ -1,4 +1,4 @@
-// Which way a call goes where no tuning table says so: both are tried once.
+// Which way a call goes where no tuning table says so: by trying both once, or by the cost model.
 #pragma once
 
 #include <cstdint>
@@ -11,5 +11,10 @@ namespace libcoll::pmpi {
 /// a communicator tries, or finds in the plan cache what an earlier job tried; it is collective. Precondition: the
 /// communicator serves calls of this kind.
 bool measured_to_native(Runtime& process, CommunicatorState& state, CallKind kind, MPI_Comm comm, std::int64_t bytes);
+
+/// Whether the cost model leaves a call of that size to MPI. The first call of a kind on a communicator measures what
+/// the model needs to know, or finds in the plan cache what an earlier job of the same shape measured, and tells the
+/// communicator how its calls are to go; it is collective. Precondition: as above.
+bool modelled_to_native(Runtime& process, CommunicatorState& state, CallKind kind, MPI_Comm comm, std::int64_t bytes);
 
 }  // namespace libcoll::pmpi

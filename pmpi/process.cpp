@@ -83,7 +83,7 @@ int progress_ours() {
   if (PrivateMessages::calling()) return 0;
   Runtime* process = process_runtime.load(std::memory_order_acquire);
   if (process == nullptr) return 0;
-  const bool moved = process->progress();
+  const bool moved = process->progress_in_passing();
   complete_ended(*process);
   return moved ? 1 : 0;
 }

@@ -20,6 +20,8 @@ struct CommunicatorState {
   CommunicatorRecord* record = nullptr;        ///< null: nobody wants to know
   /// By CallKind, once both ways were tried: the largest size that is left to MPI.
   std::array<std::optional<std::int64_t>, call_count> native_up_to;
+  /// By CallKind: the cost model was asked.
+  std::array<bool, call_count> modelled{};
   /// Collectives, as bits, of nonblocking calls that came before the ranks had agreed on a plan.
   std::uint8_t wishes = 0;
   /// Goes with the communicator.

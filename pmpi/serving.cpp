@@ -120,6 +120,9 @@ Reason choose(Runtime& process, const Way& way, std::optional<std::int64_t> byte
       measured_to_native(process, *state, way.kind, way.comm, *bytes)) {
     reason = Reason::measured_native;
   }
+  if (reason == Reason::count_ && bytes && modelled_to_native(process, *state, way.kind, way.comm, *bytes)) {
+    reason = Reason::modelled_native;
+  }
   return reason;
 }
 

@@ -151,13 +151,15 @@ class Measurement {
     for (char** entry = environ; *entry != nullptr; ++entry) {
       // The table in force must not decide what is measured.
       const std::string_view text(*entry);
-      if (!text.starts_with("LIBCOLL_TUNING_TABLE=") && !text.starts_with("LIBCOLL_BACKGROUND_PLANNING=")) {
+      const auto sets = [&](std::string_view name) { return text.starts_with(name); };
+      if (!sets("LIBCOLL_TUNING_TABLE=") && !sets("LIBCOLL_BACKGROUND_PLANNING=") && !sets("LIBCOLL_COST_MODEL=")) {
         environment.emplace_back(text);
       }
     }
     if (planned) environment.emplace_back("LIBCOLL_TUNING_TABLE=");
-    // Nor may calls be left to MPI because a plan is still being made.
+    // Nor may calls be left to MPI because a plan is still being made, or a model says so.
     environment.emplace_back("LIBCOLL_BACKGROUND_PLANNING=no");
+    environment.emplace_back("LIBCOLL_COST_MODEL=no");
     const Result<std::string> text = capture({std::move(arguments), std::move(environment)});
     if (!text) return text.error();
     return parse_sweep(*text, ranks_);

@@ -53,6 +53,9 @@ constexpr CallKind blocking_twin(CallKind kind) { return blocking_twins[static_c
 /// Also of persistent calls: their starts do not wait.
 constexpr bool is_nonblocking(CallKind kind) { return blocking_twin(kind) != kind; }
 
+/// One rank has all the data, or gets it. Of blocking calls.
+constexpr bool is_rooted(CallKind kind) { return kind == CallKind::bcast || kind == CallKind::reduce; }
+
 /// Whose plan serves each blocking call, by CallKind.
 #define LIBCOLL_CALL(name, collective) std::optional<Collective>(Collective::collective),
 #define LIBCOLL_NATIVE_CALL(name) std::optional<Collective>(),

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "libcoll/execute/greeting.h"
 #include "libcoll/node/placement.h"
 #include "libcoll/runtime/clock.h"
 #include "libcoll/runtime/figures.h"
@@ -26,10 +27,8 @@ namespace {
 
 constexpr std::size_t cached_scripts = 16;
 
-/// Calls under way at the same time beyond these wait for the oldest. Tags repeat after 4096 rounds, so that none is
-/// further ahead of the oldest than half of that.
+/// Calls under way at the same time beyond these wait for the oldest.
 constexpr std::size_t most_under_way = 64;
-constexpr std::uint32_t most_rounds_ahead = 2048;
 /// Their memory is kept for later calls.
 constexpr std::size_t most_idle_flights = 4;
 
@@ -140,45 +139,6 @@ bool forwards_blocks(const Schedule& schedule) {
            return transfer.from != transfer.shard / nodes || transfer.to != transfer.shard % nodes;
          });
 }
-
-/// One word to and from every peer.
-class Greetings final : public Waiter {
- public:
-  Greetings(Transport& transport, NodeId node, NodeId nodes, std::span<const PeerId> peers, TagSpace tags)
-      : transport_(transport), node_(node), nodes_(nodes), peers_(peers), tags_(tags), words_(peers.size()) {
-    completions_.assign(2 * peers.size(), Completion{this, 0, 0});
-  }
-
-  void post() {
-    for (std::size_t lane = 0; lane < peers_.size(); ++lane) {
-      if (peers_[lane] < 0) continue;
-      const auto route_class = static_cast<std::int32_t>(lane) / nodes_;
-      const NodeId peer = static_cast<NodeId>(lane) % nodes_;
-      waiting_ += 2;
-      count(transport_.receive(route_class, tags_.tag(peer, 0), &words_[lane], sizeof word_, &completions_[2 * lane]));
-      count(transport_.send(peers_[lane], tags_.tag(node_, 0), &word_, sizeof word_, &completions_[2 * lane + 1]));
-    }
-  }
-
-  [[nodiscard]] bool done() const { return waiting_ == 0; }
-  // A peer that cannot be reached will fail the first call; there is nothing more to wait for here.
-  void completed(std::uint32_t, bool) noexcept override { --waiting_; }
-
- private:
-  void count(Posted posted) {
-    if (posted != Posted::pending) --waiting_;
-  }
-
-  Transport& transport_;
-  NodeId node_;
-  NodeId nodes_;
-  std::span<const PeerId> peers_;
-  TagSpace tags_;
-  std::vector<std::uint64_t> words_;
-  std::vector<Completion> completions_;
-  std::uint64_t word_ = 0;
-  std::int64_t waiting_ = 0;
-};
 
 }  // namespace
 
@@ -501,7 +461,8 @@ Reason Communicator::distribute_plan(Collective collective, HostCommunicator& ho
   text.resize(offer.bytes);
   const bool received = host.broadcast(text.data(), text.size());
   if (!all_agree(host, received && adopt_plan(text, plan))) return Reason::no_plan;
-  wire_up(host, plan);
+  wire_up(host, plan.peers, node_, plan.program.nodes);
+  wire_up_directly(collective, host);
   return Reason::count_;
 }
 
@@ -529,6 +490,7 @@ std::optional<std::string> Communicator::plan_text(Collective collective, HostCo
                                                     schedule.error().message + "); its calls fall through");
     return std::string();
   }
+  plans_[static_cast<std::size_t>(collective)].cost = plan_cost(*schedule);
   steer(*schedule, runtime_.route_binding(), runtime_.transport().route_classes());
   log(LogLevel::info, what + std::string(to_string(collective)) + " by " + schedule->algorithm + " on " +
                           schedule->topology.name() + ", " + std::to_string(schedule->steps) +
@@ -539,21 +501,23 @@ std::optional<std::string> Communicator::plan_text(Collective collective, HostCo
 /// Connections are made on first use, with the help of both ends. Later a rank may be in MPI, or computing, while a
 /// peer still waits for that help; so everybody says a word to everybody it will talk to, and helps until all are
 /// connected.
-void Communicator::wire_up(HostCommunicator& host, const Plan& plan) {
-  Greetings greetings(runtime_.transport(), node_, plan.program.nodes, plan.peers, TagSpace(id_, calls_++));
+bool Communicator::wire_up(HostCommunicator& host, std::span<const PeerId> peers, std::int32_t self,
+                           std::int32_t places) {
+  Greeting greeting(runtime_.transport(), self, places, peers, sizeof(std::uint64_t));
   Flush flush;
   const auto connected = [&] {
     const std::lock_guard guard(runtime_.lock());
     runtime_.transport().progress();
-    return greetings.done() && runtime_.transport().flushed(flush, plan.peers);
+    return greeting.over() && runtime_.transport().flushed(flush, peers);
   };
   {
     const std::lock_guard guard(runtime_.lock());
-    greetings.post();
+    greeting.start(TagSpace(id_, calls_++));
   }
   while (!connected()) host.progress();
-  if (!host.begin_barrier()) return;
+  if (!host.begin_barrier()) return false;
   while (!host.barrier_passed()) connected();
+  return !greeting.failed();
 }
 
 bool Communicator::adopt_plan(const std::string& text, Plan& plan) {
@@ -592,17 +556,17 @@ Status Communicator::connect_peers(Plan& plan) {
   return {};
 }
 
-std::shared_ptr<const Script> Communicator::script_for(Collective collective, const Shape& shape) {
+std::shared_ptr<const Script> Communicator::script_for(Collective collective, const Shape& shape,
+                                                       const Tuning& tuning) {
   const auto found = std::find_if(scripts_.begin(), scripts_.end(), [&](const CachedScript& cached) {
-    return cached.collective == collective && cached.shape == shape;
+    return cached.collective == collective && cached.segment_bytes == tuning.segment_bytes && cached.shape == shape;
   });
   if (found != scripts_.end()) {
     scripts_.splice(scripts_.begin(), scripts_, found);
   } else {
     const Program& program = plans_[static_cast<std::size_t>(collective)].program;
-    scripts_.push_front(
-        {collective, shape,
-         std::make_shared<const Script>(make_script(program, place_of_shard_, shape, runtime_.tuning()))});
+    scripts_.push_front({collective, shape, tuning.segment_bytes,
+                         std::make_shared<const Script>(make_script(program, place_of_shard_, shape, tuning))});
     if (scripts_.size() > cached_scripts) scripts_.pop_back();
   }
   return scripts_.front().script;
@@ -655,11 +619,13 @@ bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
 
 bool Communicator::run(Call call, ProgressHook hook) {
   bool good = false;
-  if (!broken_ && hierarchy_) {
+  if (!broken_ && goes_direct(call)) {
+    good = run_direct(call, hook);
+  } else if (!broken_ && hierarchy_) {
     StagedCall running(*this, std::move(call));
     good = drive(running, hook);
   } else if (!broken_) {
-    DirectCall running(*this, std::move(call));
+    FlatCall running(*this, std::move(call));
     good = drive(running, hook);
   }
   if (good) return true;
@@ -673,7 +639,7 @@ bool Communicator::run(Call call, ProgressHook hook) {
 
 std::unique_ptr<RunningCall> Communicator::make_call(Call call, std::shared_ptr<Channel> channel) {
   if (hierarchy_) return std::make_unique<StagedCall>(*this, std::move(call), std::move(channel));
-  return std::make_unique<DirectCall>(*this, std::move(call), std::move(channel));
+  return std::make_unique<FlatCall>(*this, std::move(call), std::move(channel));
 }
 
 const std::shared_ptr<NodeMemory>& Communicator::memory_of(const Channel* channel) const {
@@ -691,7 +657,7 @@ bool Communicator::drive(RunningCall& running, ProgressHook hook) {
   return false;
 }
 
-void Communicator::enter(DirectCall& running) {
+void Communicator::enter(FlatCall& running) {
   if (!running.channel_) under_way_.push_back(&running);
   std::uint32_t& calls = running.channel_ ? running.channel_->calls_ : calls_;
   running.first_number_ = calls;
@@ -700,7 +666,7 @@ void Communicator::enter(DirectCall& running) {
 
 /// The oldest call always goes on, on every rank: so nobody waits for ever. Starts of persistent calls wait for no
 /// other call, for the ranks may disagree on which is older.
-bool Communicator::admits(const DirectCall& running) const {
+bool Communicator::admits(const FlatCall& running) const {
   if (running.channel_) return true;
   if (under_way_.front() == &running) return true;
   const auto end = under_way_.begin() + static_cast<std::ptrdiff_t>(std::min(most_under_way, under_way_.size()));
@@ -708,7 +674,7 @@ bool Communicator::admits(const DirectCall& running) const {
          running.number() - under_way_.front()->number() < most_rounds_ahead;
 }
 
-void Communicator::leave(const DirectCall& running) noexcept {
+void Communicator::leave(const FlatCall& running) noexcept {
   under_way_.erase(std::remove(under_way_.begin(), under_way_.end(), &running), under_way_.end());
   if (running.failed()) note_failure(running.channel_.get());
 }
@@ -718,7 +684,8 @@ void Communicator::note_failure(Channel* channel) noexcept {
   if (channel != nullptr) channel->failed_ = true;
 }
 
-std::unique_ptr<Flight> Communicator::prepare(const Call& call, const Portion& portion, TagSpace tags) {
+std::unique_ptr<Flight> Communicator::prepare(const Call& call, const Portion& portion, const Tuning& tuning,
+                                              TagSpace tags) {
   std::unique_ptr<Flight> flight;
   if (idle_flights_.empty()) {
     flight = std::make_unique<Flight>();
@@ -727,8 +694,8 @@ std::unique_ptr<Flight> Communicator::prepare(const Call& call, const Portion& p
     idle_flights_.pop_back();
   }
   const Plan& plan = plans_[static_cast<std::size_t>(call.collective)];
-  flight->tuning = runtime_.tuning();
-  flight->script = script_for(call.collective, portion.shape);
+  flight->tuning = tuning;
+  flight->script = script_for(call.collective, portion.shape, tuning);
   flight->execution.emplace(*flight->script, node_, Buffers{portion.input, portion.output}, call.reducer,
                             runtime_.transport(), plan.peers, tags, flight->tuning, flight->workspace,
                             pace_of(plan, portion.shape));

@@ -10,10 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "libcoll/execute/direct_exchange.h"
 #include "libcoll/execute/execution.h"
 #include "libcoll/node/arrangement.h"
 #include "libcoll/runtime/call.h"
-#include "libcoll/runtime/direct_call.h"
+#include "libcoll/runtime/cost_model.h"
+#include "libcoll/runtime/flat_call.h"
 #include "libcoll/runtime/plan_links.h"
 #include "libcoll/runtime/running_call.h"
 #include "libcoll/runtime/runtime.h"
@@ -99,6 +101,19 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   /// one allgather of MPI's. False when MPI reported an error.
   bool agree_counts(Call& call, HostCommunicator& host);
 
+  /// What the cost model needs to know. Collective, after ready() said that calls of the collective are served: α and b
+  /// of the links between neighbours, and of the plan on rank 0. Nothing, on all ranks, when it cannot be measured.
+  std::optional<LinkFigures> measure_links(HostCommunicator& host, ProgressHook hook);
+  [[nodiscard]] const PlanCost& plan_of(Collective collective) const {
+    return plans_[static_cast<std::size_t>(collective)].cost;
+  }
+  /// The same on all ranks: whether calls that small or less can go from rank to rank, and whether this one does.
+  [[nodiscard]] bool can_go_direct(Collective collective) const;
+  [[nodiscard]] bool goes_direct(const Call& call) const;
+  /// How calls go from now on, where the tuning table says nothing; equal on all ranks.
+  void add_choices(const std::vector<TuningChoice>& choices) { choices_.add(choices); }
+  [[nodiscard]] const TuningTable& choices() const { return choices_; }
+
   /// Runs one call; precondition ready() == count_. False when the transport failed: the result is then undefined
   /// and the communicator serves no further calls.
   bool run(Call call, ProgressHook hook);
@@ -107,8 +122,11 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::unique_ptr<RunningCall> make_call(Call call, std::shared_ptr<Channel> channel);
 
  private:
-  friend class DirectCall;
+  friend class FlatCall;
   friend class StagedCall;
+
+  /// Tags repeat after 4096 rounds, so that none is further ahead of the oldest call under way than half of that.
+  static constexpr std::uint32_t most_rounds_ahead = 2048;
 
   /// A collective's plan, lowered for this rank.
   struct Plan {
@@ -121,10 +139,12 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     /// Predicted time of one byte of every shard, where messages are steered; 0 elsewhere.
     double nanoseconds_per_shard_byte = 0;
     PlanLinks links;  ///< with a record
+    PlanCost cost;    ///< on rank 0
   };
   struct CachedScript {
     Collective collective;
     Shape shape;
+    std::int64_t segment_bytes;
     std::shared_ptr<const Script> script;
   };
 
@@ -158,8 +178,18 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::optional<std::string> plan_text(Collective collective, HostCommunicator& host, Planning planning);
   bool adopt_plan(const std::string& text, Plan& plan);
   Status connect_peers(Plan& plan);
-  void wire_up(HostCommunicator& host, const Plan& plan);
-  std::shared_ptr<const Script> script_for(Collective collective, const Shape& shape);
+  /// `peers` by route class and place (one's own is `self`); whether all could be reached.
+  bool wire_up(HostCommunicator& host, std::span<const PeerId> peers, std::int32_t self, std::int32_t places);
+  /// Connects the ranks for calls of the collective that need no plan, where that is possible; collective.
+  void wire_up_directly(Collective collective, HostCommunicator& host);
+  bool run_direct(const Call& call, ProgressHook hook);
+  /// Tags for a call that is not among those under way, once they do not repeat those of one that is.
+  bool await_tags(ProgressHook hook);
+  void record_direct(const Call& call, TagSpace tags, std::int64_t began);
+  std::shared_ptr<const Script> script_for(Collective collective, const Shape& shape, const Tuning& tuning);
+  /// What is said of a call; null when nothing is.
+  [[nodiscard]] const TuningChoice* choice_for(const Call& call) const;
+  Result<std::vector<PeerId>> connect_neighbours();
   [[nodiscard]] Pace pace_of(const Plan& plan, const Shape& shape) const;
   /// Runs a call from its beginning to its end.
   bool drive(RunningCall& running, ProgressHook hook);
@@ -171,14 +201,16 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   [[nodiscard]] std::int64_t elements_per_round(const Call& call) const;
   [[nodiscard]] Portion portion_of(const Call& call, std::int64_t rounds, std::int64_t index) const;
   [[nodiscard]] Portion portion_of_unequal(const Call& call, std::int64_t rounds, std::int64_t index) const;
-  void enter(DirectCall& running);
-  [[nodiscard]] bool admits(const DirectCall& running) const;
-  void leave(const DirectCall& running) noexcept;
+  void enter(FlatCall& running);
+  [[nodiscard]] bool admits(const FlatCall& running) const;
+  void leave(const FlatCall& running) noexcept;
   /// It serves no further calls, and neither does the channel, where it is one's.
   void note_failure(Channel* channel) noexcept;
   /// Of the channel's calls, or of those of no channel. Precondition: there is a hierarchy.
   [[nodiscard]] const std::shared_ptr<NodeMemory>& memory_of(const Channel* channel) const;
-  std::unique_ptr<Flight> prepare(const Call& call, const Portion& portion, TagSpace tags);
+  std::unique_ptr<Flight> prepare(const Call& call, const Portion& portion, const Tuning& tuning, TagSpace tags);
+  /// The same on every rank between the same two of their calls.
+  [[nodiscard]] Tuning tuning_for(const Call& call) const;
   void keep(std::unique_ptr<Flight> flight);
   [[nodiscard]] std::span<const PeerId> peers_of(Collective collective) const {
     return plans_[static_cast<std::size_t>(collective)].peers;
@@ -202,8 +234,12 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::vector<std::int32_t> place_of_shard_;  ///< in the buffers: the node's rank, with a hierarchy the node
   std::vector<std::string> addresses_;        ///< by communicator rank
   std::array<Plan, collective_count> plans_;
-  std::list<CachedScript> scripts_;     ///< most recently used first
-  std::vector<DirectCall*> under_way_;  ///< in the order of their beginnings
+  std::unique_ptr<DirectExchange> direct_;  ///< null where all calls go by plans
+  bool wired_directly_ = false;             ///< it was tried
+  std::array<bool, collective_count> may_go_direct_{};
+  TuningTable choices_;               ///< the cost model's
+  std::list<CachedScript> scripts_;   ///< most recently used first
+  std::vector<FlatCall*> under_way_;  ///< in the order of their beginnings
   std::vector<std::unique_ptr<Flight>> idle_flights_;
   bool resends_ = false;                  ///< messages are sent again another way; the same on every rank
   std::unique_ptr<Repair> repair_;        ///< null where nothing is agreed on dead links, and on ranks without messages

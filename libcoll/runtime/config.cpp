@@ -265,6 +265,9 @@ std::vector<Setting> make_settings() {
       boolean<&Config::measure>(
           "measure",
           "Without a tuning table, try both ways at first calls and leave small ones to MPI if it is faster."),
+      boolean<&Config::cost_model>("cost_model",
+                                   "Without either, choose between MPI and plans by measured latency and bandwidth of "
+                                   "links and MPI's own times."),
       text<&Config::ofi_provider>("ofi_provider",
                                   "libfabric's provider (tcp;ofi_rxm, efa, cxi, ...); empty: its best across nodes."),
       log_level("log_level", "How much is said on stderr."),
@@ -286,6 +289,9 @@ std::vector<Setting> make_settings() {
       bytes<&Config::segment_bytes, 1_K, 1_G>("segment_bytes", "Transfers are cut into segments of this size."),
       bytes<&Config::bundle_bytes, 0_K, 16_M>("bundle_bytes",
                                               "Smaller pieces for one peer and step travel in one message; 0: never."),
+      bytes<&Config::direct_bytes, 0_K, 64_K>(
+          "direct_bytes",
+          "Allreduces and allgathers of this size, all ranks' data together, go from rank to rank at once; 0: never."),
       bytes<&Config::round_bytes, 64_K, unlimited>("round_bytes",
                                                    "A call larger than this per rank runs in several rounds."),
       integer<&Config::in_flight, 1, 1024>("in_flight", "Messages in flight per peer."),

@@ -24,6 +24,7 @@ struct Config {
   std::string ofi_provider;        ///< libfabric's name; empty: its first that reaches other nodes
   std::string tuning_table;        ///< path of a tuning table; empty: every call that can be served is
   bool measure = false;            ///< without a tuning table: leave sizes to MPI at which it is faster here and now
+  bool cost_model = true;          ///< without either: leave sizes to MPI at which it promises to be faster
   LogLevel log_level = LogLevel::warn;
   std::string stats;                      ///< "", "summary" or "json:FILE"
   std::string trace;                      ///< file of trace events; empty: none
@@ -35,6 +36,7 @@ struct Config {
 #include "libcoll/runtime/calls.def"
   std::int64_t segment_bytes = 128 * 1024;      ///< transfers are cut into segments of this size
   std::int64_t bundle_bytes = 8 * 1024;         ///< smaller pieces for one peer and step travel in one message
+  std::int64_t direct_bytes = 4 * 1024;         ///< up to this, all ranks together, small calls go without a plan
   std::int64_t round_bytes = 64 * 1024 * 1024;  ///< a call larger than this per rank runs in several rounds
   std::int64_t in_flight = 8;                   ///< messages in flight per peer
   std::int64_t poll_microseconds = 20;          ///< a waiting rank polls this long before it blocks

@@ -7,6 +7,7 @@
 #include <span>
 #include <utility>
 
+#include "libcoll/execute/driven.h"
 #include "libcoll/runtime/id_pool.h"
 #include "libcoll/transport/transport.h"
 
@@ -32,7 +33,7 @@ class Channel {
 
  private:
   friend class Communicator;
-  friend class DirectCall;
+  friend class FlatCall;
 
   std::shared_ptr<IdPool> ids_;
   const std::uint32_t id_;
@@ -43,7 +44,7 @@ class Channel {
 
 /// A call under way. Several may be under way on a communicator; all ranks begin them in the same order. All members
 /// but the constructors are to be called under the runtime's lock.
-class RunningCall {
+class RunningCall : public Driven {
  public:
   RunningCall() = default;
   /// Precondition: not begun, over, or abandoned.
@@ -53,10 +54,6 @@ class RunningCall {
 
   /// Takes its place among the communicator's calls, and starts when there is room.
   virtual void begin() = 0;
-  /// Goes on as far as it can after the transport's progress.
-  virtual void advance() noexcept = 0;
-  [[nodiscard]] virtual bool over() const = 0;
-  [[nodiscard]] virtual bool failed() const = 0;
   /// Gives up. Messages still under way may yet report to what this leaves behind, and arrive in the call's buffers.
   virtual void abandon() noexcept = 0;
 
@@ -66,12 +63,6 @@ class RunningCall {
 
   /// Whether advance() may call MPI.
   [[nodiscard]] virtual bool calls_mpi() const = 0;
-  [[nodiscard]] virtual std::span<const PeerId> peers() const = 0;
-  [[nodiscard]] virtual std::int64_t largest_message_bytes() const = 0;
-  /// How soon advance() is to be called again although no message comes.
-  [[nodiscard]] virtual int milliseconds_to_next_advance() const { return std::numeric_limits<int>::max(); }
-  /// Nothing that the transport can bring is waited for: it is over, or other processes of the node are waited for.
-  [[nodiscard]] virtual bool rests() const { return over(); }
   /// Tells the other processes of the node that this one lives, and returns whether one that is waited for has since
   /// done so, or the call gone on in a way that the transport does not tell of.
   virtual bool exchange_signs_of_life() noexcept { return false; }

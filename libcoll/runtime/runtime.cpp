@@ -40,6 +40,11 @@ constexpr auto longest_absence = std::chrono::milliseconds(500);
 /// memory almost always nothing, over tcp also for answers of peers that may have gone on already.
 constexpr auto flush_time = std::chrono::microseconds(200);
 
+/// Looking after our messages costs MPI's own calls time that is wasted as a rule: after so many looks in vain only one
+/// in so many is made.
+constexpr unsigned looks_until_seldom = 64;
+constexpr unsigned looks_per_progress = 32;
+
 /// Beyond this the group takes longer to check than the plans that it spares take to make.
 constexpr std::int32_t most_hosts_of_translations = 1024;
 using Clock = std::chrono::steady_clock;
@@ -206,8 +211,9 @@ std::uint64_t Runtime::digest() const {
   std::string text = LIBCOLL_VERSION;
   for (const std::string& part :
        {std::to_string(config_.segment_bytes), std::to_string(config_.bundle_bytes),
-        std::to_string(config_.round_bytes), std::to_string(config_.node_bytes), std::to_string(config_.leaders),
-        std::to_string(static_cast<int>(config_.one_node)), std::to_string(static_cast<int>(config_.measure)),
+        std::to_string(config_.round_bytes), std::to_string(config_.direct_bytes), std::to_string(config_.node_bytes),
+        std::to_string(config_.leaders), std::to_string(static_cast<int>(config_.one_node)),
+        std::to_string(static_cast<int>(config_.measure)), std::to_string(static_cast<int>(config_.cost_model)),
         std::to_string(static_cast<int>(config_.nonblocking)), std::to_string(static_cast<int>(route_binding_.backend)),
         transport_ == nullptr ? std::string() : transport_->name(),
         std::string(resilient_ == nullptr ? "once" : "again"),
@@ -231,7 +237,7 @@ const std::vector<Automorphism>& Runtime::translation_group() {
   return translations_;
 }
 
-bool Runtime::step(RunningCall& running, bool& rests) {
+bool Runtime::step(Driven& running, bool& rests) {
   const std::lock_guard guard(lock_);
   const bool moved = transport_->progress();
   if (moved) note_movement();
@@ -324,7 +330,7 @@ bool Runtime::idle() {
   return unattended_.empty() && ended_.empty();
 }
 
-int Runtime::milliseconds_to_next_advance(const RunningCall& running) {
+int Runtime::milliseconds_to_next_advance(const Driven& running) {
   const std::lock_guard guard(lock_);
   return milliseconds_to_next_unattended_advance(running.milliseconds_to_next_advance());
 }
@@ -336,7 +342,21 @@ bool Runtime::arm() {
 
 bool Runtime::progress() noexcept {
   const std::unique_lock guard(lock_, std::try_to_lock);
+  return guard.owns_lock() && transport_ != nullptr && progress_transport();
+}
+
+bool Runtime::progress_in_passing() noexcept {
+  const std::unique_lock guard(lock_, std::try_to_lock);
   if (!guard.owns_lock() || transport_ == nullptr) return false;
+  // Where lost messages are sent again, others may need this process at any time.
+  const bool idle = unattended_.empty() && resilient_ == nullptr;
+  if (idle && ++looks_in_vain_ > looks_until_seldom && looks_in_vain_ % looks_per_progress != 0) return false;
+  const bool moved = progress_transport();
+  if (moved || !idle) looks_in_vain_ = 0;
+  return moved;
+}
+
+bool Runtime::progress_transport() noexcept {
   const bool moved = transport_->progress();
   advance_unattended();
   if (moved) note_movement();
@@ -352,7 +372,7 @@ bool Runtime::polling_pays() noexcept {
   return fruitless % waits_per_try == 0;
 }
 
-bool Runtime::wait_for_rest(RunningCall& running, ProgressHook hook) {
+bool Runtime::wait_for_rest(Driven& running, ProgressHook hook) {
   const auto poll_time = std::chrono::microseconds(config_.poll_microseconds);
   const auto patience = std::chrono::seconds(config_.timeout_seconds);
   const Clock::time_point begin = Clock::now();
@@ -429,7 +449,7 @@ void Runtime::flush(std::span<const PeerId> peers, ProgressHook hook) {
   }
 }
 
-bool Runtime::drive(RunningCall& running, ProgressHook hook) {
+bool Runtime::drive(Driven& running, ProgressHook hook) {
   waiting_.fetch_add(1, std::memory_order_relaxed);
   const bool rests = wait_for_rest(running, hook);
   waiting_.fetch_sub(1, std::memory_order_relaxed);

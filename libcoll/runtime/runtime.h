@@ -98,6 +98,8 @@ class Runtime {
   /// Moves our messages along from within the program's MPI; whether anything moved. Does nothing when a call of ours
   /// is at it.
   bool progress() noexcept;
+  /// The same from where MPI makes progress over and over: seldom, once there was nothing to do for a while.
+  bool progress_in_passing() noexcept;
 
   /// Calls that nobody waits for: from now on they go on whenever progress is made here. Under lock().
   void look_after(Unattended& call);
@@ -118,7 +120,7 @@ class Runtime {
   /// Runs a call that has begun until it rests: polls, then blocks on the transport's descriptor. What is still held
   /// back for its peers then goes out too; with background progress that is waited for a short time only. False when
   /// the transport failed or nothing moved for the configured time.
-  bool drive(RunningCall& running, ProgressHook hook);
+  bool drive(Driven& running, ProgressHook hook);
   /// Moves messages along until `done`, asked under the lock, is true, and calls `meanwhile`. False when nothing moved
   /// for the configured time.
   bool wait(const std::function<bool()>& done, const std::function<void()>& meanwhile);
@@ -137,19 +139,21 @@ class Runtime {
   [[nodiscard]] std::uint64_t digest() const;
   /// Transport::arm() under the lock.
   bool arm();
+  /// Under the lock; whether anything moved.
+  bool progress_transport() noexcept;
   /// One round of progress under the lock; whether anything moved.
-  bool step(RunningCall& running, bool& rests);
+  bool step(Driven& running, bool& rests);
   /// The same for calls that nobody waits for.
   void advance_unattended(bool may_call_mpi = true) noexcept;
   /// How soon step() has something to do although no message comes. Under the lock.
-  [[nodiscard]] int milliseconds_to_next_advance(const RunningCall& running);
+  [[nodiscard]] int milliseconds_to_next_advance(const Driven& running);
   /// Gives them up when nothing moved for the configured time, in which MPI kept asking for progress.
   void give_up_unattended() noexcept;
   void note_movement() noexcept;
   /// Of unattended calls, now and then; what the others of the node show is movement as well.
   void exchange_signs_of_life(std::chrono::steady_clock::time_point now) noexcept;
   /// False when it gave up: nothing moved for the configured time.
-  bool wait_for_rest(RunningCall& running, ProgressHook hook);
+  bool wait_for_rest(Driven& running, ProgressHook hook);
   bool polling_pays() noexcept;
   void flush(std::span<const PeerId> peers, ProgressHook hook);
 
@@ -175,6 +179,7 @@ class Runtime {
   std::unique_ptr<ProgressThread> progress_thread_;
   std::atomic<NodeId> node_{-1};
   std::atomic<int> waiting_{0};               ///< blocking calls under way
+  unsigned looks_in_vain_ = 0;                ///< of progress_in_passing() in a row
   std::atomic<unsigned> fruitless_polls_{0};  ///< waits in a row that polling did not end
   Reason obstacle_ = Reason::count_;
   std::atomic<bool> some_ended_{false};

@@ -30,6 +30,7 @@ StagedCall::StagedCall(Communicator& communicator, Call call, std::shared_ptr<Ch
       memory_(communicator.memory_of(channel_.get())),
       collective_(call.collective),
       calls_mpi_(call.reducer.calls_mpi),
+      tuning_(communicator.tuning_for(call)),
       rounds_(communicator.hierarchy_->rounds_of(*memory_, std::move(call))) {}
 
 void StagedCall::begin() {
@@ -93,7 +94,7 @@ void StagedCall::perform(Work work) const {
 bool StagedCall::begin_slice() {
   SliceMove move = rounds_->move();
   if (move.empty) return false;
-  slice_.emplace(communicator_, std::move(move.call), std::move(move.shape), channel_);
+  slice_.emplace(communicator_, std::move(move.call), std::move(move.shape), tuning_, channel_);
   slices_begun_ = true;
   slice_->begin();
   return true;

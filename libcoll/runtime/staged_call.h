@@ -12,7 +12,7 @@
 #include "libcoll/node/node_memory.h"
 #include "libcoll/node/node_rounds.h"
 #include "libcoll/node/stages.h"
-#include "libcoll/runtime/direct_call.h"
+#include "libcoll/runtime/flat_call.h"
 #include "libcoll/runtime/running_call.h"
 
 namespace libcoll {
@@ -63,14 +63,15 @@ class StagedCall final : public RunningCall {
   const std::shared_ptr<NodeMemory> memory_;
   const Collective collective_;
   const bool calls_mpi_;
+  const Tuning tuning_;  ///< as of the call's beginning, which all ranks make at one place in their calls
   const std::unique_ptr<NodeRounds> rounds_;
   std::int64_t round_ = 0;
   std::vector<Stage> stages_;  ///< of the round
   std::size_t stage_ = 0;
-  std::uint32_t stages_done_ = 0;    ///< of all rounds
-  std::uint32_t signs_seen_ = 0;     ///< of stages_done_, and of whom it waited for
-  std::optional<DirectCall> slice_;  ///< while this rank moves its part between nodes
-  bool slices_begun_ = false;        ///< since drive() last waited for the transport
+  std::uint32_t stages_done_ = 0;  ///< of all rounds
+  std::uint32_t signs_seen_ = 0;   ///< of stages_done_, and of whom it waited for
+  std::optional<FlatCall> slice_;  ///< while this rank moves its part between nodes
+  bool slices_begun_ = false;      ///< since drive() last waited for the transport
   std::int64_t largest_message_bytes_ = 0;
   bool failed_ = false;
 };

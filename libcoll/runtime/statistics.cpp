@@ -29,6 +29,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Reason::count_)>
     "the setting for this collective is native",
     "the tuning table leaves it to MPI",
     "MPI was faster at this size when both were measured",
+    "the cost model leaves it to MPI at this size",
     "no plan could be made",
     "its plan is still being made",
     "nothing to move",

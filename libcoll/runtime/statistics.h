@@ -41,6 +41,7 @@ enum class Reason : std::uint8_t {
   chosen_native,
   tuned_native,
   measured_native,
+  modelled_native,
   no_plan,
   planning,
   no_bytes,

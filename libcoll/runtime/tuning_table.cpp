@@ -16,6 +16,8 @@ namespace {
 
 constexpr std::int64_t any_size = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t most_ranks = 1 << 24;
+constexpr std::int64_t most_alpha_nanoseconds = 3'600'000'000'000;
+constexpr std::int64_t most_bytes_per_second = std::int64_t{1} << 50;
 constexpr std::int64_t least_segment_bytes = 1024;
 constexpr std::int64_t most_segment_bytes = std::int64_t{1} << 30;
 
@@ -30,8 +32,13 @@ class Reader {
 
   Result<TuningTable> read(const toml::table& root) {
     for (auto&& [key, node] : root) {
+      if (key == "links" && node.is_table()) {
+        read_links(*node.as_table());
+        continue;
+      }
       if (key != "choice" || !node.is_array()) {
-        refuse(key.source().begin.line, "found '" + std::string(key.str()) + "', expected tables headed [[choice]]");
+        refuse(key.source().begin.line,
+               "found '" + std::string(key.str()) + "', expected tables headed [[choice]] or [links]");
         continue;
       }
       for (const toml::node& element : *node.as_array()) read_choice(element);
@@ -44,6 +51,24 @@ class Reader {
  private:
   void refuse(Line line, const std::string& what) {
     if (!error_) error_ = Error{origin_ + ":" + std::to_string(line) + ": " + what};
+  }
+
+  void read_links(const toml::table& table) {
+    LinkFigures links;
+    for (auto&& [key, node] : table) {
+      if (key == "alpha_nanoseconds") {
+        links.alpha_nanoseconds = bytes(node, "alpha_nanoseconds", 1, most_alpha_nanoseconds);
+      } else if (key == "bytes_per_second") {
+        links.bytes_per_second = bytes(node, "bytes_per_second", 1, most_bytes_per_second);
+      } else {
+        refuse(key.source().begin.line,
+               "found '" + std::string(key.str()) + "' in [links], expected alpha_nanoseconds or bytes_per_second");
+      }
+    }
+    if (links.alpha_nanoseconds == 0 || links.bytes_per_second == 0) {
+      refuse(line_of(table), "found [links] without alpha_nanoseconds or bytes_per_second, expected both");
+    }
+    table_.links = links;
   }
 
   void read_choice(const toml::node& element) {
@@ -88,10 +113,11 @@ class Reader {
 
   void read_use(const toml::node& node, TuningChoice& choice) {
     const std::string word = node.is_string() ? node.as_string()->get() : "";
-    if (word != "native" && word != "plan") {
-      return refuse(line_of(node), "use: found " + shown(node) + ", expected \"native\" or \"plan\"");
+    if (word != "native" && word != "plan" && word != "direct") {
+      return refuse(line_of(node), "use: found " + shown(node) + ", expected \"native\", \"plan\" or \"direct\"");
     }
     choice.native = word == "native";
+    choice.direct = word == "direct";
   }
 
   /// A number, or text such as "64K", within bounds.
@@ -123,6 +149,16 @@ const TuningChoice* TuningTable::find(CallKind call, std::int32_t ranks, std::in
   return nullptr;
 }
 
+bool TuningTable::knows(CallKind call, std::int32_t ranks) const {
+  return std::any_of(choices.begin(), choices.end(),
+                     [&](const TuningChoice& choice) { return choice.call == call && choice.ranks == ranks; });
+}
+
+void TuningTable::add(const std::vector<TuningChoice>& more) {
+  choices.insert(choices.end(), more.begin(), more.end());
+  std::sort(choices.begin(), choices.end(), before);
+}
+
 Result<TuningTable> read_tuning_table(std::string_view text, std::string_view origin) {
   const Result<toml::table> table = read_toml(text, origin);
   return table ? Reader(origin).read(*table) : table.error();
@@ -140,11 +176,16 @@ Result<TuningTable> load_tuning_table(const std::string& path) {
 
 std::string write_tuning_table(const TuningTable& table) {
   std::string text;
+  if (table.links) {
+    text += "[links]\nalpha_nanoseconds = " + std::to_string(table.links->alpha_nanoseconds) +
+            "\nbytes_per_second = " + std::to_string(table.links->bytes_per_second) + "\n\n";
+  }
   for (const TuningChoice& choice : table.choices) {
     text += "[[choice]]\ncall = \"" + std::string(to_string(choice.call)) + "\"\n";
     if (choice.ranks != 0) text += "ranks = " + std::to_string(choice.ranks) + "\n";
     if (choice.up_to_bytes != any_size) text += "up_to = " + std::to_string(choice.up_to_bytes) + "\n";
-    text += std::string("use = ") + (choice.native ? "\"native\"" : "\"plan\"") + "\n";
+    const std::string_view use = choice.native ? "native" : choice.direct ? "direct" : "plan";
+    text.append("use = \"").append(use).append("\"\n");
     if (choice.segment_bytes != 0) text += "segment_bytes = " + std::to_string(choice.segment_bytes) + "\n";
     text += "\n";
   }

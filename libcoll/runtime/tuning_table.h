@@ -1,8 +1,10 @@
-// Which calls go to a plan and which to the program's own MPI, by measurement: what `libcoll tune` writes.
+// Which calls go to a plan and which to the program's own MPI: what `libcoll tune` writes, and what the cost model
+// finds for later jobs.
 #pragma once
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,22 +22,36 @@ struct TuningChoice {
   std::int64_t up_to_bytes = std::numeric_limits<std::int64_t>::max();
   bool native = false;             ///< the program's own MPI is faster; otherwise the plan is
   std::int64_t segment_bytes = 0;  ///< of the plan; 0: as configured
+  bool direct = false;             ///< from rank to rank, above LIBCOLL_DIRECT_BYTES too; otherwise by the plan
   friend bool operator==(const TuningChoice&, const TuningChoice&) = default;
+};
+
+/// What messages of ours were seen to take, on all links at once.
+struct LinkFigures {
+  std::int64_t alpha_nanoseconds = 0;  ///< α: a step of a few bytes, 1 at least
+  std::int64_t bytes_per_second = 0;   ///< b: of one link, 1 at least
+  friend bool operator==(const LinkFigures&, const LinkFigures&) = default;
 };
 
 /// Ordered by call, ranks and size.
 struct TuningTable {
   std::vector<TuningChoice> choices;
+  std::optional<LinkFigures> links;  ///< what the choices come from, where a cost model made them
 
   /// What is said of such a call: the entry for exactly these ranks with the smallest size that takes it in, else the
   /// same among those for any number of ranks; null when nothing is.
   [[nodiscard]] const TuningChoice* find(CallKind call, std::int32_t ranks, std::int64_t bytes) const;
+  /// Whether anything is said of calls of that kind on exactly these ranks.
+  [[nodiscard]] bool knows(CallKind call, std::int32_t ranks) const;
+  /// Adds choices for calls of which it knows nothing.
+  void add(const std::vector<TuningChoice>& more);
   friend bool operator==(const TuningTable&, const TuningTable&) = default;
 };
 
 /// Reads TOML: a [[choice]] table each, with `call` ("allreduce", …), `ranks` (left out: any), `up_to` (bytes as 4096
-/// or "64K"; left out: any size), `use` ("native" or "plan") and `segment_bytes`. Errors start with "ORIGIN:LINE: " and
-/// say what was found and what was expected; two entries for the same calls are one.
+/// or "64K"; left out: any size), `use` ("native", "plan" or "direct") and `segment_bytes`; and at most one table
+/// [links] with `alpha_nanoseconds` and `bytes_per_second`. Errors start with "ORIGIN:LINE: " and say what was found
+/// and what was expected; two entries for the same calls are one.
 Result<TuningTable> read_tuning_table(std::string_view text, std::string_view origin);
 
 /// The same from a file that nobody but this user or root can write.

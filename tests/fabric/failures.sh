@@ -6,7 +6,7 @@
 [[ $# == 3 ]] || exit 2
 libcoll=$(realpath "$1") endure=$(realpath "$2") case=$3
 source "$(dirname "$0")/common.sh"
-export LIBCOLL_CACHE_DIR=$directory/cache LIBCOLL_LOG_LEVEL=info
+export LIBCOLL_CACHE_DIR=$directory/cache LIBCOLL_LOG_LEVEL=info LIBCOLL_COST_MODEL=no
 
 job() { fabric run -- "$libcoll" run -- mpirun "$@" </dev/null; }
 

@@ -6,7 +6,7 @@
 [[ $# == 3 ]] || exit 2
 libcoll=$(realpath "$1") sweep=$(realpath "$2") case=$3
 source "$(dirname "$0")/common.sh"
-export LIBCOLL_CACHE_DIR=$directory/cache
+export LIBCOLL_CACHE_DIR=$directory/cache LIBCOLL_COST_MODEL=no
 
 planned() { fabric run -- "$libcoll" run -- mpirun -n 8 "$sweep" "$@" </dev/null; }
 native() { fabric run -- mpirun -n 8 "$sweep" "$@" </dev/null; }

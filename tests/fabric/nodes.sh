@@ -6,7 +6,7 @@
 [[ $# == 2 ]] || exit 2
 libcoll=$(realpath "$1") sweep=$(realpath "$2") case=nodes
 source "$(dirname "$0")/common.sh"
-export LIBCOLL_CACHE_DIR=$directory/cache
+export LIBCOLL_CACHE_DIR=$directory/cache LIBCOLL_COST_MODEL=no
 
 bring_up torus:2x2x2 --rate 100mbit --ranks-per-node 2 --routes auto
 for collective in allreduce allgather alltoall; do

@@ -16,7 +16,8 @@ directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 cd "$directory"
 mkdir session
-export TMPDIR=$directory/session XDG_CONFIG_HOME=$directory LIBCOLL_CACHE_DIR=$directory/cache LIBCOLL_TIMEOUT_SECONDS=3
+export TMPDIR=$directory/session XDG_CONFIG_HOME=$directory LIBCOLL_CACHE_DIR=$directory/cache LIBCOLL_COST_MODEL=no
+export LIBCOLL_TIMEOUT_SECONDS=3
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 segments() { find /dev/shm -maxdepth 1 -name 'libcoll-*' | sort; }
 

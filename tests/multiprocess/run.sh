@@ -69,7 +69,7 @@ cd "$directory"
 mkdir cache session
 environment=(TMPDIR="$directory/session" XDG_CONFIG_HOME="$directory" LIBCOLL_CACHE_DIR="$directory/cache"
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-  LIBCOLL_BACKGROUND_PLANNING=no "${settings[@]}") # which call is the first that is served must be known
+  LIBCOLL_BACKGROUND_PLANNING=no LIBCOLL_COST_MODEL=no "${settings[@]}") # which calls are served must be known
 if [[ $corrupt == yes ]]; then
   env "${environment[@]}" "$libcoll" run --topology "$topology" -- true
   for file in cache/*.xml; do

@@ -91,7 +91,7 @@ TEST(Settings, EveryRecordIsCompleteAndAgreesWithConfig) {
     EXPECT_TRUE(setting.text.ends_with('.')) << setting.name;
     EXPECT_EQ(setting.default_value, setting.print(Config{})) << setting.name;
   }
-  EXPECT_EQ(names.size(), 37U);  // one for each member of Config
+  EXPECT_EQ(names.size(), 39U);  // one for each member of Config
 }
 
 TEST(Settings, PrintedValuesAreReadBack) {
@@ -101,6 +101,7 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"transport", "ofi"},
                                                                    {"tuning_table", "/t.toml"},
                                                                    {"measure", "yes"},
+                                                                   {"cost_model", "no"},
                                                                    {"ofi_provider", "tcp;ofi_rxm"},
                                                                    {"log_level", "trace"},
                                                                    {"stats", "json:/tmp/s.json"},
@@ -122,6 +123,7 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"progress_thread", "yes"},
                                                                    {"segment_bytes", "1536"},
                                                                    {"bundle_bytes", "0"},
+                                                                   {"direct_bytes", "0"},
                                                                    {"round_bytes", "inf"},
                                                                    {"in_flight", "1024"},
                                                                    {"poll_microseconds", "0"},

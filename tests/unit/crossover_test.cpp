@@ -5,54 +5,16 @@
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp
 
 #include <cstdint>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "tests/unit/two_ranks.h"
+
 namespace libcoll {
 namespace {
-
-std::int64_t clock_now = 0;
-std::int64_t now() noexcept { return clock_now; }
-
-/// A communicator of two, the other rank of which is always `factor` times as slow.
-class TwoRanks final : public HostCommunicator {
- public:
-  explicit TwoRanks(std::int64_t factor) : factor_(factor) {}
-  int rank() const override { return 0; }
-  int size() const override { return 2; }
-  int world_rank() const override { return 0; }
-  int world_size() const override { return 2; }
-  std::string host_name() const override { return "host"; }
-  std::string name() const override { return "two"; }
-  bool allgather(const void* mine, std::size_t bytes, void* all) override {
-    ++agreements;
-    if (fails) return false;
-    std::vector<std::int64_t> words(bytes / sizeof(std::int64_t));
-    std::memcpy(words.data(), mine, bytes);
-    std::memcpy(all, mine, bytes);
-    // All but the last word are times.
-    for (std::size_t i = 0; i + 1 < words.size(); ++i) words[i] *= factor_;
-    if (other_failed) words.back() = 0;
-    std::memcpy(static_cast<char*>(all) + bytes, words.data(), bytes);
-    return true;
-  }
-  bool broadcast(void*, std::size_t) override { return true; }
-  bool begin_barrier() override { return true; }
-  bool barrier_passed() override { return true; }
-  bool reach_all(Runtime&) override { return true; }
-  void progress() override {}
-
-  int agreements = 0;
-  bool fails = false;
-  bool other_failed = false;
-
- private:
-  std::int64_t factor_;
-};
 
 /// Both take a time that depends on the size; `calls` counts them.
 struct Model {
@@ -64,11 +26,11 @@ struct Model {
     const auto run = [this](const std::function<std::int64_t(std::int64_t)>& time) {
       return [this, &time](std::int64_t bytes) {
         ++calls;
-        clock_now += time(bytes);
+        TwoRanks::clock += time(bytes);
         return true;
       };
     };
-    return {run(plan), run(native), largest_bytes, budget, &now};
+    return {run(plan), run(native), largest_bytes, budget, &TwoRanks::now};
   }
 };
 

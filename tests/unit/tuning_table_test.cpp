@@ -56,14 +56,27 @@ TEST(TuningTable, IsReadBackAsItWasWritten) {
   EXPECT_EQ(read_tuning_table("", "empty").value(), TuningTable());
 }
 
+TEST(TuningTable, KeepsWhatTheCostModelFound) {
+  TuningTable table;
+  table.links = LinkFigures{1200, 3'000'000'000};
+  EXPECT_FALSE(table.knows(CallKind::bcast, 8));
+  table.add({{CallKind::bcast, 8, 64, true, 0}, {CallKind::bcast, 8, 1 << 20, false, 4096}});
+  table.add({{CallKind::allreduce, 8, 512, false, 0, true}});
+  EXPECT_TRUE(table.knows(CallKind::bcast, 8));
+  EXPECT_FALSE(table.knows(CallKind::bcast, 4));
+  EXPECT_TRUE(table.find(CallKind::allreduce, 8, 512)->direct);
+  EXPECT_TRUE(table.find(CallKind::bcast, 8, 8)->native);
+  EXPECT_EQ(read_tuning_table(write_tuning_table(table), "again").value(), table);
+}
+
 TEST(TuningTable, ErrorsNameLineFoundAndExpected) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {"choices = 1", "t:1: found 'choices', expected tables headed [[choice]]"},
+      {"choices = 1", "t:1: found 'choices', expected tables headed [[choice]] or [links]"},
       {"[[choice]]\nuse = \"plan\"", "t:1: found a [[choice]] without 'call', expected one"},
       {"[[choice]]\ncall = \"allreduce\"", "t:1: found a [[choice]] without 'use', expected one"},
       {"[[choice]]\ncall = \"barrier\"\nuse = \"plan\"",
        "t:2: call: found 'barrier', expected a call that can be served, as allreduce"},
-      {"[[choice]]\ncall = \"alltoall\"\nuse = 1", "t:3: use: found 1, expected \"native\" or \"plan\""},
+      {"[[choice]]\ncall = \"alltoall\"\nuse = 1", "t:3: use: found 1, expected \"native\", \"plan\" or \"direct\""},
       {"[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"\nup_to = \"much\"",
        "t:4: up_to: found 'much', expected a number from 0 to 9223372036854775807"},
       {"[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"\nsegment_bytes = 1",
@@ -72,6 +85,10 @@ TEST(TuningTable, ErrorsNameLineFoundAndExpected) {
        "t:4: found 'what' in [[choice]], expected call, ranks, up_to, use or segment_bytes"},
       {"[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"\n[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"",
        "t:4: found a second [[choice]] for these calls, expected one"},
+      {"[links]\nalpha_nanoseconds = 0", "t:2: alpha_nanoseconds: found 0, expected a number from 1 to 3600000000000"},
+      {"[links]\nbytes_per_second = 1",
+       "t:1: found [links] without alpha_nanoseconds or bytes_per_second, expected both"},
+      {"[links]\nbeta = 1", "t:2: found 'beta' in [links], expected alpha_nanoseconds or bytes_per_second"},
   };
   for (const auto& [text, message] : cases) {
     const Result<TuningTable> table = read_tuning_table(text, "t");

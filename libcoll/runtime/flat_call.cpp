@@ -1,4 +1,4 @@
-#include "libcoll/runtime/direct_call.h"
+#include "libcoll/runtime/flat_call.h"
 
 #include <algorithm>
 #include <limits>
@@ -8,26 +8,29 @@
 
 namespace libcoll {
 
-DirectCall::DirectCall(Communicator& communicator, Call call, std::shared_ptr<Channel> channel)
+FlatCall::FlatCall(Communicator& communicator, Call call, std::shared_ptr<Channel> channel)
     : communicator_(communicator),
       call_(std::move(call)),
       channel_(std::move(channel)),
-      rounds_(communicator.rounds_of(call_)) {}
+      rounds_(communicator.rounds_of(call_)),
+      tuning_(communicator.tuning_for(call_)) {}
 
-DirectCall::DirectCall(Communicator& communicator, Call call, Shape shape, std::shared_ptr<Channel> channel)
+FlatCall::FlatCall(Communicator& communicator, Call call, Shape shape, const Tuning& tuning,
+                   std::shared_ptr<Channel> channel)
     : communicator_(communicator),
       call_(std::move(call)),
       shape_(std::move(shape)),
       channel_(std::move(channel)),
-      rounds_(1) {}
+      rounds_(1),
+      tuning_(tuning) {}
 
-void DirectCall::begin() {
+void FlatCall::begin() {
   if (over()) return;
   communicator_.enter(*this);
   advance();
 }
 
-void DirectCall::advance() noexcept {
+void FlatCall::advance() noexcept {
   try {
     while (!over()) {
       if (flight_) {
@@ -49,28 +52,28 @@ void DirectCall::advance() noexcept {
   }
 }
 
-void DirectCall::launch() {
+void FlatCall::launch() {
   const Portion portion =
       shape_ ? Portion{call_.input, call_.output, *shape_} : communicator_.portion_of(call_, rounds_, round_);
-  flight_ = communicator_.prepare(call_, portion, tags());
+  flight_ = communicator_.prepare(call_, portion, tuning_, tags());
   largest_message_bytes_ = std::max(largest_message_bytes_, flight_->execution->largest_message_bytes());
   flight_->execution->start();
 }
 
-TagSpace DirectCall::tags() const { return {channel_ ? channel_->id_ : communicator_.id_, number()}; }
+TagSpace FlatCall::tags() const { return {channel_ ? channel_->id_ : communicator_.id_, number()}; }
 
-void DirectCall::abandon() noexcept {
+void FlatCall::abandon() noexcept {
   if (over()) return;
   failed_ = true;
   static_cast<void>(flight_.release());
   communicator_.leave(*this);
 }
 
-bool DirectCall::drive(ProgressHook hook) { return communicator_.runtime_.drive(*this, hook); }
+bool FlatCall::drive(ProgressHook hook) { return communicator_.runtime_.drive(*this, hook); }
 
-std::span<const PeerId> DirectCall::peers() const { return communicator_.peers_of(call_.collective); }
+std::span<const PeerId> FlatCall::peers() const { return communicator_.peers_of(call_.collective); }
 
-int DirectCall::milliseconds_to_next_advance() const {
+int FlatCall::milliseconds_to_next_advance() const {
   return flight_ ? flight_->execution->milliseconds_to_next_send() : std::numeric_limits<int>::max();
 }
 

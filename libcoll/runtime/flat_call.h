@@ -23,13 +23,13 @@ struct Flight {
 };
 
 /// Each of the communicator's goes on as its own messages come.
-class DirectCall final : public RunningCall {
+class FlatCall final : public RunningCall {
  public:
   /// `communicator` must outlive this, and the call's buffers its end. `channel`: of a persistent call, which is to be
   /// over before its next start.
-  DirectCall(Communicator& communicator, Call call, std::shared_ptr<Channel> channel = nullptr);
-  /// A call of one round whose data lies as in `shape`.
-  DirectCall(Communicator& communicator, Call call, Shape shape, std::shared_ptr<Channel> channel);
+  FlatCall(Communicator& communicator, Call call, std::shared_ptr<Channel> channel = nullptr);
+  /// A call of one round whose data lies as in `shape`; `tuning` is the same on every rank.
+  FlatCall(Communicator& communicator, Call call, Shape shape, const Tuning& tuning, std::shared_ptr<Channel> channel);
 
   void begin() override;
   void advance() noexcept override;
@@ -60,6 +60,7 @@ class DirectCall final : public RunningCall {
   std::uint32_t first_number_ = 0;
   std::int64_t largest_message_bytes_ = 0;
   bool failed_ = false;
+  Tuning tuning_;
   std::unique_ptr<Flight> flight_;  ///< while a round is under way
 };
 

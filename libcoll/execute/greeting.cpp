@@ -1,0 +1,38 @@
+#include "libcoll/execute/greeting.h"
+
+namespace libcoll {
+
+Greeting::Greeting(Transport& transport, std::int32_t self, std::int32_t places, std::span<const PeerId> peers,
+                   std::size_t bytes)
+    : transport_(transport),
+      self_(self),
+      places_(places),
+      peers_(peers),
+      bytes_(bytes),
+      words_(bytes * (peers.size() + 1)) {
+  completions_.assign(2 * peers.size(), Completion{this, 0, 0});
+}
+
+void Greeting::start(TagSpace tags) {
+  for (std::size_t lane = 0; lane < peers_.size(); ++lane) {
+    if (peers_[lane] < 0) continue;
+    const auto route_class = static_cast<std::int32_t>(lane) / places_;
+    const std::int32_t peer = static_cast<std::int32_t>(lane) % places_;
+    waiting_ += 2;
+    std::byte* heard = words_.data() + (lane + 1) * bytes_;
+    count(transport_.receive(route_class, tags.tag(peer, 0), heard, bytes_, &completions_[2 * lane]));
+    count(transport_.send(peers_[lane], tags.tag(self_, 0), words_.data(), bytes_, &completions_[2 * lane + 1]));
+  }
+}
+
+void Greeting::count(Posted posted) {
+  if (posted != Posted::pending) completed(0, posted == Posted::done);
+}
+
+// A peer that cannot be reached will fail the first call; there is nothing more to wait for here.
+void Greeting::completed(std::uint32_t, bool ok) noexcept {
+  --waiting_;
+  failed_ = failed_ || !ok;
+}
+
+}  // namespace libcoll

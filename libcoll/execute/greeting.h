@@ -1,0 +1,49 @@
+// A message to and from every peer: to connect them, and to see what that takes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "libcoll/execute/driven.h"
+#include "libcoll/execute/execution.h"
+
+namespace libcoll {
+
+/// One exchange at a time.
+class Greeting final : public Driven, public Waiter {
+ public:
+  /// `peers` by route class and place, negative where there is none; this process's own place is `self` of `places`.
+  /// Messages have `bytes` bytes. The arguments must outlive this.
+  Greeting(Transport& transport, std::int32_t self, std::int32_t places, std::span<const PeerId> peers,
+           std::size_t bytes);
+  Greeting(const Greeting&) = delete;
+  Greeting& operator=(const Greeting&) = delete;
+  ~Greeting() = default;
+
+  /// Precondition: the exchange before is over.
+  void start(TagSpace tags);
+  void advance() noexcept override {}
+  [[nodiscard]] bool over() const override { return waiting_ == 0; }
+  /// Some peer could not be reached.
+  [[nodiscard]] bool failed() const override { return failed_; }
+  [[nodiscard]] std::span<const PeerId> peers() const override { return peers_; }
+  [[nodiscard]] std::int64_t largest_message_bytes() const override { return static_cast<std::int64_t>(bytes_); }
+  void completed(std::uint32_t index, bool ok) noexcept override;
+
+ private:
+  void count(Posted posted);
+
+  Transport& transport_;
+  const std::int32_t self_;
+  const std::int32_t places_;
+  const std::span<const PeerId> peers_;
+  const std::size_t bytes_;
+  std::vector<std::byte> words_;  ///< what is said, then what is heard from each
+  std::vector<Completion> completions_;
+  std::int64_t waiting_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace libcoll

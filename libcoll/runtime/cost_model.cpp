@@ -1,0 +1,136 @@
+#include "libcoll/runtime/cost_model.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "libcoll/execute/concatenation.h"
+#include "libcoll/execute/direct_exchange.h"
+#include "planner/schedule/cost.h"
+#include "planner/schedule/lockstep_time.h"
+
+namespace libcoll {
+namespace {
+
+constexpr double nanoseconds_per_second = 1e9;
+/// Shorter ones cost more processor time than the model knows of.
+constexpr std::int64_t least_segment_bytes = 16 * 1024;
+/// Ours may take one part in this many more: what lies nearer is noise.
+constexpr double margin_parts = 20;
+/// Sizes that are looked at: 8 B to 1 GiB, powers of two.
+constexpr int first_power = 3;
+constexpr int last_power = 30;
+
+double nanoseconds_per_byte(const LinkFigures& links) {
+  return nanoseconds_per_second / static_cast<double>(std::max<std::int64_t>(1, links.bytes_per_second));
+}
+
+std::int64_t vector_bytes(CallKind call, std::int32_t ranks, std::int64_t bytes) {
+  const bool of_vector = call == CallKind::allreduce || is_rooted(call);
+  return of_vector ? bytes : bytes * ranks;
+}
+
+/// What crosses the busiest link, for one byte of the call's.
+double link_bytes_per_byte(CallKind call, std::int32_t ranks, const PlanCost& plan) {
+  if (is_rooted(call)) return 1;
+  return plan.bandwidth_time * static_cast<double>(vector_bytes(call, ranks, 1)) /
+         static_cast<double>(std::max(1, plan.degree));
+}
+
+/// The three ways, ours as they were seen to be.
+class Ways {
+ public:
+  explicit Ways(const CostQuestion& question)
+      : question_(question),
+        plan_(plan_line(question.call, question.ranks, question.plan, question.links)),
+        direct_(direct_line(question.ranks, question.links)) {
+    const CostLine& seen = question.own_was_direct ? direct_ : plan_;
+    const double more = static_cast<double>(question.own.nanoseconds) - seen.at(question.own.bytes);
+    const double least = static_cast<double>(question.links.alpha_nanoseconds);
+    for (CostLine* line : {&plan_, &direct_}) {
+      line->latency_nanoseconds = std::max(least, line->latency_nanoseconds + more);
+    }
+  }
+
+  [[nodiscard]] TuningChoice best(std::int64_t bytes) const {
+    TuningChoice choice{question_.call, question_.ranks, bytes, false, 0};
+    const double plan = plan_.at(bytes);
+    const bool direct_fits = question_.can_go_direct && bytes <= DirectExchange::most_bytes / question_.ranks;
+    choice.direct = direct_fits && direct_.at(bytes) < plan;
+    const double ours = choice.direct ? direct_.at(bytes) : plan;
+    const bool was_sampled = !question_.native.empty() && bytes <= question_.native.back().bytes;
+    choice.native = was_sampled && between_samples(question_.native, bytes) * (1 + 1 / margin_parts) < ours;
+    if (choice.native) choice.direct = false;
+    if (!choice.native && !choice.direct) choice.segment_bytes = segment(bytes);
+    return choice;
+  }
+
+ private:
+  /// 0: the one that is configured anyway.
+  [[nodiscard]] std::int64_t segment(std::int64_t bytes) const {
+    if (is_rooted(question_.call)) return 0;
+    const double crossing =
+        static_cast<double>(bytes) * link_bytes_per_byte(question_.call, question_.ranks, question_.plan);
+    const std::int64_t best = best_segment_bytes(static_cast<std::int64_t>(crossing), question_.plan.hops,
+                                                 question_.links, question_.segment_bytes);
+    return best < question_.segment_bytes ? best : 0;
+  }
+
+  const CostQuestion& question_;
+  CostLine plan_;
+  CostLine direct_;
+};
+
+bool same_way(const TuningChoice& a, const TuningChoice& b) {
+  return a.native == b.native && a.direct == b.direct && a.segment_bytes == b.segment_bytes;
+}
+
+}  // namespace
+
+PlanCost plan_cost(const Schedule& schedule) {
+  return {lockstep_time(schedule).hops, schedule.proof.bandwidth_time.to_double(), node_degree(schedule)};
+}
+
+CostLine plan_line(CallKind call, std::int32_t ranks, const PlanCost& plan, const LinkFigures& links) {
+  return {static_cast<double>(plan.hops) * static_cast<double>(links.alpha_nanoseconds),
+          link_bytes_per_byte(call, ranks, plan) * nanoseconds_per_byte(links)};
+}
+
+CostLine direct_line(std::int32_t ranks, const LinkFigures& links) {
+  const std::int32_t rounds = concatenation_rounds(ranks, ports_for_small_blocks(ranks));
+  return {static_cast<double>(rounds) * static_cast<double>(links.alpha_nanoseconds),
+          static_cast<double>(ranks - 1) * nanoseconds_per_byte(links)};
+}
+
+double between_samples(std::span<const CostSample> samples, std::int64_t bytes) {
+  const auto next = std::find_if(samples.begin(), samples.end(), [&](const CostSample& s) { return s.bytes >= bytes; });
+  if (next == samples.end()) return static_cast<double>(samples.back().nanoseconds);
+  if (next == samples.begin()) return static_cast<double>(next->nanoseconds);
+  const CostSample& before = *(next - 1);
+  const double share = static_cast<double>(bytes - before.bytes) / static_cast<double>(next->bytes - before.bytes);
+  return static_cast<double>(before.nanoseconds) + share * static_cast<double>(next->nanoseconds - before.nanoseconds);
+}
+
+std::int64_t best_segment_bytes(std::int64_t link_bytes, std::int32_t hops, const LinkFigures& links,
+                                std::int64_t most) {
+  if (hops < 2 || most <= least_segment_bytes) return most;
+  const double best = std::sqrt(static_cast<double>(link_bytes) * static_cast<double>(links.alpha_nanoseconds) /
+                                (static_cast<double>(hops - 1) * nanoseconds_per_byte(links)));
+  if (best >= static_cast<double>(most)) return most;
+  return std::max(least_segment_bytes, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(best))));
+}
+
+std::vector<TuningChoice> choose_by_cost(const CostQuestion& question) {
+  const Ways ways(question);
+  std::vector<TuningChoice> choices;
+  for (int power = first_power; power <= last_power; ++power) {
+    const TuningChoice choice = ways.best(std::int64_t{1} << power);
+    if (!choices.empty() && same_way(choices.back(), choice)) choices.pop_back();
+    choices.push_back(choice);
+  }
+  choices.back().up_to_bytes = TuningChoice().up_to_bytes;
+  return choices;
+}
+
+}  // namespace libcoll

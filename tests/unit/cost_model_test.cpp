@@ -1,0 +1,201 @@
+// The cost model: lines and choices worked out by hand, and what it is measured from, with a clock that the calls turn.
+#include "libcoll/runtime/cost_model.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <vector>
+
+#include "libcoll/runtime/measured_costs.h"
+#include "planner/planner.h"
+#include "planner/topology/generators.h"
+#include "tests/unit/two_ranks.h"
+
+namespace libcoll {
+namespace {
+
+/// α = 1 µs, b = 1 GB/s: a byte takes a nanosecond.
+constexpr LinkFigures links{1000, 1'000'000'000};
+constexpr std::int64_t any_size = std::numeric_limits<std::int64_t>::max();
+
+/// Paper 000: BFB on the hypercube takes T_L = 3α and T_B = 7/8 M/B each way, hence 6α and 7/4 in an allreduce.
+TEST(CostModel, FiguresOfAPlanAreThoseOfThePaper) {
+  const Topology hypercube = generate("hypercube:3").value();
+  const Result<Schedule> plan = find_planner(broadcast_planners(), Collective::allreduce, "bfb")->plan(hypercube, {});
+  ASSERT_TRUE(plan.ok());
+  const PlanCost figures = plan_cost(*plan);
+  EXPECT_EQ(figures.hops, 6);
+  EXPECT_DOUBLE_EQ(figures.bandwidth_time, 1.75);
+  EXPECT_EQ(figures.degree, 3);
+  const CostLine line = plan_line(CallKind::allreduce, 8, figures, links);
+  EXPECT_DOUBLE_EQ(line.latency_nanoseconds, 6000);
+  EXPECT_DOUBLE_EQ(line.nanoseconds_per_byte, 1.75 / 3);
+}
+
+/// M is N blocks in an allgather; a rooted call puts its vector on every link once.
+TEST(CostModel, LinesOfOtherCalls) {
+  const PlanCost allgather{3, 0.875, 3};
+  EXPECT_DOUBLE_EQ(plan_line(CallKind::allgather, 8, allgather, links).nanoseconds_per_byte, 8 * 0.875 / 3);
+  EXPECT_DOUBLE_EQ(plan_line(CallKind::bcast, 8, allgather, links).nanoseconds_per_byte, 1);
+  EXPECT_DOUBLE_EQ(plan_line(CallKind::bcast, 8, allgather, links).latency_nanoseconds, 3000);
+}
+
+/// Among 8 ranks one round, among 64 three; all other ranks' blocks come in.
+TEST(CostModel, TheDirectLine) {
+  EXPECT_DOUBLE_EQ(direct_line(8, links).at(8), 1000 + 7 * 8);
+  EXPECT_DOUBLE_EQ(direct_line(64, links).at(0), 3000);
+  EXPECT_DOUBLE_EQ(direct_line(64, links).nanoseconds_per_byte, 63);
+}
+
+TEST(CostModel, StraightLinesBetweenSamples) {
+  const std::vector<CostSample> samples = {{8, 100}, {64, 240}, {512, 1136}};
+  EXPECT_DOUBLE_EQ(between_samples(samples, 1), 100);
+  EXPECT_DOUBLE_EQ(between_samples(samples, 8), 100);
+  EXPECT_DOUBLE_EQ(between_samples(samples, 36), 170);
+  EXPECT_DOUBLE_EQ(between_samples(samples, 288), 688);
+  EXPECT_DOUBLE_EQ(between_samples(samples, 4096), 1136);
+}
+
+/// √(m·α·b/(h − 1)): 4 MiB over three hops are best cut at √(4194304·1000/2) = 45795 bytes, below which 32768 is the
+/// next power of two.
+TEST(CostModel, Segments) {
+  EXPECT_EQ(best_segment_bytes(4 << 20, 3, links, 128 * 1024), 32768);
+  EXPECT_EQ(best_segment_bytes(4 << 20, 3, links, 20 * 1024), 20 * 1024);
+  EXPECT_EQ(best_segment_bytes(64, 3, links, 128 * 1024), 16 * 1024);
+  EXPECT_EQ(best_segment_bytes(4 << 20, 1, links, 128 * 1024), 128 * 1024);  // nothing overlaps
+}
+
+CostQuestion question() {
+  CostQuestion question;
+  question.ranks = 8;
+  question.links = links;
+  question.plan = {6, 1.75, 3};
+  question.can_go_direct = true;
+  question.own = {8, 1056};  // just what the model says of an allreduce that goes direct
+  question.own_was_direct = true;
+  question.native = {{8, 5000}, {65536, 500'000}};
+  question.segment_bytes = 128 * 1024;
+  return question;
+}
+
+/// Direct takes 1000 + 7m, the plan 6000 + 7/12·m: they meet at 5000/(77/12) = 779 bytes, between 512 and 1024.
+TEST(CostModel, DirectGivesWayToThePlanWhereTheLinesMeet) {
+  const std::vector<TuningChoice> choices = choose_by_cost(question());
+  ASSERT_GE(choices.size(), 2U);
+  EXPECT_EQ(choices[0], (TuningChoice{CallKind::allreduce, 8, 512, false, 0, true}));
+  for (std::size_t i = 1; i < choices.size(); ++i) {
+    EXPECT_FALSE(choices[i].native);
+    EXPECT_FALSE(choices[i].direct);
+  }
+  EXPECT_EQ(choices.back().up_to_bytes, any_size);
+}
+
+TEST(CostModel, DirectIsForWhoCanGoThatWay) {
+  CostQuestion without = question();
+  without.can_go_direct = without.own_was_direct = false;
+  without.own = {8, 6005};
+  for (const TuningChoice& choice : choose_by_cost(without)) EXPECT_FALSE(choice.direct);
+}
+
+/// MPI at 800 + m/64·13 ns or so is faster than 1000 + 7m by more than a twentieth everywhere it was seen: it keeps
+/// these sizes, and no others.
+TEST(CostModel, MpiIsChosenWhereItWasSeenToBeFaster) {
+  CostQuestion fast = question();
+  fast.native = {{8, 800}, {4096, 1600}};
+  const std::vector<TuningChoice> choices = choose_by_cost(fast);
+  ASSERT_GE(choices.size(), 2U);
+  EXPECT_EQ(choices[0], (TuningChoice{CallKind::allreduce, 8, 4096, true, 0}));
+  for (std::size_t i = 1; i < choices.size(); ++i) EXPECT_FALSE(choices[i].native);
+}
+
+TEST(CostModel, WhatLiesNearIsOurs) {
+  CostQuestion near = question();
+  near.native = {{8, 1010}};
+  EXPECT_FALSE(choose_by_cost(near).front().native);
+  near.native = {{8, 1000}};
+  EXPECT_TRUE(choose_by_cost(near).front().native);  // 1000·1.05 < 1056
+}
+
+/// A call of ours took 3 µs more than its messages: so do all.
+TEST(CostModel, WhatCallsTakeBesideMessagesCountsForAllWays) {
+  CostQuestion slow = question();
+  slow.own = {8, 4056};
+  slow.native = {{8, 3000}, {512, 7000}};
+  const std::vector<TuningChoice> choices = choose_by_cost(slow);
+  // 16 B: 4000 + 112 against 3063; 512 B: 4000 + 3584 against 7000·1.05 = 7350, hence 7000 is chosen.
+  EXPECT_EQ(choices[0], (TuningChoice{CallKind::allreduce, 8, 512, true, 0}));
+  slow.native = {{8, 4000}, {512, 7300}};
+  EXPECT_FALSE(choose_by_cost(slow).front().native);  // 4000·1.05 > 4056
+}
+
+/// The exchange takes 2 µs and a nanosecond for four bytes, on a rank three times as slow as this one.
+TEST(MeasuredCosts, AlphaAndBandwidthOfTheSlowestRank) {
+  TwoRanks host(3);
+  const Measurable exchange = [](std::int64_t bytes, int times) {
+    TwoRanks::clock += times * (2000 + (bytes + 3) / 4);
+    return true;
+  };
+  const std::optional<LinkFigures> found = find_link_figures(host, exchange, &TwoRanks::now);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->alpha_nanoseconds, 3 * 2002);
+  // 512 KiB more than nothing: 3·(2000 + 131072) − 6006 ns.
+  EXPECT_EQ(found->bytes_per_second, 524288 * std::int64_t{1'000'000'000} / (3 * 133072 - 6006));
+}
+
+/// 50 Mbit/s: 32 KiB take 5 ms, which is long enough to see.
+TEST(MeasuredCosts, SlowLinksAreNotProbedForLong) {
+  TwoRanks host(1);
+  std::int64_t most = 0;
+  const Measurable exchange = [&](std::int64_t bytes, int times) {
+    most = std::max(most, bytes);
+    TwoRanks::clock += times * (50'000 + bytes * 160);
+    return true;
+  };
+  const std::int64_t began = TwoRanks::clock;
+  const std::optional<LinkFigures> found = find_link_figures(host, exchange, &TwoRanks::now);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(most, 32768);
+  EXPECT_LT(TwoRanks::clock - began, 50'000'000);
+  EXPECT_NEAR(static_cast<double>(found->bytes_per_second), 6.25e6, 0.01 * 6.25e6);
+}
+
+TEST(MeasuredCosts, CallsAreSampledWithinTheirTime) {
+  TwoRanks host(1);
+  const Measurable calls = [](std::int64_t bytes, int times) {
+    TwoRanks::clock += times * (1000 + bytes);
+    return true;
+  };
+  const auto samples = sample_calls(host, calls, 4096, 1'000'000'000, &TwoRanks::now);
+  ASSERT_TRUE(samples);
+  ASSERT_EQ(samples->size(), 4U);
+  for (std::size_t i = 0; i < samples->size(); ++i) {
+    EXPECT_EQ((*samples)[i].bytes, std::int64_t{8} << (3 * i));
+    EXPECT_EQ((*samples)[i].nanoseconds, 1000 + (*samples)[i].bytes);
+  }
+  // Seven calls of 1008 ns pass the time after the first size.
+  EXPECT_EQ(sample_calls(host, calls, 4096, 4000, &TwoRanks::now)->size(), 1U);
+}
+
+TEST(MeasuredCosts, NothingIsSaidAfterAFailure) {
+  const Measurable works = [](std::int64_t, int) {
+    TwoRanks::clock += 1000;
+    return true;
+  };
+  const Measurable fails = [](std::int64_t, int) { return false; };
+  TwoRanks host(1);
+  EXPECT_FALSE(find_link_figures(host, fails, &TwoRanks::now));
+  EXPECT_EQ(host.agreements, 1);  // all the same, so that the others need not wait
+  EXPECT_FALSE(sample_calls(host, fails, 64, 1'000'000, &TwoRanks::now));
+  TwoRanks other_fails(1);
+  other_fails.other_failed = true;
+  EXPECT_FALSE(find_link_figures(other_fails, works, &TwoRanks::now));
+  TwoRanks mpi_fails(1);
+  mpi_fails.fails = true;
+  EXPECT_FALSE(sample_calls(mpi_fails, works, 64, 1'000'000, &TwoRanks::now));
+}
+
+}  // namespace
+}  // namespace libcoll
