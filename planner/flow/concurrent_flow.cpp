@@ -311,11 +311,10 @@ class Planning {
     FlowLimits limits = limits_;
     // The certificate rounds its lengths and the decomposition drops dust: a little more than asked.
     constexpr double margin = 0.98;
-    limits.gap = enough <= gap_for_bushes ? handover_gap : margin * enough;
-    Bushes bushes(problem);
-    FlowSolution solution = bushes.solve(limits);
-    std::string method = "bushes";
     limits.gap = margin * enough;
+    Bushes bushes(problem);
+    FlowSolution solution = bushes.solve(limits, enough <= gap_for_bushes ? handover_gap : 0);
+    std::string method = "bushes";
     if (solution.gap() > limits.gap && !limits.late()) {
       solution = solve_by_pdhg(problem, std::move(solution), limits);
       method = "bushes, pdhg";
