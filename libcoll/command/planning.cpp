@@ -100,7 +100,7 @@ double loss_chunking(const Plan& plan) {
   }
   const Proof& proof = plan.schedule.proof;
   const double slowdown = proof.max_link_load.to_double() * proof.flow;
-  return slowdown > 0 ? 1 - 1 / slowdown : 0;
+  return slowdown > 1 ? 1 - 1 / slowdown : 0;
 }
 
 /// What no schedule on any topology of this degree can beat: (N−1)/N, for allreduce twice (paper 000 §3.2). All-to-all
@@ -293,6 +293,7 @@ Json plan_json(const Plan& plan) {
   }
   if (schedule.algorithm == "harvest") json["rewirings"] = rewirings_json(schedule);
   if (schedule.collective != Collective::alltoall) return json;
+  if (plan.figures.method.empty()) json["method"] = schedule.algorithm;  // there is no choice
   json["loss_routes"] = plan.figures.loss_routes;
   json["F"] = proof.flow;
   json["F_upper_bound"] = proof.flow_upper_bound;

@@ -252,7 +252,11 @@ Lowered with_transfers(const Topology& fabric, FluidPlan& plan, const PlanOption
   plan.flow.flow = std::min(std::max(plan.flow.flow, 1 / chunking.cost), plan.flow.certificate.flow_upper_bound);
   if (result.loss_routes > 0) result.loss_routes = std::max(0.0, 1 - plan.flow.flow / before.flow);
   plan.flow.flow *= 1 - loss_layers;
-  if (!options.demand.empty()) {
+  if (options.demand.empty()) {
+    // Routes that gave way to others may load less than those of the fluid plan.
+    const double reached = 1 / (schedule.proof.max_link_load.to_double() * plan.network.unit.to_double());
+    plan.flow.flow = std::min(std::max(plan.flow.flow, reached), plan.flow.certificate.flow_upper_bound);
+  } else {
     const double cost = chunking.cost / (1 - loss_layers);
     result.more.emplace_back("demand_load", cost / plan.network.unit.to_double());
     result.more.emplace_back("loss_chunking", std::max(0.0, 1 - 1 / (cost * plan.flow.flow)));
