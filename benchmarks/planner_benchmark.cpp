@@ -1,13 +1,20 @@
 // Planning time by number of nodes: BFB allgather and its loads alone, all-to-all by the maximum concurrent flow, both
-// lowerings and the fluid plan alone.
+// lowerings, the fluid plan alone and its split into paths.
 #include <benchmark/benchmark.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "planner/broadcast/bfb_steps.h"
+#include "planner/flow/bushes.h"
 #include "planner/flow/concurrent_flow.h"
+#include "planner/flow/flow_problem.h"
+#include "planner/flow/path_decomposition.h"
+#include "planner/flow/pdhg.h"
 #include "planner/planner.h"
 #include "planner/topology/generators.h"
 
@@ -77,6 +84,30 @@ void kautz_sizes(benchmark::internal::Benchmark* benchmark) {
   }
 }
 
+/// The paths of a flow that is known to 1 %, every source by itself.
+void flow_to_paths(benchmark::State& state, const char* specification) {
+  const Result<Topology> topology = generate(specification);
+  const FlowProblem problem = flow_problem(*topology, source_orbits(*topology, {}));
+  FlowLimits limits;
+  limits.gap = 0.03;
+  FlowSolution solution = solve_by_bushes(problem, limits);
+  limits.gap = 0.01;
+  solution = solve_by_pdhg(problem, std::move(solution), limits);
+  for (std::vector<double>& flow : solution.flow) flow = by_link_id(problem, flow);
+  std::size_t pairs = 0;
+  std::size_t paths = 0;
+  while (state.KeepRunning()) {
+    pairs = paths = 0;
+    for (std::size_t i = 0; i < solution.flow.size(); ++i) {
+      for (const PairPaths& pair : decompose(*topology, problem.sources[i], solution.flow[i])) {
+        ++pairs;
+        paths += pair.paths.size();
+      }
+    }
+  }
+  state.counters["paths_per_pair"] = static_cast<double>(paths) / static_cast<double>(pairs);
+}
+
 /// One source per orbit: the exact optimum of vertex-transitive graphs.
 void transitive_flow(benchmark::State& state, const char* specification) {
   const Result<Topology> topology = generate(specification);
@@ -88,6 +119,7 @@ void transitive_flow(benchmark::State& state, const char* specification) {
 BENCHMARK_CAPTURE(concurrent_flow, without_symmetry, false, 1)->Apply(kautz_sizes);
 BENCHMARK_CAPTURE(concurrent_flow, two_threads, false, 2)->Apply(kautz_sizes);
 BENCHMARK_CAPTURE(concurrent_flow, with_symmetry, true, 1)->Apply(kautz_sizes);
+BENCHMARK_CAPTURE(flow_to_paths, genkautz_1000_4, "genkautz:1000,4")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(transitive_flow, torus_16x16x16, "torus:16x16x16")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(transitive_flow, hypercube_12, "hypercube:12")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(transitive_flow, circulant_4096, "circulant:4096,7,31")->Unit(benchmark::kMillisecond);

@@ -7,7 +7,6 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
-#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
@@ -39,20 +38,36 @@ struct Hop {
 
 /// The largest number of different ways that chunks of one shard take (all-to-all).
 std::size_t paths_per_pair_max(const Schedule& schedule) {
-  std::map<std::pair<ShardId, std::int32_t>, std::vector<Hop>> ways;  // of each chunk, in the order of its hops
+  struct Part {
+    ShardId shard;
+    std::int32_t chunk;
+    Hop hop;
+    [[nodiscard]] bool of_chunk(const Part& other) const { return shard == other.shard && chunk == other.chunk; }
+  };
+  std::vector<Part> parts;
+  parts.reserve(schedule.transfers.size());
   for (const Transfer& t : schedule.transfers) {
     for (std::int32_t chunk = t.chunk_begin; chunk < t.chunk_begin + t.chunk_count; ++chunk) {
-      ways[{t.shard, chunk}].push_back({t.step, t.from, t.to, t.route});
+      parts.push_back({t.shard, chunk, {t.step, t.from, t.to, t.route}});
     }
   }
-  std::map<ShardId, std::set<std::vector<Hop>>> of_shard;
-  for (auto& [key, way] : ways) {
-    std::sort(way.begin(), way.end());
-    for (Hop& hop : way) hop.step = 0;  // the same way at another time is the same way
-    of_shard[key.first].insert(way);
-  }
+  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+    return std::tie(a.shard, a.chunk, a.hop) < std::tie(b.shard, b.chunk, b.hop);
+  });
   std::size_t most = 0;
-  for (const auto& [shard, different] : of_shard) most = std::max(most, different.size());
+  std::set<std::vector<Hop>> ways;  // of the shard at hand
+  for (std::size_t first = 0; first < parts.size();) {
+    std::vector<Hop> way;
+    std::size_t next = first;
+    for (; next < parts.size() && parts[next].of_chunk(parts[first]); ++next) {
+      way.push_back(parts[next].hop);
+      way.back().step = 0;  // the same way at another time is the same way
+    }
+    ways.insert(std::move(way));
+    most = std::max(most, ways.size());
+    if (next == parts.size() || parts[next].shard != parts[first].shard) ways.clear();
+    first = next;
+  }
   return most;
 }
 
@@ -85,7 +100,7 @@ double loss_chunking(const Plan& plan) {
   }
   const Proof& proof = plan.schedule.proof;
   const double slowdown = proof.max_link_load.to_double() * proof.flow;
-  return slowdown > 0 ? 1 - 1 / slowdown : 0;
+  return slowdown > 1 ? 1 - 1 / slowdown : 0;
 }
 
 /// What no schedule on any topology of this degree can beat: (N−1)/N, for allreduce twice (paper 000 §3.2). All-to-all
@@ -278,6 +293,7 @@ Json plan_json(const Plan& plan) {
   }
   if (schedule.algorithm == "harvest") json["rewirings"] = rewirings_json(schedule);
   if (schedule.collective != Collective::alltoall) return json;
+  if (plan.figures.method.empty()) json["method"] = schedule.algorithm;  // there is no choice
   json["loss_routes"] = plan.figures.loss_routes;
   json["F"] = proof.flow;
   json["F_upper_bound"] = proof.flow_upper_bound;

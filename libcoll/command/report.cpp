@@ -153,17 +153,23 @@ std::string report_text(const Report& report, const ReportTable& table, double s
   return text;
 }
 
+std::optional<double> Pace::growth(const std::string& name) const {
+  const auto known = times_.find(name);
+  if (known == times_.end() || known->second.size() < 2) return std::nullopt;
+  constexpr double moment = 0.05;  // what takes no longer says little of growth
+  constexpr double least = 1;
+  constexpr double most = 7;  // small sizes can jump from one method to another
+  const auto& [size, seconds] = known->second.back();
+  const auto& [size_before, seconds_before] = known->second[known->second.size() - 2];
+  if (size <= size_before || seconds < moment) return std::nullopt;
+  return std::clamp(std::log(seconds / seconds_before) / std::log(size / size_before), least, most);
+}
+
 double Pace::expected(const std::string& name, double size, double power) const {
   const auto known = times_.find(name);
   if (known == times_.end()) return 0;
   const auto [last_size, last_seconds] = known->second.back();
-  constexpr double most = 7;  // small sizes can jump from one method to another
-  if (known->second.size() > 1) {
-    const auto [size_before, seconds_before] = known->second[known->second.size() - 2];
-    const double measured = std::log(last_seconds / seconds_before) / std::log(last_size / size_before);
-    if (last_size > size_before) power = std::clamp(measured, power, most);
-  }
-  return last_seconds * std::pow(size / last_size, power);
+  return last_seconds * std::pow(size / last_size, growth(name).value_or(power));
 }
 
 void Pace::took(const std::string& name, double size, double seconds) {

@@ -82,7 +82,10 @@ std::string report_text(const Report& report, const ReportTable& table, double s
 /// How an algorithm's time grows with the size, learnt from the times it took: who may have another try.
 class Pace {
  public:
-  /// Seconds that `name` will take at `size` if it grows with at least this power of the size; 0 before the first time.
+  /// The power of the size that its times grow with, by the last two; nothing while they say little of it.
+  [[nodiscard]] std::optional<double> growth(const std::string& name) const;
+  /// Seconds that `name` will take at `size`, by its growth, or by this power before that is known; 0 before the first
+  /// time.
   [[nodiscard]] double expected(const std::string& name, double size, double power) const;
   void took(const std::string& name, double size, double seconds);
 

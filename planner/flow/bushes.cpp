@@ -16,6 +16,7 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double first_power = 8;
 constexpr double power_growth = 1.6;
+constexpr double fastest_growth = 4;
 constexpr double largest_power = 1e6;
 // Prices stay above zero so that lengths grow strictly along every link: that is what orders a bush.
 constexpr double least_price = 1e-9;
@@ -44,6 +45,9 @@ class Prices {
     load_[link_class] = std::max(0.0, load_[link_class] + amount);
     price_[link_class] = price_at(link_class, load_[link_class]);
   }
+
+  /// Without a new price, which takes most of the time.
+  void add_load(std::size_t link_class, double amount) { load_[link_class] += amount; }
 
   [[nodiscard]] double price_at(std::size_t link_class, double load) const {
     const double relative = load / ((*capacity_)[link_class] * scale_);
@@ -83,27 +87,21 @@ class Equilibrator {
         low_(at(problem.nodes)),
         high_(at(problem.nodes)),
         tree_(at(problem.nodes)),
+        busiest_(at(problem.nodes)),
         times_(problem.classes(), 0),
         wanted_(at(problem.nodes)) {}
 
-  /// The first bush: one path to every host, shortest by hops and then by the prices so far.
-  void plant(std::size_t source, Bush& bush, Prices& prices) {
-    const NodeId root = problem_.sources[source];
-    std::vector<std::int32_t> hops(at(problem_.nodes), -1);
-    bush.order.assign(1, root);
-    hops[at(root)] = 0;
-    for (std::size_t head = 0; head < bush.order.size(); ++head) {
-      const NodeId node = bush.order[head];
-      for (std::int32_t k = problem_.out_begin[at(node)]; k < problem_.out_begin[at(node) + 1]; ++k) {
-        const NodeId next = problem_.to[at(problem_.out_link[at(k)])];
-        if (hops[at(next)] >= 0) continue;
-        hops[at(next)] = hops[at(node)] + 1;
-        bush.order.push_back(next);
-      }
-    }
-    rank_ = std::move(hops);
+  /// A first bush: one path to every host, shortest by hops and then by the prices so far.
+  void plant_tree(std::size_t source, Bush& bush, Prices& prices) {
+    order_by_hops(source, bush);
     find_shortest(bush, prices);
     load_tree(source, bush, prices);
+  }
+
+  /// Another: all paths to every host that are shortest by hops, in equal parts (EwSP).
+  void plant_all_shortest(std::size_t source, Bush& bush, Prices& prices) {
+    order_by_hops(source, bush);
+    load_all_shortest(source, bush, prices);
   }
 
   void equilibrate(std::size_t source, Bush& bush, Prices& prices, double least_gain) {
@@ -116,6 +114,23 @@ class Equilibrator {
  private:
   [[nodiscard]] std::size_t class_of(std::int32_t link) const { return at(problem_.link_class[at(link)]); }
 
+  /// The nodes within reach by their distance, which becomes their rank_.
+  void order_by_hops(std::size_t source, Bush& bush) {
+    const NodeId root = problem_.sources[source];
+    std::fill(rank_.begin(), rank_.end(), -1);
+    bush.order.assign(1, root);
+    rank_[at(root)] = 0;
+    for (std::size_t head = 0; head < bush.order.size(); ++head) {
+      const NodeId node = bush.order[head];
+      for (std::int32_t k = problem_.out_begin[at(node)]; k < problem_.out_begin[at(node) + 1]; ++k) {
+        const NodeId next = problem_.to[at(problem_.out_link[at(k)])];
+        if (rank_[at(next)] >= 0) continue;
+        rank_[at(next)] = rank_[at(node)] + 1;
+        bush.order.push_back(next);
+      }
+    }
+  }
+
   /// Sorts the nodes by their longest used path (unused nodes by the shortest way from their forward neighbours), which
   /// keeps every used link forward and lets as many others be forward as the flow allows.
   void renew_order(Bush& bush, const Prices& prices) {
@@ -126,12 +141,17 @@ class Equilibrator {
       const auto v = at(bush.order[i]);
       double used = -1;
       double unused = infinity;
+      double most = 0;
+      busiest_[v] = -1;
       for (std::int32_t link = problem_.in_begin[v]; link < problem_.in_begin[v + 1]; ++link) {
         const auto u = at(problem_.from[at(link)]);
         if (rank_[u] < 0 || rank_[u] >= static_cast<std::int32_t>(i)) continue;
         const double length = high_[u] + prices.price(class_of(link));
-        if (bush.flow[at(link)] > 0) {
+        const double flow = bush.flow[at(link)];
+        if (flow > 0) {
           used = std::max(used, length);
+          if (flow > most) busiest_[v] = link;
+          most = std::max(most, flow);
         } else {
           unused = std::min(unused, length);
         }
@@ -195,6 +215,36 @@ class Equilibrator {
     }
   }
 
+  /// What passes a node comes from its predecessors in proportion to their paths, which low_ counts.
+  void load_all_shortest(std::size_t source, Bush& bush, Prices& prices) {
+    bush.flow.assign(problem_.links(), 0);
+    std::fill(wanted_.begin(), wanted_.end(), 0);
+    std::fill(low_.begin(), low_.end(), 0);
+    low_[at(bush.order.front())] = 1;
+    const auto precedes = [&](std::int32_t link, NodeId node) {
+      const std::int32_t before = rank_[at(problem_.from[at(link)])];
+      return before >= 0 && before + 1 == rank_[at(node)];
+    };
+    for (std::size_t i = 1; i < bush.order.size(); ++i) {
+      const NodeId node = bush.order[i];
+      for (std::int32_t link = problem_.in_begin[at(node)]; link < problem_.in_begin[at(node) + 1]; ++link) {
+        if (precedes(link, node)) low_[at(node)] += low_[at(problem_.from[at(link)])];
+      }
+    }
+    for (std::size_t i = bush.order.size(); i-- > 1;) {
+      const NodeId node = bush.order[i];
+      wanted_[at(node)] += node < problem_.hosts ? 1 : 0;
+      if (wanted_[at(node)] <= 0) continue;
+      for (std::int32_t link = problem_.in_begin[at(node)]; link < problem_.in_begin[at(node) + 1]; ++link) {
+        if (!precedes(link, node)) continue;
+        const NodeId before = problem_.from[at(link)];
+        bush.flow[at(link)] = wanted_[at(node)] * low_[at(before)] / low_[at(node)];
+        wanted_[at(before)] += bush.flow[at(link)];
+        prices.add_load(class_of(link), problem_.weight[source] * bush.flow[at(link)]);
+      }
+    }
+  }
+
   void shift_to_shortest(std::size_t source, Bush& bush, Prices& prices, NodeId node, double least_gain) {
     const std::int32_t shortest = tree_[at(node)];
     for (std::int32_t link = problem_.in_begin[at(node)]; link < problem_.in_begin[at(node) + 1]; ++link) {
@@ -204,8 +254,9 @@ class Equilibrator {
   }
 
   /// The used link into a node that has most flow.
-  [[nodiscard]] std::int32_t used_link(const Bush& bush, NodeId node) const {
-    std::int32_t best = -1;
+  [[nodiscard]] std::int32_t used_link(const Bush& bush, NodeId node) {
+    std::int32_t& best = busiest_[at(node)];
+    if (best >= 0) return best;
     double most = 0;
     for (std::int32_t link = problem_.in_begin[at(node)]; link < problem_.in_begin[at(node) + 1]; ++link) {
       if (bush.flow[at(link)] <= most) continue;
@@ -274,8 +325,12 @@ class Equilibrator {
     for (const std::int32_t link : used_) {
       double& flow = bush.flow[at(link)];
       flow = flow - amount > least_flow ? flow - amount : 0;
+      busiest_[at(problem_.to[at(link)])] = -1;
     }
-    for (const std::int32_t link : shortest_) bush.flow[at(link)] += amount;
+    for (const std::int32_t link : shortest_) {
+      bush.flow[at(link)] += amount;
+      busiest_[at(problem_.to[at(link)])] = -1;
+    }
   }
 
   /// touched_ and times_: by how much a unit of shift changes each class.
@@ -295,6 +350,7 @@ class Equilibrator {
   std::vector<double> low_;
   std::vector<double> high_;
   std::vector<std::int32_t> tree_;
+  std::vector<std::int32_t> busiest_;  ///< by node: the link with most flow into it; -1: to be found
   std::vector<std::int32_t> used_;
   std::vector<std::int32_t> shortest_;
   std::vector<double> times_;
@@ -310,13 +366,14 @@ class Bushes::Forest {
   explicit Forest(const FlowProblem& problem)
       : problem_(problem), bushes_(problem.sources.size()), prices_(problem), equilibrator_(problem) {
     best_.load = infinity;
-    // Prices that grow with the load, whatever its final size: the exponent is what counts.
-    prices_.set(std::vector<double>(problem_.classes(), 0), 2, 1);
-    for (std::size_t i = 0; i < bushes_.size(); ++i) equilibrator_.plant(i, bushes_[i], prices_);
+    // A graph with many shortest paths, such as a torus with holes, is all but solved by them; one with few is not.
+    const double all_shortest = plant(&Equilibrator::plant_all_shortest);
+    if (plant(&Equilibrator::plant_tree) > all_shortest) plant(&Equilibrator::plant_all_shortest);
   }
 
-  FlowSolution solve(const FlowLimits& limits) {
+  FlowSolution solve(const FlowLimits& limits, double handover_gap) {
     std::int32_t waiting = 0;
+    std::int32_t lagging = 0;  // looks in a row at which the equilibrium was the farther one
     double last_progress = infinity;
     for (;;) {
       const double load = restart_prices(power_);
@@ -331,7 +388,13 @@ class Bushes::Forest {
       // What the smoothed objective costs beside what is missing to its optimum.
       const double equilibrium = mean_load() / bound - 1;
       const double smoothing = load / mean_load() - 1;
-      if (equilibrium < smoothing) power_ = std::min(largest_power, power_ * power_growth);
+      // Once may be a step of p that was too large.
+      lagging = equilibrium < smoothing ? 0 : lagging + 1;
+      if (lagging > 1 && best_.gap() <= handover_gap) break;
+      if (equilibrium < smoothing) {
+        const double growth = std::clamp(std::sqrt(smoothing / equilibrium), power_growth, fastest_growth);
+        power_ = std::min(largest_power, power_ * growth);
+      }
       restart_prices(power_);
       pass(worth_shifting * std::min(best_.gap(), 1.0));
     }
@@ -339,6 +402,14 @@ class Bushes::Forest {
   }
 
  private:
+  /// All bushes anew; returns the largest load.
+  double plant(void (Equilibrator::*plant_one)(std::size_t, Bush&, Prices&)) {
+    // Prices that grow with the load, whatever its final size: the exponent is what counts.
+    prices_.set(std::vector<double>(problem_.classes(), 0), 2, 1);
+    for (std::size_t i = 0; i < bushes_.size(); ++i) (equilibrator_.*plant_one)(i, bushes_[i], prices_);
+    return largest_load(problem_, prices_.loads());
+  }
+
   /// Prices from exact loads; returns the largest load.
   double restart_prices(double power) {
     std::vector<double> loads = prices_.loads();
@@ -410,7 +481,9 @@ class Bushes::Forest {
 Bushes::Bushes(const FlowProblem& problem) : forest_(std::make_unique<Forest>(problem)) {}
 Bushes::~Bushes() = default;
 
-FlowSolution Bushes::solve(const FlowLimits& limits) { return forest_->solve(limits); }
+FlowSolution Bushes::solve(const FlowLimits& limits, double handover_gap) {
+  return forest_->solve(limits, handover_gap);
+}
 
 FlowSolution solve_by_bushes(const FlowProblem& problem, const FlowLimits& limits) {
   return Bushes(problem).solve(limits);

@@ -11,7 +11,7 @@ namespace libcoll {
 /// least largest load. The gradient are prices π_c = (x_c/U)^p, which also certify the gap. Each source's flow lives on
 /// an acyclic graph, its bush (Bar-Gera 2002, Dial 2006): against a topological order that is renewed at every visit,
 /// flow is moved from used to shortest segments between two nodes by Newton steps. p grows whenever the flow is closer
-/// to the equilibrium at p than that is to the optimum.
+/// to the equilibrium at p than that is to the optimum, the faster the closer it is.
 ///
 /// Ends when the gap is at most limits.gap, when it does not yield any more, or when the time is over. Result: the flow
 /// with the least load and the prices with the largest bound met. Sources are taken one after the other, each against
@@ -26,7 +26,10 @@ class Bushes {
   Bushes(const Bushes&) = delete;
   Bushes& operator=(const Bushes&) = delete;
   ~Bushes();
-  FlowSolution solve(const FlowLimits& limits);
+  /// Ends also once the gap is at most `handover_gap` and the flow is farther from the equilibrium at p than that is
+  /// from the optimum: from there on other methods are faster. As long as it is nearer, more p is all that it takes,
+  /// and no other method is (tori with holes, all that has many ways of equal length).
+  FlowSolution solve(const FlowLimits& limits, double handover_gap = 0);
 
  private:
   class Forest;

@@ -143,7 +143,7 @@ ChunkSolution choose_chunks(const ChunkProblem& problem, double fluid_cost, cons
     ChunkSolution solution = round_weights(problem, chunks);
     // Negotiation about many pairs is slow: then what was asked for is enough.
     const double enough = problem.commodities.size() > most_pairs_to_polish ? std::max(least, accepted) : least;
-    if (search) solution = negotiate(problem, std::move(solution), enough * (1 + tolerance));
+    if (search) solution = negotiate(problem, solution, enough * (1 + tolerance));
     if (!best || solution.cost < best->cost * (1 - tolerance)) best = std::move(solution);
     if (best->cost <= accepted * (1 + tolerance) || deadline.passed()) break;
   }

@@ -26,6 +26,7 @@ constexpr double accepted_gap = 1e-6;  // of what is called exact
 constexpr double default_gap = 1e-3;   // where exact methods are too slow
 constexpr double gap_for_bushes = 1e-2;
 constexpr double handover_gap = 3e-2;           // from bushes to PDHG, where the gap asked for is beyond bushes
+constexpr double worth_following = 0.5;         // part of the gap that PDHG was given
 constexpr double least_first_order_gap = 2e-4;  // below, single precision makes it slow
 // Measured with GLPK on generalized Kautz graphs: simplex is exact and as fast below, interior point wins above.
 constexpr std::int64_t most_columns_for_simplex = 4000;
@@ -311,16 +312,17 @@ class Planning {
     FlowLimits limits = limits_;
     // The certificate rounds its lengths and the decomposition drops dust: a little more than asked.
     constexpr double margin = 0.98;
-    limits.gap = enough <= gap_for_bushes ? handover_gap : margin * enough;
-    Bushes bushes(problem);
-    FlowSolution solution = bushes.solve(limits);
-    std::string method = "bushes";
     limits.gap = margin * enough;
+    Bushes bushes(problem);
+    FlowSolution solution = bushes.solve(limits, enough <= gap_for_bushes ? handover_gap : 0);
+    std::string method = "bushes";
+    const double handed_over = solution.gap();
     if (solution.gap() > limits.gap && !limits.late()) {
       solution = solve_by_pdhg(problem, std::move(solution), limits);
       method = "bushes, pdhg";
     }
-    if (solution.gap() > limits.gap && !limits.late()) {
+    // Where PDHG went far before it stalled, bushes do not follow.
+    if (solution.gap() > std::max(limits.gap, worth_following * handed_over) && !limits.late()) {
       FlowSolution again = bushes.solve(limits);
       if (again.gap() < solution.gap()) {
         solution = std::move(again);

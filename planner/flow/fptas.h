@@ -23,8 +23,8 @@ ConcurrentFlow approximate_flow(const Topology& topology, std::span<const double
 /// (epsilon); lowering and errors as lower_to_routes and checked_network.
 Result<Schedule> plan_fptas(const Topology& topology, const PlanOptions& options);
 
-/// The plan other methods fall back on when their time is over: one phase or what the deadline allows. `method` says
-/// so.
+/// The plan other methods fall back on when their time is over: that of max_concurrent_flow to 5 %, which takes little,
+/// or with a demand one phase, or more as the deadline allows. `method` says so.
 FluidPlan plan_in_haste(InjectionNetwork network, const PlanOptions& options, const Deadline& deadline);
 
 }  // namespace libcoll

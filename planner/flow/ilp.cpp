@@ -104,7 +104,7 @@ Choices choose(const ChunkProblem& problem, double relaxed, double gap, const De
     }
   }
   // Costs the choice without changing it.
-  better = negotiate(problem, std::move(better), no_bound);
+  better = negotiate(problem, better, no_bound);
   if (better.cost < result.solution.cost) result.solution = std::move(better);
   return result;
 }

@@ -84,6 +84,7 @@ std::vector<LinkId> network_path(const InjectionNetwork& network, const Topology
 
 std::vector<LinkId> fabric_path(const InjectionNetwork& network, std::span<const LinkId> links) {
   std::vector<LinkId> result;
+  result.reserve(links.size());
   std::copy_if(links.begin(), links.end(), std::back_inserter(result),
                [&](LinkId link) { return link < network.fabric_links; });
   return result;

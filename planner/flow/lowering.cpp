@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <utility>
 
 #include "planner/flow/demand.h"
@@ -52,11 +53,12 @@ ShardId shard_of(const Schedule& schedule, const ChunkedPair& pair) {
   return pair.source * schedule.topology.host_count() + pair.destination;
 }
 
-void append_routed(Schedule& schedule, const ChunkedPair& pair) {
+/// Takes the links of the pair's paths.
+void append_routed(Schedule& schedule, ChunkedPair& pair) {
   std::int32_t begin = 0;
-  for (const ChunkedPath& path : pair.paths) {
+  for (ChunkedPath& path : pair.paths) {
     const auto route = static_cast<std::int32_t>(schedule.routes.size());
-    schedule.routes.push_back({pair.source, pair.destination, path.links, 0, 0});
+    schedule.routes.push_back({pair.source, pair.destination, std::move(path.links), 0, 0});
     schedule.transfers.push_back(
         {shard_of(schedule, pair), begin, path.chunks, pair.source, pair.destination, 1, route, TransferKind::copy});
     begin += path.chunks;
@@ -66,7 +68,7 @@ void append_routed(Schedule& schedule, const ChunkedPair& pair) {
 /// Steps count down to 0 at the destination for now: what has the longest way to go leaves first, so that no link waits
 /// for late hops at the end. Paths of a pair are in lexicographic order, so those that share a link at the same hop are
 /// mostly neighbours, and their chunks cross it in one transfer.
-void append_hops(Schedule& schedule, const ChunkedPair& pair) {
+void append_hops(Schedule& schedule, ChunkedPair& pair) {
   const std::size_t first = schedule.transfers.size();
   std::int32_t begin = 0;
   for (const ChunkedPath& path : pair.paths) {
@@ -94,15 +96,20 @@ void append_hops(Schedule& schedule, const ChunkedPair& pair) {
 
 /// Appends the pairs of every source: those solved for, under every image, on paths of the fabric.
 void append_pairs(Schedule& schedule, const FluidPlan& plan, const std::vector<ChunkedPair>& solved,
-                  void (*append)(Schedule&, const ChunkedPair&)) {
+                  void (*append)(Schedule&, ChunkedPair&)) {
+  std::vector<LinkId> all(plan.network.topology.links().size());
+  std::iota(all.begin(), all.end(), 0);
   ChunkedPair copy;
+  std::vector<LinkId> links;
   for (const Automorphism& image : plan.flow.classes.images) {
+    const std::vector<LinkId> moved = image_of(plan.network.topology, image, all);
     for (const ChunkedPair& pair : solved) {
       copy.source = image[at(pair.source)];
       copy.destination = image[at(pair.destination)];
       copy.paths.clear();
       for (const ChunkedPath& path : pair.paths) {
-        const std::vector<LinkId> links = image_of(plan.network.topology, image, path.links);
+        links.clear();
+        for (const LinkId link : path.links) links.push_back(moved[at(link)]);
         copy.paths.push_back({fabric_path(plan.network, links), path.chunks});
       }
       std::sort(copy.paths.begin(), copy.paths.end(),
@@ -146,23 +153,29 @@ std::int32_t layers_of(const Schedule& schedule) {
   return layers;
 }
 
-/// By route: how many chunks take it.
-std::vector<std::int64_t> chunks_on_routes(const Schedule& schedule) {
-  std::vector<std::int64_t> chunks(schedule.routes.size(), 0);
-  for (const Transfer& transfer : schedule.transfers) chunks[at(transfer.route)] += transfer.chunk_count;
-  return chunks;
+/// By route: the chunks that take it, each as large as its pair asks.
+std::vector<double> amounts_on_routes(const Schedule& schedule, std::span<const double> demand) {
+  std::vector<double> amounts(schedule.routes.size(), 0);
+  const std::int32_t hosts = schedule.topology.host_count();
+  for (const Transfer& transfer : schedule.transfers) {
+    amounts[at(transfer.route)] += transfer.chunk_count * share(demand, hosts, transfer.from, transfer.to);
+  }
+  return amounts;
 }
 
-/// Other ways for some routes where the layers are too many and that costs little; returns the part of F it costs.
-double spare_layers(const FluidPlan& plan, std::int32_t layers, const PlanOptions& options, Lowered& lowered) {
+/// Whether routes may take other ways to spare layers. A budget for few routes is met by a flow made for it instead.
+bool may_reroute(const FluidPlan& plan, LayerMethod method, const PlanOptions& options, const Schedule& schedule) {
+  return method == LayerMethod::automatic && plan.chunk_paths != ChunkPaths::weighted &&
+         (options.max_layers == 0 || schedule.routes.size() >= many_routes);
+}
+
+/// Other ways for some routes where that costs little; the part of F it costs, or nothing where it does not work out.
+std::optional<double> spare_layers(std::int32_t wanted, const PlanOptions& options, Lowered& lowered) {
   Schedule& schedule = lowered.schedule;
-  const std::int32_t wanted = options.max_layers > 0 ? options.max_layers : usual_layers;
-  const bool as_they_are = plan.chunk_paths == ChunkPaths::weighted || !options.demand.empty() ||
-                           (options.max_layers > 0 && schedule.routes.size() < many_routes);
-  if (layers <= wanted || as_they_are) return 0;
+  const std::vector<double> amounts = amounts_on_routes(schedule, options.demand);
   const std::optional<Rerouting> rerouting =
-      reroute_into_layers(schedule.topology, schedule.routes, chunks_on_routes(schedule), wanted, accepted_layer_loss);
-  if (!rerouting) return 0;
+      reroute_into_layers(schedule.topology, schedule.routes, amounts, wanted, accepted_layer_loss);
+  if (!rerouting) return std::nullopt;
   const double loss = std::max(0.0, 1 - rerouting->load_before / rerouting->load);
   lowered.more.emplace_back("loss_layers", loss);
   lowered.more.emplace_back("rerouted", rerouting->rerouted);
@@ -172,15 +185,27 @@ double spare_layers(const FluidPlan& plan, std::int32_t layers, const PlanOption
 /// Returns the part of F that fewer layers cost.
 double assign_layers_of(const FluidPlan& plan, LayerMethod method, const PlanOptions& options, Lowered& lowered) {
   Schedule& schedule = lowered.schedule;
-  if (plan.orders.empty()) {
-    const Layers layers = assign_layers_by(method, schedule.topology, schedule.routes);
-    const double loss = method == LayerMethod::automatic ? spare_layers(plan, layers.count, options, lowered) : 0;
-    const bool rerouted = layers.count > 0 && layers_of(schedule) < layers.count;
-    lowered.more.emplace_back("layer_method", rerouted ? "rerouted" : std::string(to_string(layers.method)));
-    return loss;
+  if (!plan.orders.empty()) {
+    for (Route& route : schedule.routes) route.layer = layer_of(plan.orders, route.links);
+    lowered.more.emplace_back("layer_method", std::string("orders"));
+    return 0;
   }
-  for (Route& route : schedule.routes) route.layer = layer_of(plan.orders, route.links);
-  lowered.more.emplace_back("layer_method", std::string("orders"));
+  const bool may = may_reroute(plan, method, options, schedule);
+  const std::int32_t wanted = options.max_layers > 0 ? options.max_layers : usual_layers;
+  Layers layers = assign_layers_by(method, schedule.topology, schedule.routes, may ? wanted : any_layers);
+  if (may && layers.count > wanted) {
+    if (const std::optional<double> loss = spare_layers(wanted, options, lowered)) {
+      lowered.more.emplace_back("layer_method", std::string("rerouted"));
+      return *loss;
+    }
+    // The count is that of all layers, or only of those up to the first too many.
+    layers = assign_layers_by(method, schedule.topology, schedule.routes);
+    if (options.max_layers == 0) {
+      lowered.more.emplace_back("layers_note", std::string("fewer would cost more than 2 % of F: see --max-layers"));
+    }
+  }
+  if (plan.chunk_paths == ChunkPaths::weighted && options.max_layers == 0) note_many_layers(layers.count, options);
+  lowered.more.emplace_back("layer_method", std::string(to_string(layers.method)));
   return 0;
 }
 
@@ -227,9 +252,14 @@ Lowered with_transfers(const Topology& fabric, FluidPlan& plan, const PlanOption
   plan.flow.flow = std::min(std::max(plan.flow.flow, 1 / chunking.cost), plan.flow.certificate.flow_upper_bound);
   if (result.loss_routes > 0) result.loss_routes = std::max(0.0, 1 - plan.flow.flow / before.flow);
   plan.flow.flow *= 1 - loss_layers;
-  if (!options.demand.empty()) {
-    result.more.emplace_back("demand_load", chunking.cost / plan.network.unit.to_double());
-    result.more.emplace_back("loss_chunking", std::max(0.0, 1 - 1 / (chunking.cost * plan.flow.flow)));
+  if (options.demand.empty()) {
+    // Routes that gave way to others may load less than those of the fluid plan.
+    const double reached = 1 / (schedule.proof.max_link_load.to_double() * plan.network.unit.to_double());
+    plan.flow.flow = std::min(std::max(plan.flow.flow, reached), plan.flow.certificate.flow_upper_bound);
+  } else {
+    const double cost = chunking.cost / (1 - loss_layers);
+    result.more.emplace_back("demand_load", cost / plan.network.unit.to_double());
+    result.more.emplace_back("loss_chunking", std::max(0.0, 1 - 1 / (cost * plan.flow.flow)));
   }
   return result;
 }
@@ -398,6 +428,12 @@ double limit_routes(const Topology& topology, ConcurrentFlow& flow, std::int32_t
   const double before = flow.flow;
   flow.flow = std::min(1 / load, flow.certificate.flow_upper_bound);
   return std::max(0.0, 1 - flow.flow / before);
+}
+
+void note_many_layers(std::int32_t layers, const PlanOptions& options) {
+  if (layers <= usual_layers || options.figures == nullptr) return;
+  options.figures->more.emplace_back(
+      "layers_note", std::string("a baseline keeps its routes; mcf-path and p-mcf take others to need no more than 4"));
 }
 
 Rational rounded_up(double value) {

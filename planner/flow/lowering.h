@@ -53,18 +53,21 @@ double limit_routes(const Topology& topology, ConcurrentFlow& flow, std::int32_t
 
 /// A routed schedule, all at step 1: whole chunks by round_to_chunks, routes within options.max_routes, in layers by
 /// options.layer_method, in classes by source. By default more than four layers become four, by reroute_into_layers,
-/// where that costs at most 2 % of F ("loss_layers" and "rerouted"; not for demands, nor for baselines). The proof
-/// holds F and bound of the fabric; max_link_load counts what hosts inject as a link where that is the bottleneck. With
-/// a demand, F and its bound are for that demand, while the loads of the proof are those of full blocks (what verify()
-/// can recompute), without a bound; the real one is "demand_load". Without options.schedule there are no routes and
-/// transfers, and the proof's loads are those of the fluid plan. Fills options.figures. Error for a layer method that
-/// is none.
+/// where that costs at most 2 % of F ("loss_layers" and "rerouted"); baselines keep their routes, and "layers_note"
+/// says why there are more. The proof holds F and bound of the fabric; max_link_load counts what hosts inject as a link
+/// where that is the bottleneck. With a demand, F and its bound are for that demand, while the loads of the proof are
+/// those of full blocks (what verify() can recompute), without a bound; the real one is "demand_load". Without
+/// options.schedule there are no routes and transfers, and the proof's loads are those of the fluid plan. Fills
+/// options.figures. Error for a layer method that is none.
 Result<Schedule> lower_to_routes(const Topology& fabric, FluidPlan plan, const PlanOptions& options,
                                  const char* algorithm, const Deadline& deadline);
 
 /// The same on links: the hops of a path are direct transfers, the last at the last step, steps = longest path.
 Result<Schedule> lower_to_links(const Topology& fabric, FluidPlan plan, const PlanOptions& options,
                                 const char* algorithm, const Deadline& deadline);
+
+/// Says in options.figures that a baseline's routes, which are what it is, need more than four layers, if they do.
+void note_many_layers(std::int32_t layers, const PlanOptions& options);
 
 /// `value` as a multiple of 10⁻⁹ that is not below it.
 Rational rounded_up(double value);

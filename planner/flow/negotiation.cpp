@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
-#include <utility>
+#include <span>
 
 #include "planner/index.h"
 
@@ -40,48 +40,67 @@ std::vector<std::int32_t> round_commodity(const std::vector<Choice>& choices, st
   return counts;
 }
 
-/// The state of a search: chunks on choices and the loads they make, in chunks of size 1.
+/// The state of a search: chunks on choices and the loads they make, in chunks of size 1. Choices and their uses lie
+/// one after the other, as a search passes over all of them again and again.
 class Negotiation {
  public:
-  Negotiation(const ChunkProblem& problem, ChunkSolution start)
+  Negotiation(const ChunkProblem& problem, const ChunkSolution& start)
       : problem_(problem),
-        best_(std::move(start)),
-        counts_(best_.counts),
         load_(problem.capacity.size(), 0),
-        room_(load_.size(), 0),
-        history_(load_.size(), 1) {
+        room_(load_.size(), std::numeric_limits<double>::infinity()),
+        history_(load_.size(), 1),
+        overloaded_(load_.size(), 0),
+        best_chunks_(start.chunks) {
     smallest_ = std::numeric_limits<double>::infinity();
     whole_ = whole(problem);
-    for (std::size_t i = 0; i < counts_.size(); ++i) {
+    for (std::size_t i = 0; i < problem.commodities.size(); ++i) {
       if (problem.size[i] > 0) smallest_ = std::min(smallest_, problem.size[i]);
-      for (std::size_t k = 0; k < counts_[i].size(); ++k) add(i, k, counts_[i][k]);
+      if (problem.size[i] > 0 && problem.commodities[i].size() > 1) movable_.push_back(i);
+      for (const Choice& choice : problem.commodities[i]) {
+        uses_.insert(uses_.end(), choice.uses.begin(), choice.uses.end());
+        first_use_.push_back(uses_.size());
+      }
+      first_choice_.push_back(first_use_.size() - 1);
+      best_counts_.insert(best_counts_.end(), start.counts[i].begin(), start.counts[i].end());
     }
-    best_peaks_ = peaks();
-    best_.cost = cost();
+    restore();
+    keep();
   }
 
   ChunkSolution run(double enough) {
     std::int32_t refused = 0;
-    for (std::int32_t group = 0; refused < problem_.groups && best_.cost > enough;
+    for (std::int32_t group = 0; refused < problem_.groups && best_cost_ > enough;
          group = (group + 1) % problem_.groups) {
       if (gain(group)) {
         refused = 0;
-        best_.counts = counts_;
-        best_peaks_ = peaks();
-        best_.cost = cost();
+        best_counts_ = counts_;
+        keep();
       } else {
         ++refused;
         restore();
       }
     }
-    return std::move(best_);
+    ChunkSolution result{best_chunks_, best_cost_, {}};
+    result.counts.reserve(problem_.commodities.size());
+    for (std::size_t i = 0; i < problem_.commodities.size(); ++i) {
+      const auto begin = best_counts_.begin();
+      result.counts.emplace_back(begin + static_cast<std::ptrdiff_t>(first_choice_[i]),
+                                 begin + static_cast<std::ptrdiff_t>(first_choice_[i + 1]));
+    }
+    return result;
   }
 
  private:
+  [[nodiscard]] std::span<const ClassLoad> uses(std::size_t choice) const {
+    return std::span(uses_).subspan(first_use_[choice], first_use_[choice + 1] - first_use_[choice]);
+  }
+
   void add(std::size_t commodity, std::size_t choice, std::int32_t chunks) {
     const double amount = problem_.size[commodity] * chunks;
-    for (const ClassLoad& use : problem_.commodities[commodity][choice].uses) {
-      load_[at(use.link_class)] += amount * use.times;
+    for (const ClassLoad& use : uses(choice)) {
+      const std::size_t i = at(use.link_class);
+      load_[i] += amount * use.times;
+      overloaded_[i] = load_[i] > room_[i] ? 1 : 0;
     }
   }
 
@@ -94,15 +113,19 @@ class Negotiation {
     return result;
   }
 
-  [[nodiscard]] double cost() const {
-    return std::accumulate(best_peaks_.begin(), best_peaks_.end(), 0.0) / best_.chunks;
+  /// The loads are those of the best choices.
+  void keep() {
+    best_peaks_ = peaks();
+    best_cost_ = std::accumulate(best_peaks_.begin(), best_peaks_.end(), 0.0) / best_chunks_;
   }
 
   void restore() {
     std::fill(load_.begin(), load_.end(), 0);
-    counts_ = best_.counts;
-    for (std::size_t i = 0; i < counts_.size(); ++i) {
-      for (std::size_t k = 0; k < counts_[i].size(); ++k) add(i, k, counts_[i][k]);
+    counts_ = best_counts_;
+    for (std::size_t i = 0; i < problem_.commodities.size(); ++i) {
+      for (std::size_t k = first_choice_[i]; k < first_choice_[i + 1]; ++k) {
+        if (counts_[k] > 0) add(i, k, counts_[k]);
+      }
     }
   }
 
@@ -118,13 +141,13 @@ class Negotiation {
       }
       room_[i] += tolerance;
       history_[i] = 1;
+      overloaded_[i] = load_[i] > room_[i] ? 1 : 0;
     }
     for (std::int32_t round = 0; round < most_rounds; ++round) {
       if (!raise_prices()) return true;
-      for (std::size_t i = 0; i < counts_.size(); ++i) {
-        if (problem_.size[i] <= 0 || counts_[i].size() < 2) continue;
-        for (std::size_t k = 0; k < counts_[i].size(); ++k) {
-          if (counts_[i][k] > 0 && overloads(problem_.commodities[i][k])) reroute(i, k);
+      for (const std::size_t i : movable_) {
+        for (std::size_t k = first_choice_[i]; k < first_choice_[i + 1]; ++k) {
+          if (counts_[k] > 0 && overloads(k)) reroute(i, k);
         }
       }
     }
@@ -133,40 +156,40 @@ class Negotiation {
 
   /// False when nothing is overloaded.
   bool raise_prices() {
-    bool overloaded = false;
+    bool any = false;
     for (std::size_t i = 0; i < load_.size(); ++i) {
-      if (load_[i] <= room_[i]) continue;
-      overloaded = true;
+      if (overloaded_[i] == 0) continue;
+      any = true;
       history_[i] += load_[i] - room_[i];
     }
-    return overloaded;
+    return any;
   }
 
-  [[nodiscard]] bool overloads(const Choice& choice) const {
-    return std::any_of(choice.uses.begin(), choice.uses.end(),
-                       [&](const ClassLoad& use) { return load_[at(use.link_class)] > room_[at(use.link_class)]; });
+  [[nodiscard]] bool overloads(std::size_t choice) const {
+    const std::span<const ClassLoad> all = uses(choice);
+    return std::any_of(all.begin(), all.end(),
+                       [&](const ClassLoad& use) { return overloaded_[at(use.link_class)] != 0; });
   }
 
   /// Takes one chunk off its path and puts it on the cheapest.
   void reroute(std::size_t commodity, std::size_t from) {
-    const std::vector<Choice>& choices = problem_.commodities[commodity];
     add(commodity, from, -1);
     std::size_t cheapest = from;
     double least = std::numeric_limits<double>::infinity();
-    for (std::size_t k = 0; k < choices.size(); ++k) {
-      const double candidate = price(choices[k], problem_.size[commodity]);
+    for (std::size_t k = first_choice_[commodity]; k < first_choice_[commodity + 1]; ++k) {
+      const double candidate = price(k, problem_.size[commodity]);
       if (candidate >= least) continue;
       least = candidate;
       cheapest = k;
     }
     add(commodity, cheapest, 1);
-    --counts_[commodity][from];
-    ++counts_[commodity][cheapest];
+    --counts_[from];
+    ++counts_[cheapest];
   }
 
-  [[nodiscard]] double price(const Choice& choice, double size) const {
+  [[nodiscard]] double price(std::size_t choice, double size) const {
     double sum = 0;
-    for (const ClassLoad& use : choice.uses) {
+    for (const ClassLoad& use : uses(choice)) {
       const std::size_t i = at(use.link_class);
       const double excess = std::max(0.0, load_[i] + size * use.times - room_[i]);
       sum += history_[i] * use.times * (1 + congestion * excess);
@@ -175,14 +198,21 @@ class Negotiation {
   }
 
   const ChunkProblem& problem_;
-  ChunkSolution best_;
-  std::vector<double> best_peaks_;  ///< by group
-  std::vector<std::vector<std::int32_t>> counts_;
-  std::vector<double> load_;  // by resource, as the next two
+  std::vector<std::size_t> movable_;          ///< commodities with a choice
+  std::vector<std::size_t> first_choice_{0};  ///< by commodity, and the number of all choices
+  std::vector<std::size_t> first_use_{0};     ///< by choice, and the number of all uses
+  std::vector<ClassLoad> uses_;
+  std::vector<std::int32_t> counts_;  ///< by choice, as best_counts_
+  std::vector<double> load_;          // by resource, as the next three
   std::vector<double> room_;
-  std::vector<double> history_;  ///< price of a unit of load
-  double smallest_ = 0;          ///< size of any commodity
-  bool whole_ = false;           ///< as the function says
+  std::vector<double> history_;           ///< price of a unit of load
+  std::vector<std::uint8_t> overloaded_;  ///< the load is above the room
+  std::int32_t best_chunks_;
+  double best_cost_ = 0;
+  std::vector<double> best_peaks_;  ///< by group
+  std::vector<std::int32_t> best_counts_;
+  double smallest_ = 0;  ///< size of any commodity
+  bool whole_ = false;   ///< as the function says
 };
 
 }  // namespace
@@ -204,11 +234,11 @@ ChunkSolution round_weights(const ChunkProblem& problem, std::int32_t chunks) {
     solution.counts.push_back(round_commodity(choices, chunks));
   }
   // A search that is satisfied with anything only adds the loads up.
-  return Negotiation(problem, std::move(solution)).run(std::numeric_limits<double>::infinity());
+  return Negotiation(problem, solution).run(std::numeric_limits<double>::infinity());
 }
 
-ChunkSolution negotiate(const ChunkProblem& problem, ChunkSolution start, double enough) {
-  return Negotiation(problem, std::move(start)).run(enough);
+ChunkSolution negotiate(const ChunkProblem& problem, const ChunkSolution& start, double enough) {
+  return Negotiation(problem, start).run(enough);
 }
 
 }  // namespace libcoll

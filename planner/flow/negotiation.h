@@ -40,6 +40,6 @@ ChunkSolution round_weights(const ChunkProblem& problem, std::int32_t chunks);
 
 /// Takes chunks off overloaded resources, step by step lowering the largest load of one group after the other, until
 /// the cost is at most `enough` or no group yields: resources that stay overloaded grow dearer from round to round.
-ChunkSolution negotiate(const ChunkProblem& problem, ChunkSolution start, double enough);
+ChunkSolution negotiate(const ChunkProblem& problem, const ChunkSolution& start, double enough);
 
 }  // namespace libcoll

@@ -128,20 +128,22 @@ class Peeler {
   std::vector<WeightedPath> peel(NodeId destination) {
     std::vector<WeightedPath> paths;
     double wanted = 1;
-    while (wanted > least_weight) {
-      std::vector<LinkId> links = walk_back(destination);
-      if (links.empty()) break;
+    while (wanted > least_weight && walk_back(destination)) {
       double amount = wanted;
-      for (const LinkId link : links) amount = std::min(amount, flow_[at(link)]);
-      for (const LinkId link : links) take(link, amount);
+      for (const LinkId link : walk_) amount = std::min(amount, flow_[at(link)]);
+      for (const LinkId link : walk_) take(link, amount);
       wanted -= amount;
-      const auto same = std::find_if(paths.begin(), paths.end(), [&](const auto& path) { return path.links == links; });
+      const auto same = std::find_if(paths.begin(), paths.end(), [&](const WeightedPath& path) {
+        return std::equal(path.links.begin(), path.links.end(), walk_.rbegin(), walk_.rend());
+      });
       if (same != paths.end()) {
         same->weight += amount;
       } else {
-        paths.push_back({std::move(links), amount});
+        // Of the right size: a plan may hold millions of paths.
+        paths.push_back({{walk_.rbegin(), walk_.rend()}, amount});
       }
     }
+    if (paths.size() == 1 && paths.front().weight > least_weight) return paths;
     paths.erase(
         std::remove_if(paths.begin(), paths.end(), [](const auto& path) { return path.weight <= least_weight; }),
         paths.end());
@@ -164,31 +166,31 @@ class Peeler {
     return largest;
   }
 
-  /// A path of positive flow source→destination, or none. Where noise ends a walk before the source, the link
-  /// that led there is a dead end and is emptied.
-  std::vector<LinkId> walk_back(NodeId destination) {
-    std::vector<LinkId> links;
+  /// walk_: a path of positive flow from the destination back to the source. False where there is none. Where noise
+  /// ends a walk before the source, the link that led there is a dead end and is emptied.
+  bool walk_back(NodeId destination) {
+    walk_.clear();
     NodeId node = destination;
     while (node != source_) {
       const LinkId link = largest_inflow(node);
       if (link >= 0) {
-        links.push_back(link);
+        walk_.push_back(link);
         node = topology_.link(link).from;
-      } else if (links.empty()) {
-        return {};
+      } else if (walk_.empty()) {
+        return false;
       } else {
-        flow_[at(links.back())] = 0;
-        node = topology_.link(links.back()).to;
-        links.pop_back();
+        flow_[at(walk_.back())] = 0;
+        node = topology_.link(walk_.back()).to;
+        walk_.pop_back();
       }
     }
-    // A copy of the right size: a plan may hold millions of paths.
-    return {links.rbegin(), links.rend()};
+    return true;
   }
 
   const Topology& topology_;
   NodeId source_;
   std::vector<double>& flow_;
+  std::vector<LinkId> walk_;
 };
 
 void rescale(std::vector<WeightedPath>& paths) {

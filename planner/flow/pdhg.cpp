@@ -25,7 +25,9 @@ constexpr double necessary_decay = 0.8;
 constexpr double longest_run = 0.5;
 constexpr std::int32_t first_evaluation = 20;  // steps to the first look at the gap
 constexpr double evaluation_growth = 1.1;
-constexpr std::int32_t patience = 5;  // evaluations that together improve the iterate by less than a tenth
+// Evaluations that together improve neither the iterate nor the residual by a tenth: a gap may stand still for long
+// while the residual falls, but what does neither has stalled.
+constexpr std::int32_t patience = 5;
 constexpr double least_share = 0.05;  // of the gap, times a node's inflow: below is noise of the iteration
 
 /// What a block's step reads and writes; [link or node][lane].
@@ -529,6 +531,7 @@ FlowSolution solve_by_pdhg(const FlowProblem& problem, FlowSolution start, const
   double before = 0;
   std::int64_t next_evaluation = first_evaluation;
   double last_progress = std::numeric_limits<double>::infinity();
+  double last_residual = std::numeric_limits<double>::infinity();
   std::int32_t waiting = 0;
   for (std::int64_t steps = 1;; ++steps) {
     const double residual = std::sqrt(iteration.step());
@@ -558,8 +561,9 @@ FlowSolution solve_by_pdhg(const FlowProblem& problem, FlowSolution start, const
     }
     // The start may be better than the iterate for long while that comes nearer.
     const double own_gap = load / best.bound - 1;
-    if (own_gap < 0.9 * last_progress) {
-      last_progress = own_gap;
+    if (own_gap < 0.9 * last_progress || residual < 0.9 * last_residual) {
+      last_progress = std::min(last_progress, own_gap);
+      last_residual = std::min(last_residual, residual);
       waiting = 0;
     } else {
       ++waiting;

@@ -48,6 +48,7 @@ Status put_in_layers(const Topology& topology, const PlanOptions& options, const
   }
   std::int32_t layers = 0;
   for (const Route& route : routes) layers = std::max(layers, route.layer + 1);
+  if (options.max_layers <= 0) note_many_layers(layers, options);
   if (options.max_layers <= 0 || layers <= options.max_layers) return {};
   return Error{std::string(algorithm) + " on " + topology.name() + ": the routes need " + std::to_string(layers) +
                " layers, expected at most " + std::to_string(options.max_layers) + ": use mcf-path or p-mcf"};

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <limits>
-#include <numeric>
 
 #include "planner/index.h"
 
@@ -15,25 +14,28 @@ constexpr double unreached = std::numeric_limits<double>::infinity();
 }  // namespace
 
 AscendingPaths::AscendingPaths(const Topology& topology, std::span<const std::int32_t> order)
-    : topology_(topology), links_(order.size()), before_(order.size()) {
-  std::iota(links_.begin(), links_.end(), 0);
-  std::sort(links_.begin(), links_.end(), [&](LinkId a, LinkId b) { return order[at(a)] < order[at(b)]; });
+    : before_(order.size()), distance_(at(topology.node_count())), last_(distance_.size()) {
+  for (LinkId link = 0; link < topology.link_count(); ++link) {
+    steps_.push_back({link, topology.link(link).from, topology.link(link).to});
+  }
+  std::sort(steps_.begin(), steps_.end(),
+            [&](const Step& a, const Step& b) { return order[at(a.link)] < order[at(b.link)]; });
 }
 
 void AscendingPaths::search(NodeId source, std::span<const double> length) {
-  distance_.assign(at(topology_.node_count()), unreached);
-  last_.assign(distance_.size(), -1);
+  std::fill(distance_.begin(), distance_.end(), unreached);
+  std::fill(last_.begin(), last_.end(), -1);
   distance_[at(source)] = 0;
   // A link that comes later can only be crossed later, so one pass suffices; what reaches a node at first stays the
   // way back from those links that were crossed from there meanwhile.
-  for (const LinkId link : links_) {
-    const Link& ends = topology_.link(link);
-    if (ends.to == source || distance_[at(ends.from)] == unreached) continue;
-    const double candidate = distance_[at(ends.from)] + length[at(link)];
-    before_[at(link)] = last_[at(ends.from)];
-    if (candidate >= distance_[at(ends.to)]) continue;
-    distance_[at(ends.to)] = candidate;
-    last_[at(ends.to)] = link;
+  for (const Step& step : steps_) {
+    const double so_far = distance_[at(step.from)];
+    if (so_far == unreached || step.to == source) continue;
+    const double candidate = so_far + length[at(step.link)];
+    before_[at(step.link)] = last_[at(step.from)];
+    if (candidate >= distance_[at(step.to)]) continue;
+    distance_[at(step.to)] = candidate;
+    last_[at(step.to)] = step.link;
   }
 }
 

@@ -12,7 +12,7 @@ namespace libcoll {
 /// Shortest ascending paths of one layer from one source at a time.
 class AscendingPaths {
  public:
-  /// `order` by link: its place in the layer (LayerOrders). The topology has to outlive this.
+  /// `order` by link: its place in the layer (LayerOrders).
   AscendingPaths(const Topology& topology, std::span<const std::int32_t> order);
 
   /// From `source` to every node, by lengths >= 0 of the links.
@@ -25,8 +25,14 @@ class AscendingPaths {
   void path_to(NodeId node, std::vector<LinkId>& links) const;
 
  private:
-  const Topology& topology_;
-  std::vector<LinkId> links_;     ///< ascending
+  /// A link where the search meets it: everything it asks for in one place.
+  struct Step {
+    LinkId link;
+    NodeId from;
+    NodeId to;
+  };
+
+  std::vector<Step> steps_;       ///< of all links, ascending
   std::vector<LinkId> before_;    ///< by link: the one before it on the path that crosses it
   std::vector<double> distance_;  ///< by node
   std::vector<LinkId> last_;      ///< by node

@@ -7,13 +7,17 @@
 
 namespace libcoll {
 
-std::int32_t assign_layers(const Topology& topology, std::span<Route> routes, std::span<const std::size_t> order) {
+std::int32_t assign_layers(const Topology& topology, std::span<Route> routes, std::span<const std::size_t> order,
+                           std::int32_t most) {
   const std::vector<std::int32_t> places = places_of_links(topology);
   std::vector<AcyclicLayer> layers;
   for (const std::size_t i : order) {
     std::size_t chosen = 0;
     while (chosen < layers.size() && !layers[chosen].try_add(routes[i].links)) ++chosen;
-    if (chosen == layers.size()) layers.emplace_back(topology, places).try_add(routes[i].links);
+    if (chosen == layers.size()) {
+      if (static_cast<std::int32_t>(chosen) == most) return most + 1;
+      layers.emplace_back(topology, places).try_add(routes[i].links);
+    }
     routes[i].layer = static_cast<std::int32_t>(chosen);
   }
   return static_cast<std::int32_t>(layers.size());

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 #include "planner/schedule/schedule.h"
@@ -14,7 +15,11 @@ namespace libcoll {
 /// the number of layers. Precondition: routes cross no link twice and their links exist in the topology.
 std::int32_t assign_layers(const Topology& topology, std::span<Route> routes);
 
-/// The same in the order of `order`, a permutation of the routes' indices.
-std::int32_t assign_layers(const Topology& topology, std::span<Route> routes, std::span<const std::size_t> order);
+inline constexpr std::int32_t any_layers = std::numeric_limits<std::int32_t>::max();
+
+/// The same in the order of `order`, a permutation of the routes' indices. Where that takes more than `most` layers it
+/// ends early, with `most` + 1 and only some routes in layers.
+std::int32_t assign_layers(const Topology& topology, std::span<Route> routes, std::span<const std::size_t> order,
+                           std::int32_t most = any_layers);
 
 }  // namespace libcoll

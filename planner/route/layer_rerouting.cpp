@@ -44,7 +44,7 @@ LayerOrders orders_by_routes(const Topology& topology, std::span<const Route> ro
 /// Routes on their way into the layers.
 class Rerouter {
  public:
-  Rerouter(const Topology& topology, std::span<const Route> routes, std::span<const std::int64_t> amount,
+  Rerouter(const Topology& topology, std::span<const Route> routes, std::span<const double> amount,
            const LayerOrders& orders)
       : topology_(topology),
         amount_(amount),
@@ -70,9 +70,9 @@ class Rerouter {
 
   /// False when a route without a layer finds no way.
   bool pass() {
+    for (LinkId link = 0; link < topology_.link_count(); ++link) measure(link);
     for (NodeId source = 0; source < topology_.node_count(); ++source) {
       if (by_source_[at(source)].empty()) continue;
-      for (LinkId link = 0; link < topology_.link_count(); ++link) measure(link);
       for (AscendingPaths& layer : layers_) layer.search(source, length_);
       for (const std::size_t i : by_source_[at(source)]) {
         if (!move(i)) return false;
@@ -96,7 +96,7 @@ class Rerouter {
  private:
   void add(std::size_t route, double times) {
     for (const LinkId link : routes_[route].links) {
-      load_[at(link)] += times * static_cast<double>(amount_[route]);
+      load_[at(link)] += times * amount_[route];
     }
   }
 
@@ -143,7 +143,7 @@ class Rerouter {
   }
 
   const Topology& topology_;
-  std::span<const std::int64_t> amount_;
+  std::span<const double> amount_;
   std::vector<Route> routes_;
   std::vector<std::vector<std::size_t>> by_source_;
   std::vector<AscendingPaths> layers_;
@@ -171,8 +171,7 @@ bool settle(Rerouter& rerouter) {
 }  // namespace
 
 std::optional<Rerouting> reroute_into_layers(const Topology& topology, std::span<Route> routes,
-                                             std::span<const std::int64_t> amount, std::int32_t layers,
-                                             double accepted) {
+                                             std::span<const double> amount, std::int32_t layers, double accepted) {
   std::optional<Rerouter> rerouter(std::in_place, topology, routes, amount, orders_by_routes(topology, routes, layers));
   Rerouting result;
   result.load_before = rerouter->aim();

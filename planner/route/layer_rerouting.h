@@ -24,7 +24,6 @@ struct Rerouting {
 /// routes as they were, where some route finds no ascending path in any of the layers or the load ends above
 /// (1 + `accepted`) times what it was. Preconditions as assign_layers.
 std::optional<Rerouting> reroute_into_layers(const Topology& topology, std::span<Route> routes,
-                                             std::span<const std::int64_t> amount, std::int32_t layers,
-                                             double accepted);
+                                             std::span<const double> amount, std::int32_t layers, double accepted);
 
 }  // namespace libcoll

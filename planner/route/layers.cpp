@@ -21,21 +21,28 @@ constexpr std::array<LayerMethod, 5> methods = {LayerMethod::lash_destination, L
 
 /// LASH with the routes in ascending order of `key`.
 template <class Key>
-std::int32_t assign_ordered(const Topology& topology, std::span<Route> routes, const Key& key) {
+std::int32_t assign_ordered(const Topology& topology, std::span<Route> routes, const Key& key,
+                            std::int32_t most = any_layers) {
   std::vector<std::size_t> order(routes.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](std::size_t a, std::size_t b) { return key(routes[a]) < key(routes[b]); });
-  return assign_layers(topology, routes, order);
+  return assign_layers(topology, routes, order, most);
+}
+
+Layers assign_by_destination(const Topology& topology, std::span<Route> routes, std::int32_t most = any_layers) {
+  return {assign_ordered(
+              topology, routes, [](const Route& route) { return route.destination; }, most),
+          LayerMethod::lash_destination};
 }
 
 std::int64_t hops(const Route& route) { return static_cast<std::int64_t>(route.links.size()); }
 
-Layers assign_fewest(const Topology& topology, std::span<Route> routes) {
+Layers assign_fewest(const Topology& topology, std::span<Route> routes, std::int32_t most) {
   std::int64_t all_hops = 0;
   for (const Route& route : routes) all_hops += hops(route);
+  if (all_hops > most_hops_to_compare) return assign_by_destination(topology, routes, most);
   Layers best = assign_layers_by(methods.front(), topology, routes);
-  if (all_hops > most_hops_to_compare) return best;
   std::vector<std::int32_t> layers(routes.size());
   const auto keep = [&] {
     std::transform(routes.begin(), routes.end(), layers.begin(), [](const Route& route) { return route.layer; });
@@ -81,16 +88,16 @@ Result<LayerMethod> parse_layer_method(std::string_view text) {
                "', expected auto, lash, lash-longest, lash-shortest, lash-destination or dfsssp"};
 }
 
-Layers assign_layers_by(LayerMethod method, const Topology& topology, std::span<Route> routes) {
+Layers assign_layers_by(LayerMethod method, const Topology& topology, std::span<Route> routes, std::int32_t most) {
   switch (method) {
     case LayerMethod::automatic:
-      return assign_fewest(topology, routes);
+      return assign_fewest(topology, routes, most);
     case LayerMethod::lash_longest:
       return {assign_ordered(topology, routes, [](const Route& route) { return -hops(route); }), method};
     case LayerMethod::lash_shortest:
       return {assign_ordered(topology, routes, hops), method};
     case LayerMethod::lash_destination:
-      return {assign_ordered(topology, routes, [](const Route& route) { return route.destination; }), method};
+      return assign_by_destination(topology, routes);
     case LayerMethod::dfsssp:
       return {break_cycles(topology, routes), method};
     case LayerMethod::lash:

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "planner/result.h"
+#include "planner/route/lash.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
@@ -32,7 +33,10 @@ struct Layers {
   LayerMethod method = LayerMethod::lash;
 };
 
-/// Gives every route its layer, so that channel_dependencies_acyclic holds. Preconditions as assign_layers.
-Layers assign_layers_by(LayerMethod method, const Topology& topology, std::span<Route> routes);
+/// Gives every route its layer, so that channel_dependencies_acyclic holds. Preconditions as assign_layers. Where
+/// `automatic` has one method only for the routes, and that takes more than `most` layers, it may end early as
+/// assign_layers does; otherwise `most` is of no effect.
+Layers assign_layers_by(LayerMethod method, const Topology& topology, std::span<Route> routes,
+                        std::int32_t most = any_layers);
 
 }  // namespace libcoll

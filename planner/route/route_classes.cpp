@@ -15,7 +15,7 @@ class ConflictGraph {
  public:
   /// `paths` are different from each other. Two of them conflict where they leave one node by different links.
   explicit ConflictGraph(const Topology& topology, const std::vector<const Route*>& paths)
-      : adjacent_(paths.size(), std::vector<bool>(paths.size(), false)) {
+      : adjacent_(paths.size(), std::vector<bool>(paths.size(), false)), neighbours_(paths.size()) {
     std::map<NodeId, std::map<LinkId, std::vector<std::size_t>>> leaving;
     for (std::size_t path = 0; path < paths.size(); ++path) {
       for (const LinkId link : paths[path]->links) leaving[topology.link(link).from][link].push_back(path);
@@ -27,28 +27,30 @@ class ConflictGraph {
     }
   }
 
-  [[nodiscard]] std::size_t size() const { return adjacent_.size(); }
-  [[nodiscard]] bool conflict(std::size_t a, std::size_t b) const { return adjacent_[a][b]; }
-  [[nodiscard]] std::size_t degree(std::size_t path) const {
-    return static_cast<std::size_t>(std::count(adjacent_[path].begin(), adjacent_[path].end(), true));
-  }
+  [[nodiscard]] std::size_t size() const { return neighbours_.size(); }
+  [[nodiscard]] const std::vector<std::size_t>& neighbours(std::size_t path) const { return neighbours_[path]; }
 
  private:
   void separate(const std::vector<std::size_t>& some, const std::vector<std::size_t>& others) {
     for (const std::size_t a : some) {
-      for (const std::size_t b : others) adjacent_[a][b] = adjacent_[b][a] = true;
+      for (const std::size_t b : others) {
+        if (adjacent_[a][b]) continue;
+        adjacent_[a][b] = adjacent_[b][a] = true;
+        neighbours_[a].push_back(b);
+        neighbours_[b].push_back(a);
+      }
     }
   }
 
   std::vector<std::vector<bool>> adjacent_;
+  std::vector<std::vector<std::size_t>> neighbours_;
 };
 
 /// A vertex yet to be coloured.
 struct Vertex {
   std::vector<bool> excluded{false};  ///< colours of its neighbours; the last entry is false
   std::size_t saturation = 0;         ///< how many different ones
-  std::size_t degree = 0;
-  std::int32_t colour = 0;  ///< 0: none yet
+  std::int32_t colour = 0;            ///< 0: none yet
 
   void exclude(std::int32_t taken) {
     const auto entry = static_cast<std::size_t>(taken) - 1;
@@ -65,18 +67,22 @@ struct Vertex {
 /// Colours 1, 2, …: always the vertex next that sees the most colours, then the one with the most neighbours.
 std::vector<std::int32_t> dsatur(const ConflictGraph& graph) {
   std::vector<Vertex> vertices(graph.size());
-  for (std::size_t v = 0; v < vertices.size(); ++v) vertices[v].degree = graph.degree(v);
-  for (std::size_t done = 0; done < vertices.size(); ++done) {
-    std::size_t next = vertices.size();
-    for (std::size_t v = 0; v < vertices.size(); ++v) {
-      if (vertices[v].colour != 0) continue;
-      const auto urgency = [&](std::size_t i) { return std::pair(vertices[i].saturation, vertices[i].degree); };
-      if (next == vertices.size() || urgency(v) > urgency(next)) next = v;
+  std::vector<std::size_t> open;
+  for (std::size_t v = 0; v < vertices.size(); ++v) {
+    if (graph.neighbours(v).empty()) {
+      vertices[v].colour = 1;
+    } else {
+      open.push_back(v);
     }
-    vertices[next].colour = vertices[next].least_allowed();
-    for (std::size_t v = 0; v < vertices.size(); ++v) {
-      if (graph.conflict(next, v)) vertices[v].exclude(vertices[next].colour);
-    }
+  }
+  const auto urgency = [&](std::size_t v) { return std::pair(vertices[v].saturation, graph.neighbours(v).size()); };
+  while (!open.empty()) {
+    const auto next = std::max_element(open.begin(), open.end(),
+                                       [&](std::size_t a, std::size_t b) { return urgency(a) < urgency(b); });
+    const std::int32_t colour = vertices[*next].least_allowed();
+    vertices[*next].colour = colour;
+    for (const std::size_t v : graph.neighbours(*next)) vertices[v].exclude(colour);
+    open.erase(next);
   }
   std::vector<std::int32_t> colours;
   colours.reserve(vertices.size());

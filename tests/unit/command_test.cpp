@@ -251,6 +251,7 @@ TEST_F(Command, SinglePathPlansAreBaselines) {
   const Json sssp = json("plan random_regular:16,4,1 alltoall --algorithm sssp");
   const Json best = json("plan random_regular:16,4,1 alltoall");
   EXPECT_EQ(sssp["F_upper_bound"], best["F_upper_bound"]);
+  EXPECT_EQ(sssp["method"], "sssp");  // who has no choice of solvers
   EXPECT_LE(sssp["F"].get<double>(), best["F"].get<double>());
   for (const Json& plan : {dor, sssp}) {
     EXPECT_EQ(plan["verified"], true);

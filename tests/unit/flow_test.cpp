@@ -387,6 +387,17 @@ TEST(Chunking, FindsExactRoundings) {
   }
 }
 
+TEST(Chunking, IsExactOnTheTorusWithoutSymmetry) {
+  // planner-figures.md: the prototype's search found torus 3³ exact with six chunks.
+  const Topology topology = generate("torus:3x3x3").value();
+  FlowOptions options;
+  options.symmetry = false;
+  const auto plan = max_concurrent_flow(topology, options);
+  ASSERT_TRUE(plan.ok());
+  ASSERT_EQ(plan->classes.images.size(), 1U);
+  EXPECT_NEAR(round_to_chunks(topology, *plan, limits(6, 1e-9)).loss, 0, 1e-9);
+}
+
 TEST(Chunking, LosesNoMoreThanThePrototypeDid) {
   // planner-figures.md: GenKautz(27,4) c=3 .53 % (as U'/U − 1).
   const Topology topology = generate("genkautz:27,4").value();

@@ -10,12 +10,15 @@
 #include <vector>
 
 #include "planner/flow/concurrent_flow.h"
+#include "planner/flow/demand.h"
 #include "planner/flow/ewsp.h"
+#include "planner/flow/fptas.h"
 #include "planner/flow/lowering.h"
 #include "planner/flow/mcf.h"
 #include "planner/flow/p_mcf.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/path_sets.h"
+#include "planner/flow/single_path.h"
 #include "planner/route/channel_dependency.h"
 #include "planner/route/layer_orders.h"
 #include "planner/route/sssp.h"
@@ -32,6 +35,15 @@ std::int32_t layers_of(const Schedule& schedule) {
   std::int32_t layers = 0;
   for (const Route& route : schedule.routes) layers = std::max(layers, route.layer + 1);
   return layers;
+}
+
+using Figure = std::variant<std::string, double, std::int64_t>;
+
+/// What the planner says under that name, or nullptr.
+const Figure* figure(const PlanFigures& figures, const std::string& name) {
+  const auto found =
+      std::find_if(figures.more.begin(), figures.more.end(), [&](const auto& entry) { return entry.first == name; });
+  return found == figures.more.end() ? nullptr : &found->second;
 }
 
 TEST(LayerOrders, LeaveEveryPairAWayAndFollowWhatIsWanted) {
@@ -143,12 +155,64 @@ TEST(Layers, ByDefaultAreNoMoreThanFour) {
   EXPECT_LE(layers_of(*schedule), 4);
   EXPECT_LE(schedule->proof.flow, 14.0 / 1133 * (1 + 1e-9));
   EXPECT_GE(schedule->proof.flow, 14.0 / 1133 * 0.98);
-  const auto loss = std::find_if(figures.more.begin(), figures.more.end(),
-                                 [](const auto& entry) { return entry.first == "loss_layers"; });
-  ASSERT_NE(loss, figures.more.end());
-  EXPECT_NEAR(schedule->proof.flow, 14.0 / 1133 * (1 - std::get<double>(loss->second)), 1e-9);
+  const Figure* loss = figure(figures, "loss_layers");
+  ASSERT_NE(loss, nullptr);
+  EXPECT_NEAR(schedule->proof.flow, 14.0 / 1133 * (1 - std::get<double>(*loss)), 1e-9);
   options.layer_method = "lash";
   EXPECT_GT(layers_of(*plan_mcf_path(topology, options)), 4);
+}
+
+/// A demand of 1/2 to 1 for every pair, the same on every machine.
+std::vector<double> uneven_demand(std::int32_t hosts) {
+  std::vector<double> demand;
+  for (std::int32_t source = 0; source < hosts; ++source) {
+    for (std::int32_t to = 0; to < hosts; ++to) demand.push_back((4 + (3 * source + 5 * to) % 5) / 8.0);
+  }
+  return demand;
+}
+
+TEST(Layers, OfDemandsAreNoMoreThanFourEither) {
+  const Topology topology = made("genkautz:100,4");
+  PlanFigures figures;
+  PlanOptions options;
+  options.demand = uneven_demand(topology.host_count());
+  options.layer_method = "lash";
+  EXPECT_GT(layers_of(*plan_fptas(topology, options)), 4);
+  options.layer_method.clear();
+  options.figures = &figures;
+  const Result<Schedule> schedule = plan_fptas(topology, options);
+  ASSERT_TRUE(schedule.ok());
+  EXPECT_EQ(verify(*schedule), std::vector<std::string>{});
+  EXPECT_TRUE(channel_dependencies_acyclic(topology, schedule->routes));
+  EXPECT_LE(layers_of(*schedule), 4);
+  std::vector<double> load(topology.links().size(), 0);
+  for (const Transfer& transfer : schedule->transfers) {
+    const double asked = share(options.demand, topology.host_count(), transfer.from, transfer.to);
+    for (const LinkId link : schedule->routes[static_cast<std::size_t>(transfer.route)].links) {
+      load[static_cast<std::size_t>(link)] += asked * transfer.chunk_count / schedule->chunks_per_shard;
+    }
+  }
+  const double largest = *std::max_element(load.begin(), load.end());
+  EXPECT_NEAR(std::get<double>(*figure(figures, "demand_load")), largest, 1e-6 * largest);
+  // What the whole chunks reach is F less the loss that is said.
+  EXPECT_NEAR(schedule->proof.flow * (1 - std::get<double>(*figure(figures, "loss_chunking"))) * largest, 1, 1e-6);
+}
+
+TEST(Layers, OfBaselinesAreAsManyAsTheirRoutesNeed) {
+  const Topology topology = made("genkautz:300,4");
+  PlanFigures figures;
+  PlanOptions options;
+  options.figures = &figures;
+  const Result<Schedule> schedule = plan_sssp(topology, options);
+  ASSERT_TRUE(schedule.ok());
+  EXPECT_GT(layers_of(*schedule), 4);
+  EXPECT_NE(figure(figures, "layers_note"), nullptr);
+  const std::vector<Route> routes = sssp_routes(topology).value();
+  ASSERT_EQ(schedule->routes.size(), routes.size());
+  for (std::size_t i = 0; i < routes.size(); ++i) EXPECT_EQ(schedule->routes[i].links, routes[i].links);
+  figures.more.clear();
+  ASSERT_LE(layers_of(*plan_sssp(made("torus:4x4"), options)), 4);
+  EXPECT_EQ(figure(figures, "layers_note"), nullptr);
 }
 
 TEST(MaxLayers, OfHostsThatInjectLittleAndWithoutASchedule) {

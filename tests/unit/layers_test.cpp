@@ -87,7 +87,7 @@ TEST(LayerRerouting, KeepsTheLoadWithinWhatIsAcceptedInFewerLayers) {
     SCOPED_TRACE(seed);
     const Topology topology = random_regular(40, 4, seed);
     const std::vector<Route> before = sssp_routes(topology).value();
-    const std::vector<std::int64_t> amount(before.size(), 3);
+    const std::vector<double> amount(before.size(), 3);
     const auto load_of = [&](const std::vector<Route>& routes) {
       std::vector<double> load(topology.links().size(), 0);
       for (const Route& route : routes) {
