@@ -121,7 +121,7 @@ Result<Request> understand(const Options& options) {
 Status read_demand(const Options& options, const Request& request, std::string& algorithm, PlanOptions& wanted) {
   if (options.demand.empty()) return {};
   if (request.collective != Collective::alltoall) return Error{"--demand is for alltoall only"};
-  if (algorithm == automatic_plan) algorithm = default_demand_planner;
+  if (options.algorithm == automatic_plan) algorithm = default_demand_planner;
   if (!takes_demand(algorithm)) {
     return Error{"planner \"" + algorithm + "\" knows equal blocks only, expected one of: " + demand_planners()};
   }
@@ -129,6 +129,19 @@ Status read_demand(const Options& options, const Request& request, std::string& 
   if (!demand) return demand.error();
   wanted.demand = std::move(*demand);
   return {};
+}
+
+/// What was asked for; on fabrics with switches `auto` is the first planner that takes them. Parts of fabrics have
+/// their own choice.
+std::string algorithm_of(const Options& options, const Request& request) {
+  const Topology& topology = request.topology;
+  const bool choose = options.algorithm == automatic_plan && options.nodes.empty();
+  if (!choose || topology.node_count() == topology.host_count()) return options.algorithm;
+  for (const Planner& planner : planners()) {
+    const bool hosts_only = planner.needs.find("hosts only") != std::string_view::npos;
+    if (planner.collective == request.collective && !hosts_only) return std::string(planner.name);
+  }
+  return options.algorithm;
 }
 
 /// What harvest's rewirings are for.
@@ -196,7 +209,7 @@ int plan(const Options& options) {
   wanted.schedule = !options.no_schedule;
   wanted.symmetry = !options.no_symmetry;
   if (const Status read = read_rewiring(options, wanted); !read) return fail(read.error().message, json_on_stdout);
-  std::string algorithm = options.algorithm;
+  std::string algorithm = algorithm_of(options, *request);
   if (const Status read = read_demand(options, *request, algorithm, wanted); !read) {
     return fail(read.error().message, json_on_stdout);
   }
@@ -226,7 +239,9 @@ void add_plan(CLI::App& app, int& exit_code) {
   sub->add_option("collective,--collective", options->collective,
                   "allgather, reduce_scatter, allreduce, alltoall, broadcast or reduce")
       ->required();
-  sub->add_option("--algorithm", options->algorithm, "Planner by name (below); auto: the first of the collective");
+  sub->add_option(
+      "--algorithm", options->algorithm,
+      "Planner by name (below); auto: the first of the collective, with switches the first that takes them");
   sub->add_option("--root", options->root, "Whose vector is broadcast, or where the sum goes: a host; left out: 0")
       ->type_name("NODE");
   CLI::Option* nodes = sub->add_option("--nodes", options->nodes,

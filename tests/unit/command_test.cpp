@@ -367,6 +367,16 @@ TEST_F(Command, PlansBroadcastAndReduceWithARoot) {
   expect_refused("plan torus:4x4 broadcast --cache", "MPI_Bcast");
 }
 
+TEST_F(Command, PlansThroughSwitchesWithoutBeingTold) {
+  for (const std::string collective : {"allgather", "reduce_scatter", "allreduce"}) {
+    const Json plan = json("plan fat_tree:4,1 " + collective);
+    EXPECT_EQ(plan["algorithm"], "forestcoll");
+    EXPECT_EQ(plan["verified"], true);
+    EXPECT_EQ(json("plan ring:4 " + collective)["algorithm"], "bfb");
+  }
+  expect_refused("plan fat_tree:4,1 allgather --algorithm bfb", "switches");
+}
+
 TEST_F(Command, PlanRefusesWrongUsage) {
   expect_refused("plan ring:4", "collective");
   expect_refused("plan ring:4 gather", "gather");
