@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/broadcast/forest_optimum.h"
 #include "planner/index.h"
 #include "planner/route/sssp.h"
 #include "planner/schedule/cost.h"
@@ -41,6 +42,10 @@ std::vector<Attempt> attempts(const Topology& part, Collective collective, std::
     list = {{"sssp", routers}, {"mcf-link", false}};
   } else {
     list.push_back({{}, false});
+    if (is_rooted(collective)) {
+      if (routers) list.push_back({"forestcoll", true});
+      return list;
+    }
     const bool large = std::int64_t{part.host_count()} * part.node_count() > small_forest;
     if (routers) list.insert(list.end(), {{"multitree", true}, {"forestcoll", true, large}});
   }
@@ -68,7 +73,11 @@ Rational distance_bound(const Topology& topology) {
 }
 
 /// A bound for the part whatever its routers do.
-Rational bandwidth_bound(const Topology& part, Collective collective) {
+Rational bandwidth_bound(const Topology& part, Collective collective, NodeId root) {
+  const auto broadcast_bound = [root](const Topology& topology) {
+    const Result<Rational> bound = broadcast_bandwidth_bound(topology, root);
+    return bound.ok() ? *bound : Rational(0);  // bandwidths too fine to tell: no bound
+  };
   switch (collective) {
     case Collective::allgather:
       return allgather_bandwidth_bound(part);
@@ -78,6 +87,10 @@ Rational bandwidth_bound(const Topology& part, Collective collective) {
       return allgather_bandwidth_bound(part) + allgather_bandwidth_bound(transpose(part));
     case Collective::alltoall:
       return Rational(degree(part), part.host_count()) * distance_bound(part);
+    case Collective::broadcast:
+      return broadcast_bound(part);
+    case Collective::reduce:
+      return broadcast_bound(transpose(part));
   }
   return {};
 }
@@ -93,7 +106,7 @@ Schedule lift(Schedule schedule, const Topology& part) {
   Proof& proof = schedule.proof;
   proof.bandwidth_time = proof.bandwidth_time * unit_ratio(inner, part);
   proof.max_link_load = proof.max_link_load * capacity;
-  proof.bandwidth_bound = bandwidth_bound(part, schedule.collective);
+  proof.bandwidth_bound = bandwidth_bound(part, schedule.collective, schedule.root);
   if (schedule.collective == Collective::alltoall) {
     proof.flow /= capacity.to_double();
     proof.flow_upper_bound = std::max(proof.flow, 1 / distance_bound(part).to_double());

@@ -2,8 +2,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <fstream>
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "libcoll/command/planning.h"
 #include "planner/planner.h"
@@ -31,6 +34,19 @@ int fail(const std::string& message, bool json) {
 }
 
 void warn(const std::string& message) { std::fprintf(stderr, "libcoll: warning: %s\n", message.c_str()); }
+
+Result<std::string> read_text(const std::string& path) {
+  std::ostringstream text;
+  if (path == "-") {
+    text << std::cin.rdbuf();
+    return text.str();
+  }
+  std::ifstream file(path, std::ios::binary);
+  text << file.rdbuf();
+  std::error_code error;  // a directory opens, and then reads as nothing
+  if (!file.is_open() || std::filesystem::is_directory(path, error)) return Error{path + ": cannot be read"};
+  return text.str();
+}
 
 Status write_text(const std::string& path, const std::string& text) {
   if (path == "-") {

@@ -36,6 +36,9 @@ void warn(const std::string& message);
 /// "a, b, c" or what else stands between.
 std::string join(const std::vector<std::string>& parts, const std::string& between);
 
+/// The whole of a file; "-" is standard input.
+Result<std::string> read_text(const std::string& path);
+
 /// `text` as the whole of a file; "-" is standard output.
 Status write_text(const std::string& path, const std::string& text);
 
@@ -51,6 +54,7 @@ void add_topo(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
 void add_harvest(CLI::App& app, int& exit_code);
 void add_verify(CLI::App& app, int& exit_code);
+void add_simulate(CLI::App& app, int& exit_code);
 void add_info(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);
 /// `command` is what stood behind the first `--` of the command line.

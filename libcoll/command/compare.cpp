@@ -8,6 +8,7 @@
 #include <variant>
 
 #include "libcoll/command/planning.h"
+#include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
 
 namespace libcoll::command {
@@ -22,9 +23,7 @@ std::int64_t segments_of(const PlanFigures& figures) {
 }
 
 Rational universal_bound(const Comparison& comparison) {
-  const std::int64_t nodes = comparison.topology.host_count();
-  const Rational one_way(nodes - 1, nodes);
-  return comparison.collective == Collective::allreduce ? one_way + one_way : one_way;
+  return universal_bandwidth_bound(comparison.collective, comparison.topology.host_count());
 }
 
 /// What is known about how far from the optimum T_B is.

@@ -9,7 +9,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -28,7 +27,7 @@ struct Options {
   std::string collective;
   std::string algorithm;
   std::string schedule;  ///< a file whose steps are taken
-  StageOptions stages{.nodes = 0, .ports = 1, .dimensions = {}, .demand = {}};
+  StageOptions stages{.nodes = 0, .ports = 1, .dimensions = {}, .demand = {}, .root = 0};
   std::string demand;  ///< a file: what each node sends to each other
   std::int32_t degree = 0;
   std::string topology;  ///< the initial wiring
@@ -74,11 +73,9 @@ Result<HarvestModel> model_of(const Options& options) {
 }
 
 Result<StagedCollective> read_stages(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file.is_open() || file.fail()) return Error{path + ": cannot be read"};
-  const Result<Schedule> schedule = read_schedule(text.str(), path);
+  const Result<std::string> text = read_text(path);
+  if (!text) return text.error();
+  const Result<Schedule> schedule = read_schedule(*text, path);
   if (!schedule) return schedule.error();
   const std::vector<std::string> faults = verify(*schedule, 1);
   if (!faults.empty()) return Error{path + ": the schedule is wrong: " + faults.front()};
@@ -336,7 +333,7 @@ void add_harvest(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("harvest", "Say when and how to rewire a photonic fabric during a collective");
   sub->add_option("collective,--collective", options->collective,
-                  "allreduce, reduce_scatter, allgather, alltoall or broadcast");
+                  "allreduce, reduce_scatter, allgather, alltoall, broadcast or reduce");
   sub->add_option("--algorithm", options->algorithm, "Staged algorithm (below); default: the first that serves");
   sub->add_option("--schedule", options->schedule, "Take the steps of this schedule file instead")->type_name("FILE");
   sub->add_option("--demand", options->demand, "What each node sends to each other (direct alltoall): CSV or TOML")
@@ -352,6 +349,7 @@ void add_harvest(CLI::App& app, int& exit_code) {
   sub->add_option("--dimensions", options->stages.dimensions, "Of swing-multiport: 8,8; default: one ring")
       ->delimiter(',')
       ->check(CLI::Range(2, max_harvest_nodes));
+  sub->add_option("--root", options->stages.root, "Of broadcast and reduce")->capture_default_str();
   sub->add_option("--size", options->size, "Of the whole vector: 64KiB")
       ->type_name("BYTES")
       ->transform(CLI::AsSizeValue(false))

@@ -54,6 +54,7 @@ int parse_and_run(std::vector<std::string> arguments) {
   add_plan(app, exit_code);
   add_harvest(app, exit_code);
   add_verify(app, exit_code);
+  add_simulate(app, exit_code);
   add_info(app, exit_code);
   add_report(app, exit_code);
   add_run(app, command, exit_code);
@@ -61,7 +62,7 @@ int parse_and_run(std::vector<std::string> arguments) {
   add_fabric(app, command, exit_code);
   if (const std::string sub = first_word(arguments); !sub.empty() && !has_subcommand(app, sub)) {
     return fail("unknown subcommand '" + sub +
-                "', expected topo, plan, harvest, verify, info, report, run, tune or fabric");
+                "', expected topo, plan, harvest, verify, simulate, info, report, run, tune or fabric");
   }
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back

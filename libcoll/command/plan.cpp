@@ -2,12 +2,14 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -16,6 +18,7 @@
 #include "libcoll/command/planning.h"
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/plan_cache.h"
+#include "planner/broadcast/forest_optimum.h"
 #include "planner/flow/demand.h"
 #include "planner/flow/demand_reader.h"
 #include "planner/route/forwarding_table.h"
@@ -37,6 +40,7 @@ struct Options {
   std::string dialect = "native";
   std::string cache_dir;
   PlanOptions plan;
+  std::optional<NodeId> root;
   bool compare = false;
   std::vector<std::uint64_t> sizes{1 << 20};  ///< M in bytes, for `compare`; harvest takes the first
   // Of harvest, as text with units; empty: the planner's defaults.
@@ -53,8 +57,27 @@ struct Options {
 struct Request {
   Topology topology;
   Collective collective;
+  NodeId root = 0;                 ///< of rooted collectives, counted in `topology`
   std::optional<Dialect> dialect;  ///< nullopt: native
 };
+
+/// The root as a host of the fabric, or of the hosts that --nodes left of it.
+Result<NodeId> read_root(const Options& options, Collective collective, std::span<const NodeId> nodes,
+                         const Topology& fabric) {
+  if (!options.root) return NodeId{0};
+  if (!is_rooted(collective)) {
+    return Error{"--root is for broadcast and reduce, " + std::string(to_string(collective)) + " has none"};
+  }
+  if (const Status status = check_root(fabric, *options.root); !status)
+    return Error{"--root: " + status.error().message};
+  if (nodes.empty()) return *options.root;
+  const auto found = std::find(nodes.begin(), nodes.end(), *options.root);
+  if (found == nodes.end()) {
+    return Error{"--root: node " + std::to_string(*options.root) + " does not take part, expected one of --nodes " +
+                 node_ranges(nodes)};
+  }
+  return static_cast<NodeId>(found - nodes.begin());
+}
 
 Result<Request> understand(const Options& options) {
   if (options.no_schedule && (!options.output.empty() || !options.forwarding_table.empty() || options.cache)) {
@@ -72,22 +95,33 @@ Result<Request> understand(const Options& options) {
   }
   const Result<Collective> collective = parse_collective(options.collective);
   if (!collective) return collective.error();
+  if (options.cache && is_rooted(*collective)) {
+    return Error{
+        "--cache keeps plans that programs run, and MPI_Bcast and MPI_Reduce run those of allgather and "
+        "reduce_scatter"};
+  }
   Result<Topology> topology = load_topology(options.topology);
   if (!topology) return topology.error();
+  std::vector<NodeId> nodes;
   if (!options.nodes.empty()) {
-    const Result<std::vector<NodeId>> nodes = parse_node_ranges(options.nodes, topology->host_count());
-    if (!nodes) return Error{"--nodes: " + nodes.error().message};
-    topology = part_of(*topology, *nodes);
+    Result<std::vector<NodeId>> parsed = parse_node_ranges(options.nodes, topology->host_count());
+    if (!parsed) return Error{"--nodes: " + parsed.error().message};
+    nodes = std::move(parsed).value();
+  }
+  const Result<NodeId> root = read_root(options, *collective, nodes, *topology);
+  if (!root) return root.error();
+  if (!nodes.empty()) {
+    topology = part_of(*topology, nodes);
     if (!topology) return Error{"--nodes: " + topology.error().message};
   }
-  return Request{std::move(topology).value(), *collective, dialect};
+  return Request{std::move(topology).value(), *collective, *root, dialect};
 }
 
 /// What the plan is to carry; the options' own where no file names another. Only some planners know demands.
 Status read_demand(const Options& options, const Request& request, std::string& algorithm, PlanOptions& wanted) {
   if (options.demand.empty()) return {};
   if (request.collective != Collective::alltoall) return Error{"--demand is for alltoall only"};
-  if (algorithm == automatic_plan) algorithm = default_demand_planner;
+  if (options.algorithm == automatic_plan) algorithm = default_demand_planner;
   if (!takes_demand(algorithm)) {
     return Error{"planner \"" + algorithm + "\" knows equal blocks only, expected one of: " + demand_planners()};
   }
@@ -95,6 +129,19 @@ Status read_demand(const Options& options, const Request& request, std::string& 
   if (!demand) return demand.error();
   wanted.demand = std::move(*demand);
   return {};
+}
+
+/// What was asked for; on fabrics with switches `auto` is the first planner that takes them. Parts of fabrics have
+/// their own choice.
+std::string algorithm_of(const Options& options, const Request& request) {
+  const Topology& topology = request.topology;
+  const bool choose = options.algorithm == automatic_plan && options.nodes.empty();
+  if (!choose || topology.node_count() == topology.host_count()) return options.algorithm;
+  for (const Planner& planner : planners()) {
+    const bool hosts_only = planner.needs.find("hosts only") != std::string_view::npos;
+    if (planner.collective == request.collective && !hosts_only) return std::string(planner.name);
+  }
+  return options.algorithm;
 }
 
 /// What harvest's rewirings are for.
@@ -142,7 +189,9 @@ int compare_algorithms(const Options& options) {
   const Result<Request> request = understand(options);
   if (!request) return fail(request.error().message, options.json);
   const std::vector<double> sizes(options.sizes.begin(), options.sizes.end());
-  const Comparison comparison = compare(request->topology, request->collective, sizes, options.plan);
+  PlanOptions wanted = options.plan;
+  wanted.root = request->root;
+  const Comparison comparison = compare(request->topology, request->collective, sizes, wanted);
   if (options.json) {
     print_json(comparison_json(comparison));
   } else {
@@ -156,10 +205,11 @@ int plan(const Options& options) {
   const Result<Request> request = understand(options);
   if (!request) return fail(request.error().message, json_on_stdout);
   PlanOptions wanted = options.plan;
+  wanted.root = request->root;
   wanted.schedule = !options.no_schedule;
   wanted.symmetry = !options.no_symmetry;
   if (const Status read = read_rewiring(options, wanted); !read) return fail(read.error().message, json_on_stdout);
-  std::string algorithm = options.algorithm;
+  std::string algorithm = algorithm_of(options, *request);
   if (const Status read = read_demand(options, *request, algorithm, wanted); !read) {
     return fail(read.error().message, json_on_stdout);
   }
@@ -186,9 +236,14 @@ void add_plan(CLI::App& app, int& exit_code) {
   CLI::App* sub = app.add_subcommand("plan", "Plan a collective on a topology, check the plan, print its figures");
   sub->add_option("topology,--topology", options->topology, "Specification such as torus:3x3x3, or a topology file")
       ->required();
-  sub->add_option("collective,--collective", options->collective, "allgather, reduce_scatter, allreduce or alltoall")
+  sub->add_option("collective,--collective", options->collective,
+                  "allgather, reduce_scatter, allreduce, alltoall, broadcast or reduce")
       ->required();
-  sub->add_option("--algorithm", options->algorithm, "Planner by name (below); auto: the first of the collective");
+  sub->add_option(
+      "--algorithm", options->algorithm,
+      "Planner by name (below); auto: the first of the collective, with switches the first that takes them");
+  sub->add_option("--root", options->root, "Whose vector is broadcast, or where the sum goes: a host; left out: 0")
+      ->type_name("NODE");
   CLI::Option* nodes = sub->add_option("--nodes", options->nodes,
                                        "Only these hosts take part, as 0-2,6; others route where NICs forward")
                            ->type_name("LIST");
@@ -260,6 +315,7 @@ void add_plan(CLI::App& app, int& exit_code) {
               "\nExamples\n  libcoll plan torus:3x3x3 alltoall\n"
               "  libcoll plan torus:3x3x3 allreduce --nodes 0-8\n"
               "  libcoll plan hypercube:3 allreduce --output allreduce.xml\n"
+              "  libcoll plan torus:4x4 broadcast --root 5\n"
               "  libcoll plan ring:8 allgather --dialect msccl --output -\n"
               "  libcoll plan --compare torus:8x8 --collective allreduce --size 64KiB,32MiB\n");
   sub->callback([options, size, &exit_code] {

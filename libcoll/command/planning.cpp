@@ -103,17 +103,15 @@ double loss_chunking(const Plan& plan) {
   return slowdown > 1 ? 1 - 1 / slowdown : 0;
 }
 
-/// What no schedule on any topology of this degree can beat: (N−1)/N, for allreduce twice (paper 000 §3.2). All-to-all
-/// has no such form, nor have links of several bandwidths: there it is the bound of this very topology.
+/// What no schedule on any topology of this degree can beat. It says nothing about all-to-all, nor about links of
+/// several bandwidths: there it is the bound of this very topology.
 Rational universal_bound(const Schedule& schedule) {
   const auto links = schedule.topology.links();
   const bool equal = std::all_of(links.begin(), links.end(), [&](const Link& link) {
     return link.bandwidth_bytes_per_second == schedule.topology.unit_bandwidth_bytes_per_second();
   });
   if (schedule.collective == Collective::alltoall || !equal) return schedule.proof.bandwidth_bound;
-  const std::int64_t nodes = schedule.topology.host_count();
-  const Rational one_way(nodes - 1, nodes);
-  return schedule.collective == Collective::allreduce ? one_way + one_way : one_way;
+  return universal_bandwidth_bound(schedule.collective, schedule.topology.host_count());
 }
 
 bool optimal(const Schedule& schedule) { return schedule.proof.bandwidth_time == universal_bound(schedule); }
@@ -291,6 +289,7 @@ Json plan_json(const Plan& plan) {
   for (const auto& [name, value] : plan.figures.more) {
     std::visit([&json, &key = name](const auto& figure) { json[key] = figure; }, value);
   }
+  if (is_rooted(schedule.collective)) json["root"] = schedule.root;
   if (schedule.algorithm == "harvest") json["rewirings"] = rewirings_json(schedule);
   if (schedule.collective != Collective::alltoall) return json;
   if (plan.figures.method.empty()) json["method"] = schedule.algorithm;  // there is no choice
@@ -317,7 +316,8 @@ std::string plan_text(const Plan& plan) {
       {"T_L", count(static_cast<std::size_t>(schedule.steps), "step")},
       {"T_B", bandwidth_text(schedule)},
   };
-  std::string chunks = std::to_string(schedule.chunks_per_shard) + " per shard";
+  const bool rooted = is_rooted(schedule.collective);
+  std::string chunks = std::to_string(schedule.chunks_per_shard) + (rooted ? "" : " per shard");
   if (schedule.collective == Collective::alltoall) {
     rows.push_back(
         {"F", number(proof.flow) + ", upper bound " + number(proof.flow_upper_bound) + ": gap " + percent(gap(proof))});
@@ -333,8 +333,10 @@ std::string plan_text(const Plan& plan) {
   rows.push_back({"verified", verified_text(plan)});
   rows.push_back({"planned", "in " + seconds_text(plan.seconds) +
                                  (plan.figures.method.empty() ? "" : " by " + plan.figures.method)});
-  return std::string(to_string(schedule.collective)) + " by " + schedule.algorithm + " on " + schedule.topology.name() +
-         ": N = " + std::to_string(schedule.topology.host_count()) + ", degree " +
+  const std::string ends =
+      rooted ? (schedule.collective == Collective::broadcast ? " from " : " to ") + std::to_string(schedule.root) : "";
+  return std::string(to_string(schedule.collective)) + ends + " by " + schedule.algorithm + " on " +
+         schedule.topology.name() + ": N = " + std::to_string(schedule.topology.host_count()) + ", degree " +
          std::to_string(node_degree(schedule)) + "\n" + columns(rows);
 }
 

@@ -7,12 +7,14 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "libcoll/command/command.h"
+#include "libcoll/command/planning.h"
 #include "planner/broadcast/finder.h"
 #include "planner/broadcast/finder_database.h"
 #include "planner/topology/expansion.h"
@@ -88,14 +90,17 @@ struct FindOptions {
   std::int32_t nodes = 0;
   std::int32_t degree = 0;
   bool bidirectional = false;
-  double size_bytes = 1 << 20;
+  std::uint64_t size_bytes = 1 << 20;
   double alpha_seconds = 1e-5;
   double bandwidth_gbps = 25;
+  std::int32_t threads = 1;
   std::int32_t sweep = 0;  ///< look for every number of nodes up to this one
   std::vector<std::int32_t> degrees{2, 4, 6, 8, 12};
   std::string database;
+  double alltoall_limit_seconds = 0;  ///< for planning the all-to-all of each member; 0: its bound will do
   bool json = false;
 
+  [[nodiscard]] auto bytes() const { return static_cast<double>(size_bytes); }
   [[nodiscard]] Direction direction() const { return bidirectional ? Direction::cables_only : Direction::any; }
 };
 
@@ -104,14 +109,15 @@ struct Choice {
   FoundTopology topology;
   Rational alltoall_bound;
   double allreduce = 0;
-  double alltoall = 0;
+  double alltoall_at_least = 0;
+  std::optional<double> alltoall;  ///< of a plan
 };
 
 double link_bytes_per_second(const FindOptions& options) { return options.bandwidth_gbps * 1e9 / 8; }
 
 /// M/B: what T_B and the all-to-all bounds count in.
 double unit_seconds(const FindOptions& options) {
-  return options.size_bytes / (options.degree * link_bytes_per_second(options));
+  return options.bytes() / (options.degree * link_bytes_per_second(options));
 }
 
 Result<FinderDatabase> load_database(const FindOptions& options) {
@@ -138,6 +144,17 @@ Result<std::vector<FoundTopology>> frontier(const FindOptions& options) {
   return TopologyFinder(options.direction()).frontier(options.nodes, options.degree);
 }
 
+/// Of the best plan within the limit: blocks of M/N at F·b (paper 003, (5)).
+Result<double> planned_alltoall(const Topology& topology, const FindOptions& options) {
+  PlanOptions wanted;
+  wanted.gap = 0.01;
+  wanted.time_limit_seconds = options.alltoall_limit_seconds;
+  wanted.schedule = false;
+  const Result<Plan> plan = make_plan(topology, Collective::alltoall, "mcf-path", wanted);
+  if (!plan) return plan.error();
+  return options.bytes() / topology.host_count() / (plan->schedule.proof.flow * link_bytes_per_second(options));
+}
+
 Result<std::vector<Choice>> find_options(const FindOptions& options) {
   Result<std::vector<FoundTopology>> members = frontier(options);
   if (!members) return members.error();
@@ -148,8 +165,13 @@ Result<std::vector<Choice>> find_options(const FindOptions& options) {
     Choice& option = found.emplace_back();
     option.alltoall_bound = alltoall_time_bound(*topology);
     option.allreduce =
-        allreduce_seconds(member.cost, options.size_bytes, options.alpha_seconds, link_bytes_per_second(options));
-    option.alltoall = option.alltoall_bound.to_double() * unit_seconds(options);
+        allreduce_seconds(member.cost, options.bytes(), options.alpha_seconds, link_bytes_per_second(options));
+    option.alltoall_at_least = option.alltoall_bound.to_double() * unit_seconds(options);
+    if (options.alltoall_limit_seconds > 0) {
+      const Result<double> planned = planned_alltoall(*topology, options);
+      if (!planned) return planned.error();
+      option.alltoall = *planned;
+    }
     option.topology = std::move(member);
   }
   return found;
@@ -164,14 +186,16 @@ std::string algorithm_of(const FoundTopology& topology) { return is_expansion(to
 
 Json option_json(const Choice& option) {
   const ExpansionCost& cost = option.topology.cost;
-  return {{"topology", option.topology.specification},
-          {"algorithm", algorithm_of(option.topology)},
-          {"steps", cost.steps},
-          {"bandwidth_time", cost.bandwidth_time.to_string()},
-          {"bandwidth_time_float", cost.bandwidth_time.to_double()},
-          {"alltoall_bound", option.alltoall_bound.to_string()},
-          {"allreduce_seconds", option.allreduce},
-          {"alltoall_seconds_bound", option.alltoall}};
+  Json json{{"topology", option.topology.specification},
+            {"algorithm", algorithm_of(option.topology)},
+            {"steps", cost.steps},
+            {"bandwidth_time", cost.bandwidth_time.to_string()},
+            {"bandwidth_time_float", cost.bandwidth_time.to_double()},
+            {"alltoall_bound", option.alltoall_bound.to_string()},
+            {"allreduce_seconds", option.allreduce},
+            {"alltoall_seconds_bound", option.alltoall_at_least}};
+  if (option.alltoall) json["alltoall_seconds"] = *option.alltoall;
+  return json;
 }
 
 std::string microseconds(double seconds) {
@@ -188,11 +212,12 @@ std::string decimals(Rational value) {
 
 void print_find(const FindOptions& options, const std::vector<Choice>& found, const Choice& bound,
                 const std::string& pick) {
-  std::vector<std::vector<std::string>> rows = {{"topology", "T_L/alpha", "T_B in M/B", "allreduce", "all-to-all >="}};
+  std::vector<std::vector<std::string>> rows = {{"topology", "T_L/alpha", "T_B in M/B", "allreduce", "all-to-all"}};
   const auto row = [](const std::string& name, const Choice& option) {
-    return std::vector<std::string>{name, std::to_string(option.topology.cost.steps),
-                                    decimals(option.topology.cost.bandwidth_time), microseconds(option.allreduce),
-                                    microseconds(option.alltoall)};
+    return std::vector<std::string>{
+        name, std::to_string(option.topology.cost.steps), decimals(option.topology.cost.bandwidth_time),
+        microseconds(option.allreduce),
+        option.alltoall ? microseconds(*option.alltoall) : ">= " + microseconds(option.alltoall_at_least)};
   };
   for (const Choice& option : found) rows.push_back(row(option.topology.specification, option));
   rows.push_back(row("(Moore bound)", bound));
@@ -205,7 +230,7 @@ void print_find(const FindOptions& options, const std::vector<Choice>& found, co
 int sweep_all(const FindOptions& options) {
   if (options.database.empty()) return fail("--sweep needs --database FILE to write", options.json);
   const auto start = std::chrono::steady_clock::now();
-  const FinderDatabase database = sweep(options.direction(), options.sweep, options.degrees);
+  const FinderDatabase database = sweep(options.direction(), options.sweep, options.degrees, options.threads);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   std::ofstream file(options.database, std::ios::binary);
   file << write_database(database);
@@ -241,8 +266,8 @@ int find(const FindOptions& options) {
   bound.topology.cost = moore_bound(options.nodes, options.degree);
   bound.alltoall_bound = alltoall_moore_bound(options.nodes, options.degree);
   bound.allreduce =
-      allreduce_seconds(bound.topology.cost, options.size_bytes, options.alpha_seconds, link_bytes_per_second(options));
-  bound.alltoall = bound.alltoall_bound.to_double() * unit_seconds(options);
+      allreduce_seconds(bound.topology.cost, options.bytes(), options.alpha_seconds, link_bytes_per_second(options));
+  bound.alltoall_at_least = bound.alltoall_bound.to_double() * unit_seconds(options);
   const auto best = std::min_element(found->begin(), found->end(),
                                      [](const Choice& a, const Choice& b) { return a.allreduce < b.allreduce; });
   const std::string pick = best->topology.specification;
@@ -281,8 +306,17 @@ CLI::App* add_find(CLI::App& parent, const std::shared_ptr<FindOptions>& options
   sub->add_option("--degrees", options->degrees, "Of the sweep, default 2,4,6,8,12")
       ->delimiter(',')
       ->check(CLI::Range(1, max_finder_degree));
+  sub->add_option("--threads", options->threads, "Of the sweep: so many degrees at a time")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   sub->add_flag("--bidirectional", options->bidirectional, "Only topologies whose links all have their reverse");
-  sub->add_option("--size", options->size_bytes, "Bytes of the allreduce the pick is for, default 1048576")
+  sub->add_option("--alltoall", options->alltoall_limit_seconds,
+                  "Plan the all-to-all of each member to 1 %, for so long at most; left out: its lower bound")
+      ->type_name("SECONDS")
+      ->check(CLI::NonNegativeNumber);
+  sub->add_option("--size", options->size_bytes, "Of the allreduce the pick is for: 64KiB; left out: 1 MiB")
+      ->type_name("BYTES")
+      ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber);
   sub->add_option("--alpha", options->alpha_seconds, "Seconds per step, default 1e-5")->check(CLI::NonNegativeNumber);
   sub->add_option("--bandwidth", options->bandwidth_gbps, "Gbps of one link, default 25")->check(CLI::PositiveNumber);

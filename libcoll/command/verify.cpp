@@ -3,12 +3,8 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
-#include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "libcoll/command/command.h"
 #include "planner/schedule/xml.h"
@@ -20,19 +16,6 @@ struct Options {
   std::string file;
   bool json = false;
 };
-
-Result<std::string> read_text(const std::string& path) {
-  std::ostringstream text;
-  if (path == "-") {
-    text << std::cin.rdbuf();
-    return text.str();
-  }
-  std::ifstream file(path, std::ios::binary);
-  text << file.rdbuf();
-  std::error_code error;  // a directory opens, and then reads as nothing
-  if (!file.is_open() || std::filesystem::is_directory(path, error)) return Error{path + ": cannot be read"};
-  return text.str();
-}
 
 Json verify_json(const Schedule& schedule, const std::vector<std::string>& faults) {
   return {{"ok", faults.empty()},
@@ -46,8 +29,9 @@ Json verify_json(const Schedule& schedule, const std::vector<std::string>& fault
 }
 
 std::string verify_text(const std::string& file, const Schedule& schedule, const std::vector<std::string>& faults) {
-  const std::string what = file + ": " + std::string(to_string(schedule.collective)) + " by " + schedule.algorithm +
-                           " on " + schedule.topology.name();
+  const std::string root = is_rooted(schedule.collective) ? " with root " + std::to_string(schedule.root) : "";
+  const std::string what = file + ": " + std::string(to_string(schedule.collective)) + root + " by " +
+                           schedule.algorithm + " on " + schedule.topology.name();
   if (faults.empty()) {
     return what + " is right: " + std::to_string(schedule.transfers.size()) + " transfers in " +
            std::to_string(schedule.steps) + " steps\n";

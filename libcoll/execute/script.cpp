@@ -162,6 +162,9 @@ class Builder {
       case Collective::reduce_scatter:
       case Collective::alltoall:
         return span(Space::input, input_offset(shard % program_.nodes), interval);
+      case Collective::broadcast:
+      case Collective::reduce:
+        break;
     }
     return {};
   }
@@ -181,6 +184,9 @@ class Builder {
           return span(Space::output, output_offset(shard / program_.nodes), interval);
         }
         return span(Space::scratch, passing_.at(shard), interval);
+      case Collective::broadcast:
+      case Collective::reduce:
+        break;
     }
     return {};
   }

@@ -83,6 +83,8 @@ void Staging::copy_in(const Round& round, const std::byte* input) const {
       copy_blocks_in(round, input);
       break;
     case Collective::reduce_scatter:
+    case Collective::broadcast:
+    case Collective::reduce:
       break;
   }
 }

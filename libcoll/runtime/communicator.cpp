@@ -790,6 +790,8 @@ Portion Communicator::portion_of_unequal(const Call& call, std::int64_t rounds, 
       }
       break;
     case Collective::allreduce:
+    case Collective::broadcast:
+    case Collective::reduce:
       break;
   }
   return portion;

@@ -378,6 +378,21 @@ Result<Schedule> make_reduce_scatter(const Topology& topology, const Topology& t
   return schedule;
 }
 
+/// T_B of the linear program, and what it is with whole chunks at most: a link takes less than one chunk more in each
+/// step (Theorem 20).
+void report(const PlanOptions& options, const Topology& topology, std::span<const Phase> phases, std::int64_t chunks) {
+  if (options.figures == nullptr) return;
+  Rational load(0);
+  std::int64_t steps = 0;
+  for (const Phase& phase : phases) {
+    for (const Rational each : phase.loads) load += each * Rational(phase.steps.unit);
+    steps += static_cast<std::int64_t>(phase.loads.size());
+  }
+  const Rational unit(degree(topology), topology.host_count());
+  options.figures->more.emplace_back("fractional_bandwidth_time", (unit * load).to_string());
+  options.figures->more.emplace_back("rounding_bound", (unit * (load + Rational(steps, chunks))).to_string());
+}
+
 /// What is known without the flows: steps and the optimal T_B (2); the link loads add up to at most their sum.
 Result<Schedule> without_transfers(const Topology& topology, Collective collective, const PlanOptions& options) {
   Schedule schedule;
@@ -417,7 +432,10 @@ Result<Schedule> plan_bfb_allgather(const Topology& topology, const PlanOptions&
   if (!options.schedule) return without_transfers(topology, Collective::allgather, options);
   const Result<Phase> phase = make_phase(topology);
   if (!phase) return phase.error();
-  return make_allgather(topology, *phase, choose_chunks(std::span(&phase.value(), 1), options));
+  const std::span<const Phase> phases(&phase.value(), 1);
+  const std::int64_t chunks = choose_chunks(phases, options);
+  report(options, topology, phases, chunks);
+  return make_allgather(topology, *phase, chunks);
 }
 
 Result<Schedule> plan_bfb_reduce_scatter(const Topology& topology, const PlanOptions& options) {
@@ -425,7 +443,10 @@ Result<Schedule> plan_bfb_reduce_scatter(const Topology& topology, const PlanOpt
   const Topology transposed = transpose(topology);
   const Result<Phase> phase = make_phase(transposed);
   if (!phase) return phase.error();
-  return make_reduce_scatter(topology, transposed, *phase, choose_chunks(std::span(&phase.value(), 1), options));
+  const std::span<const Phase> phases(&phase.value(), 1);
+  const std::int64_t chunks = choose_chunks(phases, options);
+  report(options, topology, phases, chunks);
+  return make_reduce_scatter(topology, transposed, *phase, chunks);
 }
 
 Result<Schedule> plan_bfb_allreduce(const Topology& topology, const PlanOptions& options) {
@@ -438,6 +459,7 @@ Result<Schedule> plan_bfb_allreduce(const Topology& topology, const PlanOptions&
     phases.push_back(std::move(phase).value());
   }
   const std::int64_t chunks = choose_chunks(phases, options);
+  report(options, topology, phases, chunks);
   const Result<Schedule> reduce_scatter = make_reduce_scatter(topology, transposed, phases[0], chunks);
   if (!reduce_scatter) return reduce_scatter.error();
   return concatenate(*reduce_scatter, make_allgather(topology, phases[1], chunks));

@@ -19,7 +19,8 @@ Result<std::vector<std::vector<Rational>>> bfb_loads(const Topology& topology);
 
 /// Optimal BFB allgather: steps = diameter, T_B = d/N·Σ_t max_u U_{u,t} (2), achieved exactly by as many chunks
 /// per shard as the loads have denominators. When that exceeds options.max_chunks (default 512), the discrete form (13)
-/// with the number of chunks up to the limit that loses least; the proof then states what it achieves.
+/// with the number of chunks up to the limit that loses least; the proof then states what it achieves. Figures:
+/// fractional_bandwidth_time, T_B of (1), and rounding_bound, which that form stays below (Theorem 20); both exact.
 /// Without options.schedule, steps and optimal T_B alone, by bfb_step_loads() (max_link_load is then an upper bound).
 /// Errors as for bfb_loads.
 Result<Schedule> plan_bfb_allgather(const Topology& topology, const PlanOptions& options);

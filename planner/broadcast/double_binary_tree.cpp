@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "planner/broadcast/forest_optimum.h"
 #include "planner/broadcast/pattern.h"
 #include "planner/index.h"
+#include "planner/topology/facts.h"
 
 namespace libcoll {
 namespace {
@@ -50,19 +52,31 @@ void complete(Tree& tree) {
   }
 }
 
-/// The second tree is the first one read from the other end (even N) or moved on by one rank, so that odd ranks, the
-/// leaves of the first, change places with even ones.
-std::array<Tree, 2> two_trees(std::int32_t ranks) {
+/// The second tree is the first one with its ranks exchanged by `second`.
+std::array<Tree, 2> two_trees(std::int32_t ranks, auto second) {
   std::array<Tree, 2> trees;
   trees[1].parent.resize(at(ranks));
   for (NodeId rank = 0; rank < ranks; ++rank) {
-    const auto second = [ranks](NodeId r) { return ranks % 2 == 0 ? ranks - 1 - r : (r + 1) % ranks; };
     const NodeId parent = in_order_parent(rank, ranks);
     trees[0].parent.push_back(parent);
     trees[1].parent[at(second(rank))] = parent == none ? none : second(parent);
   }
   for (Tree& tree : trees) complete(tree);
   return trees;
+}
+
+/// The first tree read from the other end (even N) or moved on by one rank, so that odd ranks, the leaves of the first,
+/// change places with even ones.
+std::array<Tree, 2> two_trees_of_all(std::int32_t ranks) {
+  return two_trees(ranks, [ranks](NodeId rank) { return ranks % 2 == 0 ? ranks - 1 - rank : (rank + 1) % ranks; });
+}
+
+/// The same of all ranks but 0, which stays above both.
+std::array<Tree, 2> two_trees_below_a_root(std::int32_t ranks) {
+  return two_trees(ranks, [ranks](NodeId rank) {
+    if (rank == 0) return rank;
+    return ranks % 2 == 0 ? rank % (ranks - 1) + 1 : ranks - rank;
+  });
 }
 
 /// A message of one segment along an edge of one tree.
@@ -102,8 +116,12 @@ class Ports {
   std::vector<std::vector<bool>> in_;
 };
 
+/// Allreduce goes up the trees and down again; what it shares with its neighbours is one of the two.
+bool goes_up(Collective collective) { return collective != Collective::broadcast; }
+bool goes_down(Collective collective) { return collective != Collective::reduce; }
+
 /// List scheduling: segments in order, both trees in turn, every message as early as its data and the ports allow.
-std::vector<Message> pipeline(const std::array<Tree, 2>& trees, std::int32_t segments) {
+std::vector<Message> pipeline(Collective collective, const std::array<Tree, 2>& trees, std::int32_t segments) {
   const std::size_t ranks = trees[0].parent.size();
   Ports ports(static_cast<std::int32_t>(ranks));
   std::vector<Message> messages;
@@ -113,14 +131,14 @@ std::vector<Message> pipeline(const std::array<Tree, 2>& trees, std::int32_t seg
       std::vector<std::int32_t> ready(ranks, 0);  // step in which the last contribution, later the result, arrives
       for (auto rank = tree.order.rbegin(); rank != tree.order.rend(); ++rank) {
         const NodeId parent = tree.parent[at(*rank)];
-        if (parent == none) continue;
+        if (parent == none || !goes_up(collective)) continue;
         const std::int32_t step = ports.take(*rank, parent, ready[at(*rank)] + 1);
         ready[at(parent)] = std::max(ready[at(parent)], step);
         messages.push_back({which, segment, *rank, parent, step, TransferKind::reduce});
       }
       for (const NodeId rank : tree.order) {
         const NodeId parent = tree.parent[at(rank)];
-        if (parent == none) continue;
+        if (parent == none || !goes_down(collective)) continue;
         ready[at(rank)] = ports.take(parent, rank, ready[at(parent)] + 1);
         messages.push_back({which, segment, parent, rank, ready[at(rank)], TransferKind::copy});
       }
@@ -135,23 +153,10 @@ std::int32_t steps_of(const std::vector<Message>& messages) {
   return steps;
 }
 
-}  // namespace
-
-Result<Schedule> plan_double_binary_tree(Collective collective, const Topology& topology, const PlanOptions& options) {
-  if (collective != Collective::allreduce) {
-    return Error{"double-binary-tree on " + topology.name() + ": only allreduce has this form"};
-  }
-  const std::int32_t hosts = topology.host_count();
-  const std::array<Tree, 2> trees = two_trees(hosts);
-  std::int32_t segments = hosts;
-  std::vector<Message> messages = pipeline(trees, segments);
-  while (options.steps > 0 && steps_of(messages) > options.steps && segments > 1) {
-    segments /= 2;
-    messages = pipeline(trees, segments);
-  }
+/// Allreduce: a segment is shards [first, last) of the hosts, of which each tree has one chunk of two.
+Pattern whole_shards(const std::vector<Message>& messages, std::int32_t hosts, std::int32_t segments) {
   Pattern pattern;
   pattern.chunks_per_shard = 2;
-  pattern.steps = steps_of(messages);
   for (const Message& message : messages) {
     const auto first = static_cast<ShardId>(std::int64_t{message.segment} * hosts / segments);
     const auto last = static_cast<ShardId>((std::int64_t{message.segment} + 1) * hosts / segments);
@@ -160,6 +165,44 @@ Result<Schedule> plan_double_binary_tree(Collective collective, const Topology& 
           {shard, message.tree, 1, message.from, message.to, message.step, direct, message.kind});
     }
   }
+  return pattern;
+}
+
+/// Broadcast and reduce: a segment is one chunk of the first half of the vector and one of the second; ranks are
+/// counted from the root.
+Pattern parts_of_vector(const std::vector<Message>& messages, std::int32_t hosts, std::int32_t segments, NodeId root) {
+  Pattern pattern;
+  pattern.chunks_per_shard = 2 * segments;
+  for (const Message& message : messages) {
+    pattern.transfers.push_back({root, message.tree * segments + message.segment, 1, (message.from + root) % hosts,
+                                 (message.to + root) % hosts, message.step, direct, message.kind});
+  }
+  return pattern;
+}
+
+}  // namespace
+
+Result<Schedule> plan_double_binary_tree(Collective collective, const Topology& topology, const PlanOptions& options) {
+  const std::string where = "double-binary-tree on " + topology.name() + ": ";
+  const bool rooted = is_rooted(collective);
+  if (collective != Collective::allreduce && !rooted) {
+    return Error{where + "only allreduce, broadcast and reduce have this form"};
+  }
+  if (const Status status = check_connected(topology); !status) return Error{where + status.error().message};
+  if (rooted) {
+    if (const Status status = check_root(topology, options.root); !status) return Error{where + status.error().message};
+  }
+  const std::int32_t hosts = topology.host_count();
+  const std::array<Tree, 2> trees = rooted ? two_trees_below_a_root(hosts) : two_trees_of_all(hosts);
+  std::int32_t segments = hosts;
+  std::vector<Message> messages = pipeline(collective, trees, segments);
+  while (options.steps > 0 && steps_of(messages) > options.steps && segments > 1) {
+    segments /= 2;
+    messages = pipeline(collective, trees, segments);
+  }
+  Pattern pattern =
+      rooted ? parts_of_vector(messages, hosts, segments, options.root) : whole_shards(messages, hosts, segments);
+  pattern.steps = steps_of(messages);
   if (options.figures != nullptr) {
     options.figures->more = {{"segments", std::int64_t{segments}},
                              {"tree_height", std::int64_t{std::max(trees[0].height, trees[1].height)}}};

@@ -14,6 +14,9 @@ namespace libcoll {
 /// in a step. Segments are whole shards: N of them, or as many as keep options.steps (at least one, which takes O(log
 /// N) steps and carries the whole vector in each). Edges of the trees without a link take shortest routes. Figures:
 /// `segments`, `tree_height`.
+///
+/// Broadcast and reduce: two such trees of the hosts but for options.root, which stands above both, and one phase only;
+/// segments are equal parts of the vector.
 Result<Schedule> plan_double_binary_tree(Collective collective, const Topology& topology, const PlanOptions& options);
 
 }  // namespace libcoll

@@ -24,20 +24,27 @@ std::vector<CapacityArc> arcs_of(const Topology& topology) {
   return arcs;
 }
 
-/// A cut by what counts of it: how many hosts are on the source's side, and the links that leave it.
+/// A cut by what counts of it: how many roots are on the source's side, and the links that leave it.
 struct Cut {
-  std::int64_t hosts = 0;
+  std::int64_t hosts = 0;  ///< with trees of their own
   std::vector<std::int64_t> widths;
+  std::vector<NodeId> outside;
   [[nodiscard]] std::int64_t width() const { return std::accumulate(widths.begin(), widths.end(), std::int64_t{0}); }
 };
 
 /// The auxiliary network of a topology with all capacities to be set.
 class Search {
  public:
-  explicit Search(const Topology& topology)
+  /// Trees are rooted at `roots`; empty: at all hosts.
+  explicit Search(const Topology& topology, std::span<const NodeId> roots = {})
       : topology_(topology),
         widths_(link_widths(topology)),
-        network_(topology.node_count(), arcs_of(topology), std::vector<std::int64_t>(hosts(), 0)) {}
+        roots_(roots.begin(), roots.end()),
+        network_(topology.node_count(), arcs_of(topology), std::vector<std::int64_t>(hosts(), 0)) {
+    if (!roots_.empty()) return;
+    roots_.resize(hosts());
+    std::iota(roots_.begin(), roots_.end(), 0);
+  }
 
   [[nodiscard]] std::size_t hosts() const { return at(topology_.host_count()); }
   [[nodiscard]] const LinkWidths& widths() const { return widths_; }
@@ -60,7 +67,7 @@ class Search {
   }
 
   void set_demand(std::int64_t demand) {
-    for (std::size_t host = 0; host < hosts(); ++host) network_.set_demand(static_cast<NodeId>(host), demand);
+    for (const NodeId root : roots_) network_.set_demand(root, demand);
   }
   template <class Capacity>
   void set_capacities(const Capacity& capacity) {
@@ -78,8 +85,11 @@ class Search {
   /// The cut that kept the last host from being served.
   [[nodiscard]] Cut violated() const {
     Cut cut;
-    for (std::size_t host = 0; host < hosts(); ++host) {
-      if (!network_.on_sink_side(static_cast<NodeId>(host))) ++cut.hosts;
+    for (const NodeId root : roots_) {
+      if (!network_.on_sink_side(root)) ++cut.hosts;
+    }
+    for (NodeId node = 0; node < topology_.node_count(); ++node) {
+      if (network_.on_sink_side(node)) cut.outside.push_back(node);
     }
     for (LinkId id = 0; id < topology_.link_count(); ++id) {
       const Link& link = topology_.link(id);
@@ -90,9 +100,19 @@ class Search {
     return cut;
   }
 
+  /// The cut around one host, which bounds U and 1/x from below.
+  [[nodiscard]] Cut around(NodeId host) const {
+    Cut cut;
+    cut.hosts = std::count_if(roots_.begin(), roots_.end(), [host](NodeId root) { return root != host; });
+    for (const LinkId link : topology_.in_links(host)) cut.widths.push_back(widths_.width[at(link)]);
+    cut.outside = {host};
+    return cut;
+  }
+
  private:
   const Topology& topology_;
   LinkWidths widths_;
+  std::vector<NodeId> roots_;
   ForestNetwork network_;
 };
 
@@ -122,14 +142,6 @@ Rational least_scale(const Cut& cut, std::int64_t wanted) {
     if (fitting >= wanted) return scale;
     scale = next;
   }
-}
-
-/// The cut around one host, which bounds U and 1/x from below.
-Cut around(const Topology& topology, const LinkWidths& widths, NodeId host) {
-  Cut cut;
-  cut.hosts = topology.host_count() - 1;
-  for (const LinkId link : topology.in_links(host)) cut.widths.push_back(widths.width[at(link)]);
-  return cut;
 }
 
 }  // namespace
@@ -176,9 +188,10 @@ std::int64_t ForestNetwork::flow_with(NodeId node, NodeId host, std::int64_t lim
   return flow;
 }
 
-Result<BottleneckCut> forest_optimum(const Topology& topology, std::span<const NodeId> sinks, std::int32_t* rounds) {
+Result<BottleneckCut> forest_optimum(const Topology& topology, std::span<const NodeId> sinks, std::int32_t* rounds,
+                                     std::span<const NodeId> roots) {
   if (Status status = check_connected(topology); !status) return status.error();
-  Search search(topology);
+  Search search(topology, roots);
   std::vector<NodeId> all;
   if (sinks.empty()) {
     all.resize(search.hosts());
@@ -187,7 +200,7 @@ Result<BottleneckCut> forest_optimum(const Topology& topology, std::span<const N
   }
   BottleneckCut best;
   const auto raise_to = [&](const Cut& cut) {
-    best = {cut.hosts, cut.width()};
+    best = {cut.hosts, cut.width(), cut.outside};
     if (rounds != nullptr) ++*rounds;
     const Rational inverse = best.inverse_x();
     if (!search.fits(inverse.numerator(), inverse.denominator())) return false;
@@ -195,10 +208,10 @@ Result<BottleneckCut> forest_optimum(const Topology& topology, std::span<const N
     search.set_capacities([&](std::int64_t width) { return width * inverse.numerator(); });
     return true;
   };
-  Cut first = around(topology, search.widths(), sinks.front());
+  Cut first = search.around(sinks.front());
   for (const NodeId sink : sinks) {
-    Cut cut = around(topology, search.widths(), sink);
-    if (cut.width() < first.width()) first = std::move(cut);
+    Cut cut = search.around(sink);
+    if (Rational(cut.hosts, cut.width()) > Rational(first.hosts, first.width())) first = std::move(cut);
   }
   if (!raise_to(first)) return too_fine(topology);
   for (const NodeId sink : sinks) {
@@ -250,12 +263,12 @@ std::vector<std::int64_t> tree_capacities(const LinkWidths& widths, Rational sca
   return capacities;
 }
 
-Result<TreeCount> fixed_trees(const Topology& topology, std::int64_t trees) {
+Result<TreeCount> fixed_trees(const Topology& topology, std::int64_t trees, std::span<const NodeId> roots) {
   if (Status status = check_connected(topology); !status) return status.error();
-  Search search(topology);
+  Search search(topology, roots);
   Rational scale(0);
   for (NodeId host = 0; host < topology.host_count(); ++host) {
-    const Cut cut = around(topology, search.widths(), host);
+    const Cut cut = search.around(host);
     scale = std::max(scale, least_scale(cut, cut.hosts * trees));
   }
   const auto apply = [&] {
@@ -296,15 +309,32 @@ Result<TreeCount> fixed_trees_by_bisection(const Topology& topology, std::int64_
   return TreeCount{trees, simplest_between(Rational(below, grid), Rational(above, grid))};
 }
 
-Result<TreeCount> best_small_trees(const Topology& topology, Rational inverse_x, std::int64_t most) {
+Result<TreeCount> best_small_trees(const Topology& topology, Rational inverse_x, std::int64_t most,
+                                   std::span<const NodeId> roots) {
   TreeCount best;
   for (std::int64_t trees = 1; trees <= most; ++trees) {
-    const Result<TreeCount> found = fixed_trees(topology, trees);
+    const Result<TreeCount> found = fixed_trees(topology, trees, roots);
     if (!found) return found.error();
     if (best.trees == 0 || found->inverse_rate() < best.inverse_rate()) best = *found;
     if (best.inverse_rate() == inverse_x) break;
   }
   return best;
+}
+
+Status check_root(const Topology& topology, NodeId root) {
+  if (root >= 0 && root < topology.host_count()) return {};
+  const std::string hosts = "hosts 0 to " + std::to_string(topology.host_count() - 1);
+  const bool is_switch = root >= 0 && root < topology.node_count();
+  return Error{"the root, node " + std::to_string(root) + (is_switch ? ", is a switch" : ", does not exist") +
+               ": expected one of the " + hosts};
+}
+
+Result<Rational> broadcast_bandwidth_bound(const Topology& topology, NodeId root) {
+  if (Status status = check_root(topology, root); !status) return status.error();
+  const Result<BottleneckCut> cut = forest_optimum(topology, {}, nullptr, std::span(&root, 1));
+  if (!cut) return cut.error();
+  const Rational unit(topology.unit_bandwidth_bytes_per_second(), link_widths(topology).unit);
+  return Rational(degree(topology)) * unit * cut->inverse_x();
 }
 
 }  // namespace libcoll

@@ -54,19 +54,22 @@ class ForestNetwork {
   std::vector<std::int32_t> demand_arcs_;
 };
 
-/// The allgather bottleneck cut: S with 1/x* = |S ∩ Vc| / B+(S).
+/// The bottleneck cut of an allgather: S with 1/x* = |S ∩ Vc| / B+(S). Of a forest with given roots, |S ∩ roots|.
 struct BottleneckCut {
-  std::int64_t hosts = 0;      ///< |S ∩ Vc|
-  std::int64_t bandwidth = 0;  ///< B+(S) in LinkWidths::unit
+  std::int64_t hosts = 0;       ///< |S ∩ Vc|
+  std::int64_t bandwidth = 0;   ///< B+(S) in LinkWidths::unit
+  std::vector<NodeId> outside;  ///< the nodes that are not in S, ascending: the certificate
   [[nodiscard]] Rational inverse_x() const { return {hosts, bandwidth}; }
 };
 
 /// The optimum (1): max over cuts S that leave out some host of |S ∩ Vc| / B+(S), by Newton's method: the minimum cut
 /// that the present x violates is the next candidate, and no host needs a second visit once it is served. `rounds`,
 /// when not null, counts the candidates. `sinks`: the hosts to look at (one of every orbit is enough); empty: all.
+/// `roots`: where trees are to be rooted, equally many each; empty: at all hosts. With a single root 1/x* is
+/// 1 / (the least max-flow from the root to a host), the optimum of a broadcast (Edmonds).
 /// Error when some host cannot reach another or bandwidths have no workable common unit.
 Result<BottleneckCut> forest_optimum(const Topology& topology, std::span<const NodeId> sinks = {},
-                                     std::int32_t* rounds = nullptr);
+                                     std::int32_t* rounds = nullptr, std::span<const NodeId> roots = {});
 
 /// The same value as paper 004 finds it: Algorithm 1, binary search down to an interval with one fraction of small
 /// denominator (Proposition 2), which is its simplest one by continued fractions. Reference for tests; small widths.
@@ -87,14 +90,23 @@ struct TreeCount {
 TreeCount optimal_trees(Rational inverse_x, const LinkWidths& widths);
 
 /// The best U for a given k (Theorem 14): the least one with which k trees per root fit into the capacities ⌊U·b⌋.
-/// Newton's method as above. Preconditions: trees > 0. Errors as for forest_optimum.
-Result<TreeCount> fixed_trees(const Topology& topology, std::int64_t trees);
+/// Newton's method as above, and `roots` as above. Preconditions: trees > 0. Errors as for forest_optimum.
+Result<TreeCount> fixed_trees(const Topology& topology, std::int64_t trees, std::span<const NodeId> roots = {});
 
 /// The same by Algorithm 3, the reference for tests; small widths.
 Result<TreeCount> fixed_trees_by_bisection(const Topology& topology, std::int64_t trees);
 
 /// The best of k = 1..most, the least k of equals (paper 004 §4.5 scans a small range of k). Errors as above.
-Result<TreeCount> best_small_trees(const Topology& topology, Rational inverse_x, std::int64_t most);
+Result<TreeCount> best_small_trees(const Topology& topology, Rational inverse_x, std::int64_t most,
+                                   std::span<const NodeId> roots = {});
+
+/// The lower bound on T_B of a broadcast from this host, in M/B: d·b over the least max-flow from the root to a host
+/// (Edmonds; paper 004 names it as a by-product). Of a reduction to it: pass the transpose. Errors as for
+/// forest_optimum, or when the root is no host (check_root).
+Result<Rational> broadcast_bandwidth_bound(const Topology& topology, NodeId root);
+
+/// Refuses a root that does not exist or is a switch.
+Status check_root(const Topology& topology, NodeId root);
 
 /// ⌊scale · width⌋ for every link.
 std::vector<std::int64_t> tree_capacities(const LinkWidths& widths, Rational scale);

@@ -16,11 +16,13 @@
 #include "planner/schedule/cost.h"
 #include "planner/schedule/reverse.h"
 #include "planner/topology/facts.h"
+#include "planner/topology/part.h"
 
 namespace libcoll {
 namespace {
 
-constexpr std::int64_t small_trees = 10;         // what paper 004 §4.5 scans
+constexpr std::int64_t small_trees = 10;  // what paper 004 §4.5 scans
+constexpr double longest_limit_seconds = 1e8;
 constexpr std::int64_t most_trees_scanned = 64;  // every k costs a max-flow per host
 
 /// Links between hosts as they are, with their capacities.
@@ -42,7 +44,7 @@ std::vector<CapacityArc> arcs_of(const std::vector<LogicalLink>& links) {
 }
 
 Result<Forest> pack(const Topology& topology, const TreeCount& count, std::span<const std::int64_t> capacity,
-                    std::span<const std::int64_t> demand) {
+                    std::span<const std::int64_t> demand, const PackingDeadline& deadline) {
   Forest forest;
   forest.count = count;
   if (topology.node_count() == topology.host_count()) {
@@ -52,9 +54,10 @@ Result<Forest> pack(const Topology& topology, const TreeCount& count, std::span<
     if (!links) return links.error();
     forest.links = std::move(links).value();
   }
-  Result<std::vector<OutTree>> trees = pack_out_trees(arcs_of(forest.links), demand);
-  if (!trees) return trees.error();
-  forest.trees = std::move(trees).value();
+  Result<Packing> packing = pack_out_trees_until(deadline, arcs_of(forest.links), demand);
+  if (!packing) return packing.error();
+  forest.trees = std::move(packing->trees);
+  forest.unproven = packing->unproven;
   return forest;
 }
 
@@ -108,8 +111,10 @@ class Lowering {
     const auto roomy = std::find_if(ways.begin(), ways.end(), [&](const Way& way) { return way.room >= left; });
     auto path = roomy == ways.end() ? std::size_t{0} : static_cast<std::size_t>(roomy - ways.begin());
     for (; left > 0; ++path) {
-      const std::int64_t part = std::min(left, ways[path].room);
-      if (part == 0) continue;
+      // Trees that were made in a hurry may take more than there is; the last path bears it.
+      const bool last = path + 1 == ways.size();
+      const std::int64_t part = last ? left : std::min(left, ways[path].room);
+      if (part <= 0) continue;
       schedule_.transfers.push_back({tree.root, static_cast<std::int32_t>(begin), static_cast<std::int32_t>(part),
                                      link.from, link.to, edge.depth, route_of(edge, path), TransferKind::copy});
       ways[path].room -= part;
@@ -146,29 +151,37 @@ struct Target {
   LinkWidths widths;
   TreeCount count;
   std::int64_t symmetry = 1;
+  PackingDeadline deadline;
 };
 
-Result<TreeCount> choose_trees(const Topology& topology, const PlanOptions& options, const Target& target) {
+/// `roots`: of the trees; empty: all hosts.
+Result<TreeCount> choose_trees(const Topology& topology, const PlanOptions& options, const Target& target,
+                               std::span<const NodeId> roots) {
   const Rational inverse_x = target.cut.inverse_x();
-  if (options.trees > 0) return fixed_trees(topology, options.trees);
-  if (options.trees < 0) return best_small_trees(topology, inverse_x, small_trees);
+  if (options.trees > 0) return fixed_trees(topology, options.trees, roots);
+  if (options.trees < 0) return best_small_trees(topology, inverse_x, small_trees, roots);
   const TreeCount optimal = optimal_trees(inverse_x, target.widths);
   const std::int64_t limit = options.max_chunks > 0 ? options.max_chunks : std::numeric_limits<std::int32_t>::max();
   if (optimal.trees <= limit) return optimal;
-  return best_small_trees(topology, inverse_x, std::min(limit, most_trees_scanned));
+  return best_small_trees(topology, inverse_x, std::min(limit, most_trees_scanned), roots);
 }
 
-Result<Target> make_target(const Topology& topology, const PlanOptions& options) {
+Result<Target> make_target(const Topology& topology, const PlanOptions& options, std::span<const NodeId> roots = {}) {
   Target target;
-  const std::vector<Automorphism> images = translations(topology);
+  if (options.time_limit_seconds > 0) {
+    target.deadline = std::chrono::steady_clock::now() +
+                      std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                          std::chrono::duration<double>(std::min(options.time_limit_seconds, longest_limit_seconds)));
+  }
+  const std::vector<Automorphism> images = roots.empty() ? translations(topology) : std::vector<Automorphism>{};
   // All hosts are alike under translations: one of them sees the bottleneck.
   const std::vector<NodeId> sinks = images.empty() ? std::vector<NodeId>{} : std::vector<NodeId>{0};
-  const Result<BottleneckCut> cut = forest_optimum(topology, sinks);
+  const Result<BottleneckCut> cut = forest_optimum(topology, sinks, nullptr, roots);
   if (!cut) return cut.error();
   target.cut = *cut;
   target.widths = link_widths(topology);
   target.symmetry = std::max<std::int64_t>(static_cast<std::int64_t>(images.size()), 1);
-  const Result<TreeCount> count = choose_trees(topology, options, target);
+  const Result<TreeCount> count = choose_trees(topology, options, target, roots);
   if (!count) return count.error();
   target.count = *count;
   return target;
@@ -180,39 +193,61 @@ Rational load_of(const Topology& topology, const LinkWidths& widths, Rational in
   return inverse_x * Rational(topology.unit_bandwidth_bytes_per_second() / widths.unit);
 }
 
-Schedule empty_schedule(const Topology& topology, const Target& target) {
+Schedule empty_schedule(Collective collective, NodeId root, const Topology& topology, const Target& target) {
   Schedule schedule;
-  schedule.collective = Collective::allgather;
+  schedule.collective = collective;
+  schedule.root = root;
   schedule.algorithm = "forestcoll";
   schedule.topology = topology;
   schedule.pipelined = true;
   schedule.chunks_per_shard = static_cast<std::int32_t>(target.count.trees);
-  const Rational unit(degree(topology), topology.host_count());
+  const Rational unit(degree(topology), shards_in_vector(schedule));
   schedule.proof.max_link_load = load_of(topology, target.widths, target.count.inverse_rate());
   schedule.proof.bandwidth_time = unit * schedule.proof.max_link_load;
   schedule.proof.bandwidth_bound = unit * load_of(topology, target.widths, target.cut.inverse_x());
   return schedule;
 }
 
-struct Allgather {
+/// An allgather or a broadcast.
+struct Planned {
   Target target;
   Schedule schedule;
+  std::int64_t unproven = 0;  ///< trees, see Forest
 };
 
-Result<Allgather> make_allgather(const Topology& topology, const PlanOptions& options) {
+void lower(const Forest& forest, Planned& planned) {
+  Schedule& schedule = planned.schedule;
+  planned.unproven = forest.unproven;
+  Lowering(schedule, forest).run();
+  assign_layers(schedule.topology, schedule.routes);
+  assign_route_classes(schedule.topology, schedule.routes);
+  // With a given number of trees no link need be as full as it may be.
+  schedule.proof.max_link_load = max_link_load(schedule);
+  schedule.proof.bandwidth_time = bandwidth_time(schedule);
+}
+
+Result<Planned> make_allgather(const Topology& topology, const PlanOptions& options) {
   Result<Target> target = make_target(topology, options);
   if (!target) return target.error();
-  Allgather made{std::move(target).value(), {}};
-  made.schedule = empty_schedule(topology, made.target);
+  Planned made{std::move(target).value(), {}, 0};
+  made.schedule = empty_schedule(Collective::allgather, 0, topology, made.target);
   if (!options.schedule) return made;
-  const Result<Forest> forest = allgather_forest(topology, made.target.count);
+  const Result<Forest> forest = allgather_forest(topology, made.target.count, made.target.deadline);
   if (!forest) return forest.error();
-  Lowering(made.schedule, *forest).run();
-  assign_layers(topology, made.schedule.routes);
-  assign_route_classes(topology, made.schedule.routes);
-  // With a given number of trees no link need be as full as it may be.
-  made.schedule.proof.max_link_load = max_link_load(made.schedule);
-  made.schedule.proof.bandwidth_time = bandwidth_time(made.schedule);
+  lower(*forest, made);
+  return made;
+}
+
+Result<Planned> make_broadcast(const Topology& topology, const PlanOptions& options) {
+  if (Status status = check_root(topology, options.root); !status) return status.error();
+  Result<Target> target = make_target(topology, options, std::span(&options.root, 1));
+  if (!target) return target.error();
+  Planned made{std::move(target).value(), {}, 0};
+  made.schedule = empty_schedule(Collective::broadcast, options.root, topology, made.target);
+  if (!options.schedule) return made;
+  const Result<Forest> forest = broadcast_forest(topology, options.root, made.target.count, made.target.deadline);
+  if (!forest) return forest.error();
+  lower(*forest, made);
   return made;
 }
 
@@ -229,11 +264,11 @@ std::optional<std::vector<LinkId>> opposite_links(const Topology& topology) {
 }
 
 /// The allgather on the transpose: planned there, or taken over from `here` when the transpose is wired alike.
-Result<Allgather> make_transposed(const Topology& topology, const PlanOptions& options, const Allgather* here) {
+Result<Planned> make_transposed(const Topology& topology, const PlanOptions& options, const Planned* here) {
   Topology transposed = transpose(topology);
   const auto opposite = here == nullptr ? std::nullopt : opposite_links(topology);
   if (!opposite) return make_allgather(transposed, options);
-  Allgather there = *here;
+  Planned there = *here;
   there.schedule.topology = std::move(transposed);
   for (Route& route : there.schedule.routes) {
     for (LinkId& link : route.links) link = (*opposite)[at(link)];
@@ -241,10 +276,11 @@ Result<Allgather> make_transposed(const Topology& topology, const PlanOptions& o
   return there;
 }
 
-/// The reduce-scatter whose data goes the way of an allgather on the transpose backwards, routes as well. They keep
-/// their layers and classes: dependencies turned around close no cycle where there was none.
+/// The reduce-scatter whose data goes the way of an allgather on the transpose backwards, routes as well; the reduction
+/// of a broadcast. Routes keep their layers and classes: dependencies turned around close no cycle where there was
+/// none.
 Schedule mirrored(Schedule schedule, const Topology& topology) {
-  schedule.collective = Collective::reduce_scatter;
+  schedule.collective = schedule.collective == Collective::broadcast ? Collective::reduce : Collective::reduce_scatter;
   schedule.topology = topology;
   for (Route& route : schedule.routes) {
     std::swap(route.source, route.destination);
@@ -268,8 +304,8 @@ std::pair<std::int64_t, std::string> decimal_unit(const LinkWidths& widths) {
   return {1, "B/s"};
 }
 
-/// `inverse_rate`: of all phases together.
-void report(const PlanOptions& options, const Topology& topology, const Target& target, Rational inverse_rate,
+/// `inverse_rate`, `unproven`: of all phases together.
+void report(const PlanOptions& options, const Target& target, Rational inverse_rate, std::int64_t unproven,
             const Schedule& schedule, std::int32_t depth) {
   if (options.figures == nullptr) return;
   const auto [unit, name] = decimal_unit(target.widths);
@@ -282,39 +318,40 @@ void report(const PlanOptions& options, const Topology& topology, const Target& 
   figures.more.emplace_back("inverse_x_unit", "1/(" + name + ")");
   figures.more.emplace_back("trees_per_root", target.count.trees);
   figures.more.emplace_back("tree_bandwidth", unit_bandwidth / target.count.scale.to_double());
-  figures.more.emplace_back("algbw_bytes_per_second",
-                            topology.host_count() * unit_bandwidth / inverse_rate.to_double());
+  const double planned = static_cast<double>(shards_in_vector(schedule)) * unit_bandwidth / inverse_rate.to_double();
+  const double achieved = degree(schedule.topology) *
+                          static_cast<double>(schedule.topology.unit_bandwidth_bytes_per_second()) /
+                          schedule.proof.bandwidth_time.to_double();
+  figures.more.emplace_back("algbw_bytes_per_second", unproven > 0 ? achieved : planned);
+  if (options.time_limit_seconds > 0) figures.more.emplace_back("trees_unproven", unproven);
+  if (is_rooted(schedule.collective)) figures.more.emplace_back("bottleneck_outside", node_ranges(target.cut.outside));
   if (!schedule.transfers.empty()) figures.more.emplace_back("tree_depth_max", std::int64_t{depth});
 }
 
 }  // namespace
 
-Result<Forest> allgather_forest(const Topology& topology, const TreeCount& count) {
+Result<Forest> allgather_forest(const Topology& topology, const TreeCount& count, const PackingDeadline& deadline) {
   if (Status status = check_connected(topology); !status) return status.error();
   const std::vector<std::int64_t> capacity = tree_capacities(link_widths(topology), count.scale);
   std::vector<OutTree> trees = pack_by_translation(topology, capacity, count.trees, translations(topology));
-  if (!trees.empty()) return Forest{count, physical_links(topology, capacity), std::move(trees)};
-  return pack(topology, count, capacity, std::vector<std::int64_t>(at(topology.host_count()), count.trees));
+  if (!trees.empty()) return Forest{count, physical_links(topology, capacity), std::move(trees), 0};
+  return pack(topology, count, capacity, std::vector<std::int64_t>(at(topology.host_count()), count.trees), deadline);
+}
+
+Result<Forest> broadcast_forest(const Topology& topology, NodeId root, const TreeCount& count,
+                                const PackingDeadline& deadline) {
+  if (Status status = check_connected(topology); !status) return status.error();
+  if (Status status = check_root(topology, root); !status) return status.error();
+  std::vector<std::int64_t> demand(at(topology.host_count()), 0);
+  demand[at(root)] = count.trees;
+  return pack(topology, count, tree_capacities(link_widths(topology), count.scale), demand, deadline);
 }
 
 Result<Forest> broadcast_forest(const Topology& topology, NodeId root) {
-  if (Status status = check_connected(topology); !status) return status.error();
-  if (root < 0 || root >= topology.host_count()) return Error{"node " + std::to_string(root) + " is no host"};
-  std::vector<std::int64_t> width = link_widths(topology).width;
-  FlowNetwork network(topology.node_count());
-  for (LinkId id = 0; id < topology.link_count(); ++id) {
-    network.add_arc(topology.link(id).from, topology.link(id).to, width[at(id)]);
-  }
-  std::int64_t rate = FlowNetwork::infinite;
-  for (NodeId host = 0; host < topology.host_count(); ++host) {
-    if (host != root) rate = std::min(rate, network.run(root, host, rate));
-  }
-  const std::int64_t divisor =
-      std::accumulate(width.begin(), width.end(), rate, [](std::int64_t a, std::int64_t b) { return std::gcd(a, b); });
-  for (std::int64_t& value : width) value /= divisor;
-  std::vector<std::int64_t> demand(at(topology.host_count()), 0);
-  demand[at(root)] = rate / divisor;
-  return pack(topology, {rate / divisor, Rational(1, divisor)}, width, demand);
+  if (Status status = check_root(topology, root); !status) return status.error();
+  const Result<BottleneckCut> cut = forest_optimum(topology, {}, nullptr, std::span(&root, 1));
+  if (!cut) return cut.error();
+  return broadcast_forest(topology, root, optimal_trees(cut->inverse_x(), link_widths(topology)));
 }
 
 Result<Forest> reduce_forest(const Topology& topology, NodeId root) {
@@ -322,24 +359,25 @@ Result<Forest> reduce_forest(const Topology& topology, NodeId root) {
 }
 
 Result<Schedule> plan_forestcoll_allgather(const Topology& topology, const PlanOptions& options) {
-  Result<Allgather> made = make_allgather(topology, options);
+  Result<Planned> made = make_allgather(topology, options);
   if (!made) return made.error();
-  report(options, topology, made->target, made->target.count.inverse_rate(), made->schedule, made->schedule.steps);
+  report(options, made->target, made->target.count.inverse_rate(), made->unproven, made->schedule,
+         made->schedule.steps);
   return std::move(made->schedule);
 }
 
 Result<Schedule> plan_forestcoll_reduce_scatter(const Topology& topology, const PlanOptions& options) {
-  Result<Allgather> made = make_transposed(topology, options, nullptr);
+  Result<Planned> made = make_transposed(topology, options, nullptr);
   if (!made) return made.error();
   Schedule schedule = mirrored(std::move(made->schedule), topology);
-  report(options, topology, made->target, made->target.count.inverse_rate(), schedule, schedule.steps);
+  report(options, made->target, made->target.count.inverse_rate(), made->unproven, schedule, schedule.steps);
   return schedule;
 }
 
 Result<Schedule> plan_forestcoll_allreduce(const Topology& topology, const PlanOptions& options) {
-  const Result<Allgather> gathering = make_allgather(topology, options);
+  const Result<Planned> gathering = make_allgather(topology, options);
   if (!gathering) return gathering.error();
-  Result<Allgather> reducing = make_transposed(topology, options, &gathering.value());
+  Result<Planned> reducing = make_transposed(topology, options, &gathering.value());
   if (!reducing) return reducing.error();
   const Schedule reduce_scatter = mirrored(std::move(reducing->schedule), topology);
   Result<Schedule> schedule = concatenate(reduce_scatter, gathering->schedule);
@@ -351,9 +389,25 @@ Result<Schedule> plan_forestcoll_allreduce(const Topology& topology, const PlanO
   if (!options.schedule) {
     schedule->proof.max_link_load = reduce_scatter.proof.max_link_load + gathering->schedule.proof.max_link_load;
   }
-  report(options, topology, gathering->target,
-         reducing->target.count.inverse_rate() + gathering->target.count.inverse_rate(), *schedule,
+  report(options, gathering->target, reducing->target.count.inverse_rate() + gathering->target.count.inverse_rate(),
+         reducing->unproven + gathering->unproven, *schedule,
          std::max(reduce_scatter.steps, gathering->schedule.steps));
+  return schedule;
+}
+
+Result<Schedule> plan_forestcoll_broadcast(const Topology& topology, const PlanOptions& options) {
+  Result<Planned> made = make_broadcast(topology, options);
+  if (!made) return made.error();
+  report(options, made->target, made->target.count.inverse_rate(), made->unproven, made->schedule,
+         made->schedule.steps);
+  return std::move(made->schedule);
+}
+
+Result<Schedule> plan_forestcoll_reduce(const Topology& topology, const PlanOptions& options) {
+  Result<Planned> made = make_broadcast(transpose(topology), options);
+  if (!made) return made.error();
+  Schedule schedule = mirrored(std::move(made->schedule), topology);
+  report(options, made->target, made->target.count.inverse_rate(), made->unproven, schedule, schedule.steps);
   return schedule;
 }
 

@@ -18,15 +18,21 @@ struct Forest {
   TreeCount count;  ///< of trees per root, and their bandwidth: y = LinkWidths::unit / count.scale bytes per second
   std::vector<LogicalLink> links;
   std::vector<OutTree> trees;
+  std::int64_t unproven = 0;  ///< of `trees`: made after the deadline, they may overload links
 };
 
-/// `count` trees rooted at every host. Uses the translations of the topology where it has them. Error when they do not
-/// exist or switches cannot be split (see split_off_switches).
-Result<Forest> allgather_forest(const Topology& topology, const TreeCount& count);
+/// `count` trees rooted at every host. Uses the translations of the topology where it has them. After the deadline
+/// trees are the shortest, see pack_out_trees_until(). Error when they do not exist or switches cannot be split (see
+/// split_off_switches).
+Result<Forest> allgather_forest(const Topology& topology, const TreeCount& count, const PackingDeadline& deadline = {});
+
+/// `count` trees out of one root. Single-root packing as Blink does it, with switches split off. Errors as above, or
+/// when the root is no host.
+Result<Forest> broadcast_forest(const Topology& topology, NodeId root, const TreeCount& count,
+                                const PackingDeadline& deadline = {});
 
 /// The most trees out of one root that fit (Edmonds): count.trees · y = the least max-flow from the root to a host, the
-/// bandwidth at which the root can broadcast. Single-root packing as Blink does it, with switches split off. Errors as
-/// above, or when the root is no host.
+/// bandwidth at which the root can broadcast. Errors as above.
 Result<Forest> broadcast_forest(const Topology& topology, NodeId root);
 
 /// In-trees to one root, as out-trees on the transpose of the topology: every edge, link and path is to be turned
@@ -39,8 +45,10 @@ Result<Forest> reduce_forest(const Topology& topology, NodeId root);
 /// schedule can count, the best small k within the limit. With options.schedule false no trees are packed: steps is 0
 /// and the figure tree_depth_max is missing. Figures: inverse_x = |S ∩ Vc|/B+(S) of the bottleneck cut in
 /// inverse_x_unit and as a float, trees_per_root, tree_bandwidth (bytes per second), algbw_bytes_per_second (M over the
-/// time of the fluid plan), tree_depth_max. Errors: unconnected hosts, bandwidths without a workable common unit,
-/// switches that cannot be split.
+/// time of the fluid plan), tree_depth_max; with options.time_limit_seconds also
+/// trees_unproven, how many trees were made without regard for capacities when the time was over (the optimum and the
+/// removal of switches are not cut short), and algbw_bytes_per_second is then that of the transfers. Errors:
+/// unconnected hosts, bandwidths without a workable common unit, switches that cannot be split.
 Result<Schedule> plan_forestcoll_allgather(const Topology& topology, const PlanOptions& options);
 
 /// The mirror image of the forest on the transpose.
@@ -48,5 +56,14 @@ Result<Schedule> plan_forestcoll_reduce_scatter(const Topology& topology, const 
 
 /// Reduce-scatter, then allgather (paper 004 §4.6); on fabrics whose cables are alike both ways, the same forest twice.
 Result<Schedule> plan_forestcoll_allreduce(const Topology& topology, const PlanOptions& options);
+
+/// Pipelined out-trees from options.root alone: one shard of k chunks, the whole vector, step = depth in the tree;
+/// T_B = d·b over the least max-flow from the root to a host, which nothing can beat (Edmonds), with the default number
+/// of trees. options.trees, options.max_chunks, options.schedule, errors and figures as above, with 1/x* = 1 / B+(S) of
+/// the cut; and bottleneck_outside, the nodes beyond that cut. Error also when the root is no host.
+Result<Schedule> plan_forestcoll_broadcast(const Topology& topology, const PlanOptions& options);
+
+/// The mirror image of the broadcast on the transpose: in-trees to options.root.
+Result<Schedule> plan_forestcoll_reduce(const Topology& topology, const PlanOptions& options);
 
 }  // namespace libcoll

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "planner/broadcast/forest_optimum.h"
 #include "planner/index.h"
 #include "planner/route/lash.h"
 #include "planner/route/route_classes.h"
@@ -128,7 +129,9 @@ void add_routes(Schedule& schedule) {
   }
 }
 
-Rational bound_of(const Topology& topology, Collective collective) {
+Result<Rational> bound_of(const Topology& topology, Collective collective, NodeId root) {
+  if (collective == Collective::broadcast) return broadcast_bandwidth_bound(topology, root);
+  if (collective == Collective::reduce) return broadcast_bandwidth_bound(transpose(topology), root);
   Rational bound;
   if (collective != Collective::reduce_scatter) bound += allgather_bandwidth_bound(topology);
   if (collective != Collective::allgather) bound += allgather_bandwidth_bound(transpose(topology));
@@ -245,8 +248,12 @@ Result<Schedule> lay_out(const Topology& topology, Collective collective, std::s
   if (const Status status = check_connected(topology); !status) {
     return Error{std::string(algorithm) + " on " + topology.name() + ": " + status.error().message};
   }
+  const NodeId root = is_rooted(collective) ? options.root : 0;
+  const Result<Rational> bound = bound_of(topology, collective, root);
+  if (!bound) return Error{std::string(algorithm) + " on " + topology.name() + ": " + bound.error().message};
   Schedule schedule;
   schedule.collective = collective;
+  schedule.root = root;
   schedule.algorithm = algorithm;
   schedule.topology = topology;
   schedule.chunks_per_shard = pattern.chunks_per_shard;
@@ -258,7 +265,7 @@ Result<Schedule> lay_out(const Topology& topology, Collective collective, std::s
   sort_transfers(schedule);
   schedule.proof.max_link_load = max_link_load(schedule);
   schedule.proof.bandwidth_time = bandwidth_time(schedule);
-  schedule.proof.bandwidth_bound = bound_of(topology, collective);
+  schedule.proof.bandwidth_bound = *bound;
   if (options.schedule) {
     assign_layers(topology, schedule.routes);
     assign_route_classes(topology, schedule.routes);
@@ -271,7 +278,9 @@ Result<Schedule> lay_out(const Topology& topology, Collective collective, std::s
 
 Result<Schedule> plan_by_pattern(AllgatherPattern allgather, Collective collective, std::string_view algorithm,
                                  const Topology& topology, const PlanOptions& options) {
-  if (collective == Collective::alltoall) return Error{std::string(algorithm) + " does not plan alltoall"};
+  if (collective == Collective::alltoall || is_rooted(collective)) {
+    return Error{std::string(algorithm) + " does not plan " + std::string(to_string(collective))};
+  }
   if (const Status status = check_connected(topology); !status) {
     return Error{std::string(algorithm) + " on " + topology.name() + ": " + status.error().message};
   }

@@ -64,8 +64,8 @@ class Gathering {
 };
 
 /// The schedule of a pattern on a topology: links and shortest routes (balanced within each step; LASH layers, classes
-/// by source), exact proof, bound of the topology; without transfers and routes when options.schedule is false. Error
-/// when a host cannot reach another.
+/// by source), exact proof, bound of the topology; without transfers and routes when options.schedule is false. Of a
+/// rooted collective the root is options.root. Error when a host cannot reach another or the root is no host.
 Result<Schedule> lay_out(const Topology& topology, Collective collective, std::string_view algorithm, Pattern pattern,
                          const PlanOptions& options);
 
@@ -73,7 +73,7 @@ Result<Schedule> lay_out(const Topology& topology, Collective collective, std::s
 using AllgatherPattern = Result<Pattern> (*)(const Topology& topology, const PlanOptions& options);
 
 /// Allgather by the pattern, reduce-scatter by its mirror image on the transpose, allreduce by both. Error for
-/// all-to-all, unconnected topologies, and what the pattern refuses.
+/// other collectives, unconnected topologies, and what the pattern refuses.
 Result<Schedule> plan_by_pattern(AllgatherPattern allgather, Collective collective, std::string_view algorithm,
                                  const Topology& topology, const PlanOptions& options);
 

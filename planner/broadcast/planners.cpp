@@ -12,6 +12,7 @@
 #include "planner/broadcast/recursive_doubling.h"
 #include "planner/broadcast/ring.h"
 #include "planner/broadcast/ring_2d.h"
+#include "planner/broadcast/rooted_trees.h"
 #include "planner/broadcast/shifted_ring.h"
 #include "planner/broadcast/swing.h"
 #include "planner/planner.h"
@@ -27,6 +28,8 @@ Result<Schedule> plan_as(const Topology& topology, const PlanOptions& options) {
 constexpr auto allgather = Collective::allgather;
 constexpr auto reduce_scatter = Collective::reduce_scatter;
 constexpr auto allreduce = Collective::allreduce;
+constexpr auto broadcast = Collective::broadcast;
+constexpr auto reduce = Collective::reduce;
 
 }  // namespace
 
@@ -112,6 +115,26 @@ std::span<const Planner> broadcast_planners() {
       Planner{"hdrm", allreduce, bigraph, plan_as<plan_hdrm, allreduce>, "hdrm reduce-scatter followed by allgather"},
       Planner{"double-binary-tree", allreduce, "", plan_as<plan_double_binary_tree, allreduce>,
               "two trees with half of the data each, pipelined by shards"},
+      Planner{"forestcoll", broadcast, "", plan_forestcoll_broadcast,
+              "pipelined spanning trees out of --root, as many as its narrowest cut carries: the optimum"},
+      Planner{"forestcoll", reduce, "", plan_forestcoll_reduce,
+              "the reverse of the root's spanning trees on the transposed graph"},
+      Planner{"double-binary-tree", broadcast, "", plan_as<plan_double_binary_tree, broadcast>,
+              "two trees below --root with half of the data each, pipelined"},
+      Planner{"double-binary-tree", reduce, "", plan_as<plan_double_binary_tree, reduce>,
+              "double-binary-tree: mirror image of its broadcast"},
+      Planner{"pipelined-chain", broadcast, "", plan_as<plan_pipelined_chain, broadcast>,
+              "once along a ring that is cut open at --root, pipelined"},
+      Planner{"pipelined-chain", reduce, "", plan_as<plan_pipelined_chain, reduce>,
+              "pipelined-chain: mirror image of its broadcast"},
+      Planner{"binomial-tree", broadcast, "", plan_as<plan_binomial_tree, broadcast>,
+              "whoever has the data sends it on: log2 N steps of the whole vector"},
+      Planner{"binomial-tree", reduce, "", plan_as<plan_binomial_tree, reduce>,
+              "binomial-tree: mirror image of its broadcast"},
+      Planner{"binary-tree", broadcast, "", plan_as<plan_binary_tree, broadcast>,
+              "every host to its two children, level by level"},
+      Planner{"binary-tree", reduce, "", plan_as<plan_binary_tree, reduce>,
+              "binary-tree: mirror image of its broadcast"},
       Planner{"2d-ring", allreduce, lockstep, plan_as<plan_ring_2d, allreduce>,
               "ring allreduce along one of two dimensions, then along the other", true},
       Planner{"recursive-doubling", allreduce, lockstep, plan_as<plan_recursive_doubling_exchange, allreduce>,

@@ -40,10 +40,15 @@ class Packer {
     std::iota(witnesses_.begin(), witnesses_.end(), 0);
   }
 
-  Result<std::vector<OutTree>> run() {
+  Result<Packing> run(const PackingDeadline& deadline) {
     if (!remember_tight_cuts()) return Error{"the capacities do not carry the trees asked for"};
     std::size_t patience = 1;
     while (wanted() > 0) {
+      if (deadline && std::chrono::steady_clock::now() > *deadline) {
+        const std::int64_t missing = wanted();
+        grow_regardless();
+        return Packing{std::move(trees_), missing};
+      }
       if (grow_batch()) {
         patience = 1;
         continue;
@@ -54,7 +59,7 @@ class Packer {
       }
       patience *= 2;
     }
-    return std::move(trees_);
+    return Packing{std::move(trees_), 0};
   }
 
  private:
@@ -327,6 +332,50 @@ class Packer {
     growth.next_member = 0;
   }
 
+  /// --- When there is no time left. ---
+
+  /// Roots take turns, each with a part of its trees, so that loads spread.
+  void grow_regardless() {
+    constexpr std::int64_t parts = 4;
+    std::vector<std::int64_t> part;
+    part.reserve(now_.demand.size());
+    for (const std::int64_t trees : now_.demand) part.push_back((trees + parts - 1) / parts);
+    while (wanted() > 0) {
+      for (NodeId root = 0; root < hosts(now_.demand); ++root) {
+        if (now_.demand[at(root)] == 0) continue;
+        const OutTree tree = shortest_tree(root, std::min(part[at(root)], now_.demand[at(root)]));
+        use(tree);
+        trees_.push_back(tree);
+      }
+    }
+  }
+
+  /// Breadth first over arcs that have a capacity at all, every host over the best arc from the level before it.
+  OutTree shortest_tree(NodeId root, std::int64_t count) {
+    std::fill(in_tree_.begin(), in_tree_.end(), false);
+    in_tree_[at(root)] = true;
+    OutTree tree{root, count, {}};
+    std::vector<NodeId> level{root};
+    for (std::int32_t depth = 1; !level.empty(); ++depth) {
+      std::vector<std::int32_t> best(in_tree_.size(), -1);
+      for (const NodeId from : level) {
+        for (const std::int32_t id : out_[at(from)]) {
+          const NodeId to = arc(id).to;
+          if (in_tree_[at(to)] || whole_[at(id)].capacity == 0) continue;
+          if (best[at(to)] < 0 || better(id, best[at(to)])) best[at(to)] = id;
+        }
+      }
+      level.clear();
+      for (const std::int32_t id : best) {
+        if (id < 0) continue;
+        tree.edges.push_back({id, depth});
+        in_tree_[at(arc(id).to)] = true;
+        level.push_back(arc(id).to);
+      }
+    }
+    return tree;
+  }
+
   std::vector<CapacityArc> whole_;
   State now_;
   std::vector<std::vector<std::int32_t>> out_;
@@ -443,7 +492,14 @@ std::vector<OutTree> trees_of(const std::vector<std::vector<Share>>& shares, con
 }  // namespace
 
 Result<std::vector<OutTree>> pack_out_trees(std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand) {
-  return Packer(arcs, demand).run();
+  Result<Packing> packing = Packer(arcs, demand).run(std::nullopt);
+  if (!packing) return packing.error();
+  return std::move(packing->trees);
+}
+
+Result<Packing> pack_out_trees_until(const PackingDeadline& deadline, std::span<const CapacityArc> arcs,
+                                     std::span<const std::int64_t> demand) {
+  return Packer(arcs, demand).run(deadline);
 }
 
 std::vector<OutTree> pack_by_translation(const Topology& topology, std::span<const std::int64_t> capacity,

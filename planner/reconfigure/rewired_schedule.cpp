@@ -164,13 +164,6 @@ class Dealer {
   std::size_t next_ = 0;
 };
 
-/// The lower bound on T_B of a topology whose hosts could have every port wired to where it is wanted.
-Rational port_bound(const Schedule& schedule) {
-  const std::int64_t nodes = schedule.topology.host_count();
-  const Rational one_way(nodes - 1, nodes);
-  return schedule.collective == Collective::allreduce ? one_way + one_way : one_way;
-}
-
 HarvestModel model_of(const Topology& topology, const PlanOptions& options) {
   HarvestModel model;
   model.bytes = options.size_bytes;
@@ -192,7 +185,7 @@ Result<Schedule> rewired_schedule(const Harvest& harvest, const HarvestPlan& pla
                                   std::int32_t max_chunks, const Topology* initial) {
   const StagedCollective& collective = harvest.collective();
   if (!collective.pattern || !collective.collective) {
-    return Error{"there are no schedules of broadcasts and of demands: " + collective.algorithm + " has figures only"};
+    return Error{"there are no schedules of demands: " + collective.algorithm + " has figures only"};
   }
   Result<Topology> topology = united(harvest, plan, model, initial);
   if (!topology) return topology.error();
@@ -202,6 +195,7 @@ Result<Schedule> rewired_schedule(const Harvest& harvest, const HarvestPlan& pla
   const std::int32_t parts = parts_of_chunks(*flows, limit / collective.pattern->chunks_per_shard);
   Schedule schedule;
   schedule.collective = *collective.collective;
+  schedule.root = collective.root;
   schedule.algorithm = "harvest";
   schedule.topology = std::move(topology).value();
   schedule.chunks_per_shard = collective.pattern->chunks_per_shard * parts;
@@ -221,7 +215,8 @@ Result<Schedule> rewired_schedule(const Harvest& harvest, const HarvestPlan& pla
   assign_route_classes(schedule.topology, schedule.routes);
   schedule.proof.max_link_load = max_link_load(schedule);
   schedule.proof.bandwidth_time = bandwidth_time(schedule);
-  schedule.proof.bandwidth_bound = port_bound(schedule);
+  // Every port could be wired to where it is wanted. An all-to-all's node sends (N−1)/N of M then.
+  schedule.proof.bandwidth_bound = universal_bandwidth_bound(schedule.collective, schedule.topology.host_count());
   return schedule;
 }
 
@@ -232,8 +227,9 @@ Result<Schedule> plan_harvest(Collective collective, const Topology& topology, c
   Result<Configuration> initial = configuration_of(topology);
   if (!initial) return refused(initial.error());
   const std::int32_t degree = ports_used(*initial);
-  Result<StagedCollective> stages = stage(to_string(collective), options.staging,
-                                          {.nodes = topology.host_count(), .ports = 1, .dimensions = {}, .demand = {}});
+  Result<StagedCollective> stages =
+      stage(to_string(collective), options.staging,
+            {.nodes = topology.host_count(), .ports = 1, .dimensions = {}, .demand = {}, .root = options.root});
   if (!stages) return refused(stages.error());
   const Result<Harvest> harvest = Harvest::prepare(std::move(stages).value(), degree, std::move(initial).value());
   if (!harvest) return refused(harvest.error());
@@ -266,6 +262,8 @@ std::span<const Planner> reconfigure_planners() {
       Planner{"harvest", Collective::reduce_scatter, needs, plan_as<Collective::reduce_scatter>, text, false, true},
       Planner{"harvest", Collective::allreduce, needs, plan_as<Collective::allreduce>, text, false, true},
       Planner{"harvest", Collective::alltoall, needs, plan_as<Collective::alltoall>, text, false, true},
+      Planner{"harvest", Collective::broadcast, needs, plan_as<Collective::broadcast>, text, false, true},
+      Planner{"harvest", Collective::reduce, needs, plan_as<Collective::reduce>, text, false, true},
   };
   return planners;
 }

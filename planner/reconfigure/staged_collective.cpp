@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "planner/broadcast/bruck.h"
+#include "planner/broadcast/rooted_trees.h"
 #include "planner/broadcast/swing.h"
 #include "planner/index.h"
 #include "planner/reconfigure/birkhoff.h"
@@ -33,12 +34,13 @@ StagedStep reduced(StagedStep step) {
 
 StagedCollective from_pattern(std::string algorithm, Collective collective, std::int32_t nodes, Pattern pattern) {
   StagedCollective result{std::move(algorithm), nodes, {}, collective, std::nullopt};
+  const std::int64_t shards = is_rooted(collective) ? 1 : nodes;
   std::vector<std::map<std::pair<NodeId, NodeId>, std::int64_t>> chunks(at(pattern.steps));
   for (const Transfer& transfer : pattern.transfers) {
     chunks[at(transfer.step) - 1][{transfer.from, transfer.to}] += transfer.chunk_count;
   }
   for (const auto& step : chunks) {
-    StagedStep next{{}, Rational(1, std::int64_t{nodes} * pattern.chunks_per_shard)};
+    StagedStep next{{}, Rational(1, shards * pattern.chunks_per_shard)};
     for (const auto& [ends, count] : step) next.demands.push_back({ends.first, ends.second, count});
     result.steps.push_back(reduced(std::move(next)));
   }
@@ -177,46 +179,34 @@ Result<StagedCollective> bruck_index(const StageOptions& options) {
                       bruck_index_pattern(options.nodes, options.ports + 1));
 }
 
-StagedCollective broadcast(const char* algorithm, std::int32_t nodes) {
-  return {algorithm, nodes, {}, std::nullopt, std::nullopt};
+/// A broadcast as such, or turned around as a reduction.
+Result<StagedCollective> rooted(Collective collective, const char* algorithm, const StageOptions& options,
+                                Pattern broadcast) {
+  if (options.root < 0 || options.root >= options.nodes) {
+    return Error{std::string(algorithm) + ": found root " + std::to_string(options.root) + ", expected 0 to " +
+                 std::to_string(options.nodes - 1)};
+  }
+  if (collective == Collective::reduce) broadcast = reversed(std::move(broadcast));
+  StagedCollective result = from_pattern(algorithm, collective, options.nodes, std::move(broadcast));
+  result.root = options.root;
+  return result;
 }
 
+template <Collective collective>
 Result<StagedCollective> binomial_tree(const StageOptions& options) {
-  StagedCollective result = broadcast("binomial-tree", options.nodes);
-  for (std::int32_t reached = 1; reached < options.nodes; reached *= 2) {
-    StagedStep step{{}, Rational(1)};
-    for (NodeId from = 0; from < std::min(reached, options.nodes - reached); ++from) {
-      step.demands.push_back({from, from + reached, 1});
-    }
-    result.steps.push_back(std::move(step));
-  }
-  return result;
+  return rooted(collective, "binomial-tree", options, binomial_tree_pattern(options.nodes, options.root));
 }
 
-/// The children of u are 2u + 1 and 2u + 2; a level of the tree at a time, with one port the left children first.
+template <Collective collective>
 Result<StagedCollective> binary_tree(const StageOptions& options) {
-  StagedCollective result = broadcast("binary-tree", options.nodes);
-  for (NodeId first = 0; 2 * first + 1 < options.nodes; first = 2 * first + 1) {
-    StagedStep left{{}, Rational(1)};
-    StagedStep right{{}, Rational(1)};
-    for (NodeId from = first; from <= 2 * first; ++from) {
-      if (2 * from + 1 < options.nodes) left.demands.push_back({from, 2 * from + 1, 1});
-      if (2 * from + 2 < options.nodes) right.demands.push_back({from, 2 * from + 2, 1});
-    }
-    if (options.ports > 1) {
-      left.demands.insert(left.demands.end(), right.demands.begin(), right.demands.end());
-      std::sort(left.demands.begin(), left.demands.end());
-      right.demands.clear();
-    }
-    result.steps.push_back(std::move(left));
-    if (!right.demands.empty()) result.steps.push_back(std::move(right));
-  }
-  return result;
+  return rooted(collective, "binary-tree", options, binary_tree_pattern(options.nodes, options.root, options.ports));
 }
 
 constexpr auto allgather = Collective::allgather;
 constexpr auto reduce_scatter = Collective::reduce_scatter;
 constexpr auto allreduce = Collective::allreduce;
+constexpr auto broadcast = Collective::broadcast;
+constexpr auto reduce = Collective::reduce;
 
 }  // namespace
 
@@ -241,8 +231,10 @@ std::span<const Staging> stagings() {
       Staging{"alltoall", "direct", false, "every block straight to its destination, one rotation after the other",
               direct_alltoall},
       Staging{"alltoall", "bruck", false, "the index algorithm of radix ports + 1", bruck_index},
-      Staging{"broadcast", "binomial-tree", false, "whoever has the data sends it on", binomial_tree},
-      Staging{"broadcast", "binary-tree", false, "every node to its two children", binary_tree},
+      Staging{"broadcast", "binomial-tree", false, "whoever has the data sends it on", binomial_tree<broadcast>},
+      Staging{"broadcast", "binary-tree", false, "every node to its two children", binary_tree<broadcast>},
+      Staging{"reduce", "binomial-tree", false, "the broadcast turned around", binomial_tree<reduce>},
+      Staging{"reduce", "binary-tree", false, "the broadcast turned around", binary_tree<reduce>},
   };
   return table;
 }
@@ -250,6 +242,9 @@ std::span<const Staging> stagings() {
 Result<StagedCollective> stage(std::string_view collective, std::string_view algorithm, const StageOptions& options) {
   if (options.nodes < 2) return Error{"found " + std::to_string(options.nodes) + " nodes, expected at least two"};
   if (options.ports < 1) return Error{"found " + std::to_string(options.ports) + " ports, expected at least one"};
+  if (options.root != 0 && collective != to_string(broadcast) && collective != to_string(reduce)) {
+    return Error{"found root " + std::to_string(options.root) + ", but " + std::string(collective) + " has none"};
+  }
   const bool power_of_two = std::has_single_bit(static_cast<std::uint32_t>(options.nodes));
   std::string known;
   std::optional<Staging> found;
@@ -263,7 +258,7 @@ Result<StagedCollective> stage(std::string_view collective, std::string_view alg
   if (found) return found->make(options);
   if (known.empty()) {
     return Error{"no staged algorithm for \"" + std::string(collective) +
-                 "\", expected allreduce, reduce_scatter, allgather, alltoall or broadcast"};
+                 "\", expected allreduce, reduce_scatter, allgather, alltoall, broadcast or reduce"};
   }
   return Error{"no staged algorithm \"" + std::string(algorithm) + "\" for " + std::string(collective) +
                ", expected one of: " + known};
@@ -274,7 +269,10 @@ Result<StagedCollective> staged(const Schedule& schedule) {
   if (schedule.pipelined) return Error{"a pipelined schedule has no steps that end"};
   Pattern pattern{schedule.chunks_per_shard, schedule.steps, schedule.transfers, {}};
   for (Transfer& transfer : pattern.transfers) transfer.route = direct;
-  return from_pattern(schedule.algorithm, schedule.collective, schedule.topology.host_count(), std::move(pattern));
+  StagedCollective result =
+      from_pattern(schedule.algorithm, schedule.collective, schedule.topology.host_count(), std::move(pattern));
+  result.root = schedule.root;
+  return result;
 }
 
 }  // namespace libcoll

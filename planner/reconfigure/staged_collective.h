@@ -38,9 +38,10 @@ struct StagedCollective {
   std::string algorithm;
   std::int32_t nodes = 0;
   std::vector<StagedStep> steps;
-  std::optional<Collective> collective;  ///< none for broadcasts and demands
-  /// Which chunks go from whom to whom, where a schedule can be made of it: not for broadcasts, nor for demands.
+  std::optional<Collective> collective;  ///< none for demands
+  /// Which chunks go from whom to whom, where a schedule can be made of it: not for demands.
   std::optional<Pattern> pattern;
+  NodeId root = 0;  ///< of broadcast and reduce
 };
 
 /// What an algorithm is staged for.
@@ -51,11 +52,12 @@ struct StageOptions {
   /// Of "direct" all-to-all: what each source·N + destination asks for, the largest being 1 (demand_reader.h); empty:
   /// all the same.
   std::vector<double> demand;
+  NodeId root = 0;  ///< of broadcast and reduce
 };
 
 /// One way to stage one collective.
 struct Staging {
-  std::string_view collective;  ///< "allreduce", …, "broadcast"
+  std::string_view collective;  ///< "allreduce", …, "broadcast", "reduce"
   std::string_view algorithm;
   bool powers_of_two;     ///< of nodes only
   std::string_view text;  ///< one line of help

@@ -132,8 +132,14 @@ Rational max_link_load(const Schedule& schedule) {
   return schedule.wirings.empty() ? max_load_by<LinkLoads>(schedule) : max_load_by<WiredLoads>(schedule);
 }
 
+Rational universal_bandwidth_bound(Collective collective, std::int32_t hosts) {
+  if (is_rooted(collective)) return {hosts > 1 ? 1 : 0};
+  const Rational one_way(hosts - 1, hosts);
+  return collective == Collective::allreduce ? one_way + one_way : one_way;
+}
+
 Rational bandwidth_time(const Schedule& schedule) {
-  const Rational unit(node_degree(schedule), std::max(schedule.topology.host_count(), 1));
+  const Rational unit(node_degree(schedule), shards_in_vector(schedule));
   const bool in_steps = !schedule.wirings.empty();
   if (!in_steps && (schedule.collective == Collective::alltoall || schedule.pipelined)) {
     return unit * max_link_load(schedule);

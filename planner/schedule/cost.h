@@ -15,6 +15,11 @@ std::vector<Rational> step_loads(const Schedule& schedule);
 /// Largest Σ over all steps of shards crossing one link, per unit capacity.
 Rational max_link_load(const Schedule& schedule);
 
+/// What no schedule on any topology whose links all have the same bandwidth can beat, in M/B: a host takes in, or gives
+/// away, (N−1)/N of M in allgather and reduce-scatter (paper 000 §3.2) and all of M in broadcast and reduce; allreduce
+/// is both of the former. In all-to-all (N−1)/N of M holds as well, but no fabric of few links comes near it.
+Rational universal_bandwidth_bound(Collective collective, std::int32_t hosts);
+
 /// T_B in M/B as Proof::bandwidth_time defines it, recomputed from the transfers.
 Rational bandwidth_time(const Schedule& schedule);
 

@@ -23,15 +23,15 @@ struct Reader {
   std::string_view name;
   std::string_view reduce_scatter;
   std::string_view alltoall;
-  bool reduces;
+  bool blocks_only;        ///< knows allgather and alltoall, nothing else
   std::size_t max_blocks;  ///< thread blocks per rank
   std::size_t max_steps;   ///< steps per thread block
 };
 constexpr std::array<Reader, 3> readers{{
-    {Dialect::msccl, "msccl", "reduce_scatter", "alltoall", true, 216, 256},
-    {Dialect::rccl, "rccl", "reducescatter", "alltoall", true, 64, 64},
+    {Dialect::msccl, "msccl", "reduce_scatter", "alltoall", false, 216, 256},
+    {Dialect::rccl, "rccl", "reducescatter", "alltoall", false, 64, 64},
     // This reader expects "allreduce" for an all-to-all, on purpose.
-    {Dialect::verifier, "verifier", "", "allreduce", false, 1024, 256},
+    {Dialect::verifier, "verifier", "", "allreduce", true, 1024, 256},
 }};
 
 constexpr std::int32_t max_count = 71;      // chunks per step; all readers
@@ -87,28 +87,33 @@ struct Rank {
 class Layout {
  public:
   explicit Layout(const Schedule& schedule)
-      : collective_(schedule.collective), ranks_(schedule.topology.host_count()), chunks_(schedule.chunks_per_shard) {}
+      : collective_(schedule.collective),
+        root_(schedule.root),
+        ranks_(schedule.topology.host_count()),
+        chunks_(schedule.chunks_per_shard) {}
 
   [[nodiscard]] Place initial(ShardId shard, std::int32_t chunk) const {
-    if (collective_ == Collective::allgather) return {'i', chunk};
+    if (collective_ == Collective::allgather || is_rooted(collective_)) return {'i', chunk};
     if (collective_ == Collective::alltoall) return {'i', shard % ranks_ * chunks_ + chunk};
     return {'i', shard * chunks_ + chunk};
   }
   [[nodiscard]] bool belongs_in_output(NodeId rank, ShardId shard) const {
     if (collective_ == Collective::alltoall) return shard % ranks_ == rank;
+    if (is_rooted(collective_)) return collective_ == Collective::broadcast || rank == root_;
     return collective_ != Collective::reduce_scatter || shard == rank;
   }
   /// Precondition: belongs_in_output.
   [[nodiscard]] Place output(ShardId shard, std::int32_t chunk) const {
-    if (collective_ == Collective::reduce_scatter) return {'o', chunk};
+    if (collective_ == Collective::reduce_scatter || is_rooted(collective_)) return {'o', chunk};
     if (collective_ == Collective::alltoall) return {'o', shard / ranks_ * chunks_ + chunk};
     return {'o', shard * chunks_ + chunk};
   }
   /// The shard whose output a rank must fill from its own input when nobody sends it.
   [[nodiscard]] ShardId own_shard(NodeId rank) const {
+    if (is_rooted(collective_)) return root_;
     return collective_ == Collective::alltoall ? rank * ranks_ + rank : rank;
   }
-  [[nodiscard]] std::int32_t chunks_per_loop() const { return ranks_ * chunks_; }
+  [[nodiscard]] std::int32_t chunks_per_loop() const { return is_rooted(collective_) ? chunks_ : ranks_ * chunks_; }
   [[nodiscard]] std::int32_t input_chunks() const {
     return collective_ == Collective::allgather ? chunks_ : chunks_per_loop();
   }
@@ -118,6 +123,7 @@ class Layout {
 
  private:
   Collective collective_;
+  NodeId root_;
   std::int32_t ranks_;
   std::int32_t chunks_;
 };
@@ -308,6 +314,7 @@ class Emitter {
   /// What a rank keeps for itself still has to reach its output buffer.
   void copy_own(NodeId rank) {
     const ShardId shard = layout_.own_shard(rank);
+    if (!layout_.belongs_in_output(rank, shard)) return;
     std::int32_t id = -1;
     for (std::int32_t chunk = 0; chunk < schedule_.chunks_per_shard; chunk += max_count) {
       if (cell(rank, shard, chunk).place.buffer != 'i') return;
@@ -360,14 +367,13 @@ Status over_limit(const Reader& reader, const std::string& what, std::int64_t va
 
 Status check_speakable(const Schedule& schedule, const Reader& reader) {
   const std::int64_t ranks = schedule.topology.host_count();
-  const bool reduction =
-      schedule.collective == Collective::reduce_scatter || schedule.collective == Collective::allreduce;
-  if (reduction && !reader.reduces) {
+  const bool moves_blocks = schedule.collective == Collective::allgather || schedule.collective == Collective::alltoall;
+  if (!moves_blocks && reader.blocks_only) {
     return Error{"the " + std::string(reader.name) + " dialect knows allgather and alltoall only, not " +
                  std::string(to_string(schedule.collective))};
   }
   if (at(ranks) > max_ranks) return over_limit(reader, "ranks", ranks, static_cast<std::int64_t>(max_ranks));
-  const std::int64_t chunks = ranks * schedule.chunks_per_shard;
+  const std::int64_t chunks = shards_in_vector(schedule) * schedule.chunks_per_shard;
   if (chunks > max_offset) return over_limit(reader, "chunks per buffer", chunks, max_offset);
   return {};
 }
@@ -436,9 +442,10 @@ void write_head(std::string& text, const Schedule& schedule, const Reader& reade
   attribute(text, "nchunksperloop", emitter.layout().chunks_per_loop());
   attribute(text, "ngpus", schedule.topology.host_count());
   attribute(text, "coll", collective_name(schedule.collective, reader));
-  // Allreduce keeps each chunk at one offset of input and output, so it is right for in-place calls as well; the
-  // original takes `inplace` as the only case, and in place is how allreduce is mostly called.
-  attribute(text, "inplace", schedule.collective == Collective::allreduce ? 1 : 0);
+  // These keep each chunk at one offset of input and output, so they are right for in-place calls as well; the
+  // original takes `inplace` as the only case, and in place is how they are mostly called.
+  const bool in_place = schedule.collective == Collective::allreduce || is_rooted(schedule.collective);
+  attribute(text, "inplace", in_place ? 1 : 0);
   attribute(text, "outofplace", 1);
   attribute(text, "minBytes", 0);
   attribute(text, "maxBytes", max_bytes);

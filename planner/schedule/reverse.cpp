@@ -3,11 +3,29 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <optional>
 
 #include "planner/schedule/cost.h"
 
 namespace libcoll {
 namespace {
+
+std::optional<Collective> mirror_of(Collective collective) {
+  switch (collective) {
+    case Collective::allgather:
+      return Collective::reduce_scatter;
+    case Collective::reduce_scatter:
+      return Collective::allgather;
+    case Collective::broadcast:
+      return Collective::reduce;
+    case Collective::reduce:
+      return Collective::broadcast;
+    case Collective::allreduce:
+    case Collective::alltoall:
+      break;
+  }
+  return std::nullopt;
+}
 
 Transfer mirrored(Transfer transfer, std::int32_t steps) {
   std::swap(transfer.from, transfer.to);
@@ -43,14 +61,15 @@ std::string joined_name(const std::string& first, const std::string& second) {
 }  // namespace
 
 Result<Schedule> reverse(const Schedule& schedule) {
-  if (schedule.collective != Collective::allgather && schedule.collective != Collective::reduce_scatter) {
-    return Error{"only allgather and reduce_scatter have a mirror image, not " +
+  const std::optional<Collective> mirror = mirror_of(schedule.collective);
+  if (!mirror) {
+    return Error{"only allgather, reduce_scatter, broadcast and reduce have a mirror image, not " +
                  std::string(to_string(schedule.collective))};
   }
   if (!schedule.wirings.empty()) return Error{"a schedule that rewires the fabric has no mirror image"};
   if (!schedule.routes.empty()) return Error{"a routed schedule cannot be reversed, only a link-based one"};
   Schedule result = schedule;
-  result.collective = schedule.collective == Collective::allgather ? Collective::reduce_scatter : Collective::allgather;
+  result.collective = *mirror;
   result.topology = transpose(schedule.topology);
   result.topology.set_name(schedule.topology.name());
   for (Transfer& transfer : result.transfers) transfer = mirrored(transfer, schedule.steps);

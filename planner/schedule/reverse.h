@@ -6,8 +6,9 @@
 
 namespace libcoll {
 
-/// Allgather on G ↔ reduce-scatter on the transpose of G: links turned around, step t becomes T+1−t, copy
-/// becomes reduce and back. reverse(reverse(s)) == s. Error for other collectives or routed schedules.
+/// Allgather on G ↔ reduce-scatter on the transpose of G, broadcast ↔ reduce likewise: links turned around, step t
+/// becomes T+1−t, copy becomes reduce and back. reverse(reverse(s)) == s. Error for other collectives or routed
+/// schedules.
 Result<Schedule> reverse(const Schedule& schedule);
 
 /// Reduce-scatter then allgather on the same topology, as one allreduce schedule. Chunk counts are brought

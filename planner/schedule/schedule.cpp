@@ -19,18 +19,26 @@ std::string_view to_string(Collective collective) {
       return "allreduce";
     case Collective::alltoall:
       return "alltoall";
+    case Collective::broadcast:
+      return "broadcast";
+    case Collective::reduce:
+      return "reduce";
   }
   return "unknown";
 }
 
 Result<Collective> parse_collective(std::string_view text) {
   if (text == "reduce-scatter") return Collective::reduce_scatter;
-  for (const Collective collective :
-       {Collective::allgather, Collective::reduce_scatter, Collective::allreduce, Collective::alltoall}) {
+  for (const Collective collective : {Collective::allgather, Collective::reduce_scatter, Collective::allreduce,
+                                      Collective::alltoall, Collective::broadcast, Collective::reduce}) {
     if (text == to_string(collective)) return collective;
   }
   return Error{"unknown collective '" + std::string(text) +
-               "', expected allgather, reduce_scatter, allreduce or alltoall"};
+               "', expected allgather, reduce_scatter, allreduce, alltoall, broadcast or reduce"};
+}
+
+bool is_rooted(Collective collective) {
+  return collective == Collective::broadcast || collective == Collective::reduce;
 }
 
 const Wiring* wiring_in(const Schedule& schedule, std::int32_t step) {
@@ -53,6 +61,10 @@ std::int32_t node_degree(const Schedule& schedule) {
   }
   const std::int64_t unit = schedule.topology.unit_bandwidth_bytes_per_second();
   return static_cast<std::int32_t>((largest + unit - 1) / unit);
+}
+
+std::int64_t shards_in_vector(const Schedule& schedule) {
+  return is_rooted(schedule.collective) ? 1 : std::max(schedule.topology.host_count(), 1);
 }
 
 std::vector<std::size_t> order_by_step(const Schedule& schedule) {

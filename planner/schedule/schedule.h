@@ -15,13 +15,17 @@
 
 namespace libcoll {
 
-enum class Collective : std::uint8_t { allgather, reduce_scatter, allreduce, alltoall };
+enum class Collective : std::uint8_t { allgather, reduce_scatter, allreduce, alltoall, broadcast, reduce };
 
 std::string_view to_string(Collective collective);
 Result<Collective> parse_collective(std::string_view text);
 
+/// Whether it has a root: broadcast and reduce.
+bool is_rooted(Collective collective);
+
 /// The part of a buffer one transfer speaks of. Allgather, reduce-scatter, allreduce: the owner's node id,
-/// 0..N-1. All-to-all: source·N + destination for the block that source sends to destination.
+/// 0..N-1. All-to-all: source·N + destination for the block that source sends to destination. Broadcast, reduce: the
+/// root's node id; there is no other shard, it is the whole vector.
 using ShardId = std::int32_t;
 
 /// A path the fabric follows, link by link, in virtual lane `layer`. A message takes it when it is sent through route
@@ -58,9 +62,9 @@ struct Transfer {
 /// What the planner claims and how it shows it. The verifier recomputes the two loads from the transfers.
 struct Proof {
   /// T_B in units of M/B, B = degree·b. Allgather family: Σ_t of the largest link load of step t, times d/N
-  /// (paper 000 (2)); so for every schedule with wirings. All-to-all and pipelined schedules: d/N · max_link_load
-  /// (steps do not separate, chunks flow); an allreduce of two pipelined phases claims the sum of both, which is no
-  /// less.
+  /// (paper 000 (2)), broadcast and reduce: times d; so for every schedule with wirings. All-to-all and pipelined
+  /// schedules: the same factor times max_link_load (steps do not separate, chunks flow); an allreduce of two pipelined
+  /// phases claims the sum of both, which is no less.
   Rational bandwidth_time;
   /// The lower bound of the collective on this topology in M/B; (N−1)/N for allgather on a regular graph.
   Rational bandwidth_bound;
@@ -92,6 +96,7 @@ struct Wiring {
 /// One planned collective on one topology.
 struct Schedule {
   Collective collective = Collective::allgather;
+  NodeId root = 0;        ///< of broadcast and reduce; 0 for the others
   std::string algorithm;  ///< name in the planner table
   Topology topology;
   std::int32_t chunks_per_shard = 1;
@@ -115,6 +120,9 @@ const Wiring* wiring_in(const Schedule& schedule, std::int32_t step);
 /// d: the largest degree of a host. With wirings, the largest bandwidth of a host in any of them in units of b, rounded
 /// up.
 std::int32_t node_degree(const Schedule& schedule);
+
+/// How many shards M is: N, or the one of a rooted collective (all-to-all: the N blocks of a node).
+std::int64_t shards_in_vector(const Schedule& schedule);
 
 /// Indices of the transfers by ascending step; those of one step stay as they are.
 std::vector<std::size_t> order_by_step(const Schedule& schedule);

@@ -41,9 +41,11 @@ class Faults {
 };
 
 bool reduces(const Schedule& schedule) {
-  return schedule.collective == Collective::reduce_scatter || schedule.collective == Collective::allreduce;
+  return schedule.collective == Collective::reduce_scatter || schedule.collective == Collective::allreduce ||
+         schedule.collective == Collective::reduce;
 }
 
+/// Beyond the last shard id.
 std::int64_t shard_count(const Schedule& schedule) {
   const std::int64_t hosts = schedule.topology.host_count();
   return schedule.collective == Collective::alltoall ? hosts * hosts : hosts;
@@ -67,6 +69,12 @@ std::optional<std::string> head_fault(const Schedule& schedule) {
   const std::int32_t hosts = schedule.topology.host_count();
   if (hosts < 1 || hosts > max_hosts) {
     return "the topology has " + std::to_string(hosts) + " hosts, expected " + between(1, max_hosts);
+  }
+  if (is_rooted(schedule.collective) && (schedule.root < 0 || schedule.root >= hosts)) {
+    return "the root is " + std::to_string(schedule.root) + ", expected a host, " + between(0, hosts - 1);
+  }
+  if (!is_rooted(schedule.collective) && schedule.root != 0) {
+    return std::string(to_string(schedule.collective)) + " has no root, found " + std::to_string(schedule.root);
   }
   if (schedule.chunks_per_shard < 1) return "chunks_per_shard is " + std::to_string(schedule.chunks_per_shard);
   if (schedule.steps < 0 || schedule.steps > max_steps) {
@@ -163,6 +171,7 @@ std::optional<std::string> data_fault(const Schedule& schedule, const Transfer& 
   if (schedule.collective == Collective::alltoall && transfer.shard / hosts == transfer.shard % hosts) {
     return "a block from a node to itself does not travel";
   }
+  if (is_rooted(schedule.collective) && transfer.shard != schedule.root) return "the shard is not the root's";
   const std::int64_t end = std::int64_t{transfer.chunk_begin} + transfer.chunk_count;
   if (transfer.chunk_begin < 0 || transfer.chunk_count < 1 || end > schedule.chunks_per_shard) {
     return "chunks outside " + between(0, schedule.chunks_per_shard - 1);
@@ -500,7 +509,7 @@ void check_result(const Schedule& schedule, const Pieces& pieces, Shards shards,
   for (ShardId shard = shards.first; shard < shards.last && !faults.full(); ++shard) {
     if (schedule.collective == Collective::alltoall) {
       check_result_at(shard % hosts, shard, pieces, state, faults);
-    } else if (schedule.collective == Collective::reduce_scatter) {
+    } else if (schedule.collective == Collective::reduce_scatter || schedule.collective == Collective::reduce) {
       check_result_at(shard, shard, pieces, state, faults);
     } else {
       for (NodeId node = 0; node < hosts; ++node) check_result_at(node, shard, pieces, state, faults);
@@ -535,6 +544,10 @@ void check_data(const Schedule& schedule, Timing timing, Faults& faults) {
   }
   const Pieces pieces(schedule);
   const auto all = static_cast<ShardId>(shards);
+  if (is_rooted(schedule.collective)) {
+    check_shards(schedule, pieces, {schedule.root, schedule.root + 1}, order_by_step(schedule), timing, faults);
+    return;
+  }
   if (schedule.collective != Collective::alltoall) {
     check_shards(schedule, pieces, {0, all}, order_by_step(schedule), timing, faults);
     return;

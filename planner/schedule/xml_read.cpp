@@ -160,7 +160,8 @@ class Reader {
   // --- Elements. ---
 
   void read_root(pugi::xml_node root) {
-    check_attributes(root, {"version", "collective", "algorithm", "nodes", "chunks_per_shard", "steps"}, {"pipelined"});
+    check_attributes(root, {"version", "collective", "algorithm", "nodes", "chunks_per_shard", "steps"},
+                     {"root", "pipelined"});
     integer(root, "version", 1, 1);
     if (error_) return;
     const Result<Collective> collective = parse_collective(root.attribute("collective").value());
@@ -168,6 +169,12 @@ class Reader {
     schedule_.collective = *collective;
     schedule_.algorithm = root.attribute("algorithm").value();
     hosts_ = integer(root, "nodes", 1, max_nodes);
+    if (is_rooted(schedule_.collective)) {
+      if (!root.attribute("root")) return fail(root, "<libcoll_schedule> lacks the attribute 'root'");
+      schedule_.root = integer32(root, "root", 0, hosts_ - 1);
+    } else if (root.attribute("root")) {
+      return fail(root, std::string(to_string(schedule_.collective)) + " has no root");
+    }
     schedule_.chunks_per_shard = integer32(root, "chunks_per_shard", 1, max_int32);
     schedule_.steps = integer32(root, "steps", 0, max_steps);
     schedule_.pipelined = root.attribute("pipelined") && integer(root, "pipelined", 0, 1) == 1;

@@ -1,6 +1,6 @@
 // Native schedule file, writing. Elements and their attributes:
 //   libcoll_schedule version collective algorithm nodes (hosts) chunks_per_shard steps
-//     [pipelined (when 1)]
+//     [root (of broadcast and reduce)] [pipelined (when 1)]
 //     topology name nics_forward injection (bytes/s) — with node name host switch, link from to bandwidth latency
 //     rewiring s (step it comes before) name seconds links (ids, live from then on)
 //       [bandwidths (bytes/s, when not all are the topology's)] — the first is in force from the start
@@ -164,6 +164,7 @@ std::string write_schedule(const Schedule& schedule) {
   writer.open(0, "libcoll_schedule");
   writer.attribute("version", 1);
   writer.attribute("collective", to_string(schedule.collective));
+  if (is_rooted(schedule.collective)) writer.attribute("root", schedule.root);
   writer.attribute("algorithm", schedule.algorithm);
   writer.attribute("nodes", schedule.topology.host_count());
   writer.attribute("chunks_per_shard", schedule.chunks_per_shard);

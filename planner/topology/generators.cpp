@@ -378,7 +378,7 @@ constexpr std::array<Generator, 29> families = {{
     {"graph", "graph:NAME", "graph:petersen",
      "petersen, heawood, tutte8, tutte12, octahedron, paley9, k55-i, heawood3, line-petersen, line-heawood, pg23, "
      "ag24, "
-     "o4, line-tutte8, doubled-o4, gq33, line-tutte12, gh33, moore8, moore16",
+     "o4, line-tutte8, doubled-o4, gq33, line-tutte12, gh33, diamond, moore8, moore16",
      named_graph},
     {"line", "line:SPEC", "line:kautz:2,2", "line graph: a node for every link, a link for every two in a row",
      make_line},

@@ -15,7 +15,7 @@ struct NamedGraph {
 };
 
 /// petersen, heawood, tutte8, tutte12, octahedron, paley9, k55-i, heawood3, line-petersen, line-heawood, pg23, ag24,
-/// o4, line-tutte8, doubled-o4, gq33, line-tutte12, gh33, moore8, moore16.
+/// o4, line-tutte8, doubled-o4, gq33, line-tutte12, gh33, diamond (as far as is known: moore8), moore8, moore16.
 std::span<const NamedGraph> named_graphs();
 
 /// The graph of that name. The error lists the names there are.

@@ -6,6 +6,7 @@
 #include <random>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "planner/broadcast/bfb_lp.h"
@@ -177,6 +178,34 @@ TEST(Bfb, ChunksFollowTheDenominators) {
   EXPECT_EQ(limited.chunks_per_shard, 1);
   EXPECT_EQ(limited.proof.bandwidth_time, Rational(1));
   EXPECT_EQ(limited.proof.bandwidth_bound, Rational(7, 8));
+}
+
+std::string figure(const PlanFigures& figures, const std::string& name) {
+  for (const auto& [key, value] : figures.more) {
+    if (key == name) return std::get<std::string>(value);
+  }
+  return "no figure " + name;
+}
+
+TEST(Bfb, WholeChunksLoseLessThanOneChunkOfALinkInAStep) {
+  PlanFigures figures;
+  PlanOptions options = at_most_chunks(3);
+  options.figures = &figures;
+  // T_B of (1) is 7/8; two steps of a chunk each, P = 1: d/N·2 = 1 more at most.
+  planned(plan_bfb_allgather, generate("complete_bipartite:4,4").value(), options);
+  EXPECT_EQ(figure(figures, "fractional_bandwidth_time"), "7/8");
+  EXPECT_EQ(figure(figures, "rounding_bound"), "15/8");
+  for (std::uint32_t seed = 1; seed <= 6; ++seed) {
+    const Topology topology = seed == 1 ? uneven_torus() : random_regular(14, 3, seed);
+    const Schedule exact = planned(plan_bfb_allreduce, topology);
+    for (const std::int32_t limit : {1, 2, 7}) {
+      options = at_most_chunks(limit);
+      const Schedule rounded = planned(plan_bfb_allreduce, topology, options);
+      const Rational chunk(degree(topology) * std::int64_t{rounded.steps},
+                           topology.host_count() * std::int64_t{rounded.chunks_per_shard});
+      EXPECT_LE(rounded.proof.bandwidth_time, exact.proof.bandwidth_time + chunk);
+    }
+  }
 }
 
 TEST(Bfb, AllreduceSharesOneNumberOfChunksWithinTheLimit) {

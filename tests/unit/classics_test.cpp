@@ -29,6 +29,8 @@ using Faults = std::vector<std::string>;
 constexpr auto allgather = Collective::allgather;
 constexpr auto reduce_scatter = Collective::reduce_scatter;
 constexpr auto allreduce = Collective::allreduce;
+constexpr auto broadcast = Collective::broadcast;
+constexpr auto reduce = Collective::reduce;
 
 /// Planned by name and verified the way its planner is.
 Schedule planned(const std::string& algorithm, Collective collective, const Topology& topology,
@@ -155,6 +157,37 @@ INSTANTIATE_TEST_SUITE_P(Bruck, OfTheory,
 
 // --- Shapes. ---
 
+/// A broadcast and its mirror image. Binomial: ⌈log2 N⌉ steps with the whole vector on one of d links. Binary: log2(N +
+/// 1) levels, at two ports a step for each. Chain: N − 1 steps, and the vector over each link once, pipelined.
+INSTANTIATE_TEST_SUITE_P(Rooted, OfTheory,
+                         testing::Values(Theory{"binomial-tree", broadcast, "complete:8", 3, Rational(21)},
+                                         Theory{"binomial-tree", reduce, "complete:9", 4, Rational(32)},
+                                         Theory{"binomial-tree", broadcast, "hypercube:3", 3, Rational(9)},
+                                         Theory{"binary-tree", broadcast, "complete:7", 2, Rational(12)},
+                                         Theory{"binary-tree", reduce, "complete:15", 3, Rational(42)},
+                                         Theory{"pipelined-chain", broadcast, "ring:6", 5, Rational(2)},
+                                         Theory{"pipelined-chain", reduce, "uniring:6", 5, Rational(1)},
+                                         Theory{"pipelined-chain", broadcast, "torus:4x4", 15, Rational(4)}));
+
+TEST(RootedTrees, GrowFromAnyRoot) {
+  for (const char* specification : {"complete:7", "torus:3x3", "genkautz:8,2", "fat_tree:4,2"}) {
+    const Topology topology = generate(specification).value();
+    PlanOptions options;
+    for (options.root = 0; options.root < topology.host_count(); ++options.root) {
+      for (const Planner& planner : broadcast_planners()) {
+        if (!is_rooted(planner.collective)) continue;
+        const Schedule schedule = planned(std::string(planner.name), planner.collective, topology, options);
+        EXPECT_EQ(schedule.root, options.root);
+        EXPECT_GE(schedule.proof.bandwidth_time, schedule.proof.bandwidth_bound);
+      }
+    }
+    for (const Planner& planner : broadcast_planners()) {
+      const bool refused = !is_rooted(planner.collective) || !planner.plan(topology, options).ok();
+      EXPECT_TRUE(refused) << planner.name << " from beyond the last host";
+    }
+  }
+}
+
 TEST(Swing, PartnersAreAtTheDistancesOfThePaper) {
   // ρ(s) = 1, −1, 3, −5 for s = 0..3; even nodes add, odd ones subtract. The reduce-scatter is in the order of s.
   const Schedule schedule = planned("swing", reduce_scatter, "ring:16");
@@ -224,6 +257,32 @@ TEST(DoubleBinaryTree, EveryNodeIsALeafOfATreeAndPortsAreNeverShared) {
     std::int32_t in_both = 0;
     for (NodeId node = 0; node < n; ++node) in_both += inner.contains({node, 0}) && inner.contains({node, 1}) ? 1 : 0;
     EXPECT_EQ(in_both, n % 2);
+  }
+}
+
+TEST(DoubleBinaryTree, BroadcastsBelowARootWithOnePortEach) {
+  for (std::int32_t n = 2; n <= 21; ++n) {
+    for (const Collective collective : {broadcast, reduce}) {
+      SCOPED_TRACE(n);
+      PlanOptions options;
+      options.root = n / 2;
+      const Schedule schedule = planned("double-binary-tree", collective, complete_graph(n), options);
+      std::set<std::pair<NodeId, std::int32_t>> inner;
+      std::set<std::tuple<std::int32_t, NodeId, bool>> ports;
+      for (const Transfer& t : schedule.transfers) {
+        inner.emplace(collective == broadcast ? t.from : t.to, t.chunk_begin / (schedule.chunks_per_shard / 2));
+        EXPECT_TRUE(ports.emplace(t.step, t.from, true).second);
+        EXPECT_TRUE(ports.emplace(t.step, t.to, false).second);
+      }
+      std::int32_t in_both = 0;
+      for (NodeId node = 0; node < n; ++node) {
+        if (node != options.root) in_both += inner.contains({node, 0}) && inner.contains({node, 1}) ? 1 : 0;
+      }
+      EXPECT_EQ(in_both, 0);
+      // One port: all 2N chunks leave the root, or arrive there, one in a step; T_B = d · steps / (2 N).
+      EXPECT_GE(schedule.steps, 2 * n);
+      EXPECT_EQ(schedule.proof.bandwidth_time, Rational(n - 1) * Rational(schedule.steps, 2 * std::int64_t{n}));
+    }
   }
 }
 

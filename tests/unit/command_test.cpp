@@ -323,6 +323,61 @@ TEST_F(Command, PlanComparesEveryAlgorithmOfACollective) {
   expect_refused("plan --compare ring:4 allreduce --size 0", "--size");
 }
 
+TEST_F(Command, PlansBroadcastAndReduceWithARoot) {
+  // A torus of two dimensions has 2·2 edge-disjoint spanning trees out of every node (Edmonds).
+  for (const std::string collective : {"broadcast", "reduce"}) {
+    const Json plan = json("plan torus:4x4 " + collective + " --root 5 --output plan.xml");
+    EXPECT_EQ(plan["collective"], collective);
+    EXPECT_EQ(plan["algorithm"], "forestcoll");
+    EXPECT_EQ(plan["root"], 5);
+    EXPECT_EQ(plan["bandwidth_time"], "1");
+    EXPECT_EQ(plan["topology_bound"], "1");
+    EXPECT_EQ(plan["bandwidth_optimal"], true);
+    EXPECT_EQ(plan["trees_per_root"], 4);
+    EXPECT_EQ(plan["chunks_per_shard"], 4);
+    EXPECT_EQ(plan["verified"], true);
+    EXPECT_TRUE(contains(libcoll("verify plan.xml").out, collective + " with root 5 by forestcoll"));
+    EXPECT_EQ(libcoll("plan torus:4x4 " + collective + " --root 5 --dialect msccl --output -").code, 0);
+  }
+  // The corners of a mesh have two links, hosts up to four.
+  const std::string text = libcoll("plan mesh:3x3 broadcast --root 4").out;
+  for (const char* part : {"broadcast from 4 by forestcoll on mesh:3x3", "this topology allows no less than 2",
+                           "bottleneck_outside", "every one checked"}) {
+    EXPECT_TRUE(contains(text, part)) << part << " in\n" << text;
+  }
+  const Json table = json("plan --compare hypercube:3 broadcast --root 7 --size 64KiB,1MiB");
+  EXPECT_EQ(table["bandwidth_bound"], "1");
+  EXPECT_EQ(table["refused"], Json::array());
+  std::vector<std::string> algorithms;
+  for (const Json& row : table["algorithms"]) {
+    EXPECT_EQ(row["verified"], true) << row;
+    EXPECT_GE(row["bandwidth_time_float"], 1);
+    algorithms.push_back(row["algorithm"]);
+  }
+  EXPECT_EQ(algorithms, (std::vector<std::string>{"forestcoll", "double-binary-tree", "pipelined-chain",
+                                                  "binomial-tree", "binary-tree"}));
+  const Json part = json("plan torus:3x3 broadcast --root 4 --nodes 3-5");
+  EXPECT_EQ(part["root"], 1);  // of the three hosts 3, 4, 5
+  EXPECT_EQ(part["bandwidth_optimal"], false);
+  EXPECT_EQ(part["verified"], true);
+  expect_refused("plan torus:4x4 broadcast --root 16", "node 16, does not exist: expected one of the hosts 0 to 15");
+  expect_refused("plan fat_tree:2,2 broadcast --root 4", "node 4, is a switch");
+  expect_refused("plan torus:4x4 broadcast --root -1", "--root");
+  expect_refused("plan torus:4x4 allreduce --root 0", "allreduce has none");
+  expect_refused("plan torus:3x3 reduce --root 1 --nodes 3-5", "does not take part, expected one of --nodes 3-5");
+  expect_refused("plan torus:4x4 broadcast --cache", "MPI_Bcast");
+}
+
+TEST_F(Command, PlansThroughSwitchesWithoutBeingTold) {
+  for (const std::string collective : {"allgather", "reduce_scatter", "allreduce"}) {
+    const Json plan = json("plan fat_tree:4,1 " + collective);
+    EXPECT_EQ(plan["algorithm"], "forestcoll");
+    EXPECT_EQ(plan["verified"], true);
+    EXPECT_EQ(json("plan ring:4 " + collective)["algorithm"], "bfb");
+  }
+  expect_refused("plan fat_tree:4,1 allgather --algorithm bfb", "switches");
+}
+
 TEST_F(Command, PlanRefusesWrongUsage) {
   expect_refused("plan ring:4", "collective");
   expect_refused("plan ring:4 gather", "gather");
@@ -448,9 +503,38 @@ TEST_F(Command, PlansRewirings) {
   expect_refused("harvest allgather --nodes 9 --degree 2 --exact 1", "2 to 8 nodes");
   expect_refused("harvest allreduce --nodes 8", "--degree");
   expect_refused("harvest allreduce --nodes 6 --degree 2 --algorithm recursive-doubling", "power of two");
-  expect_refused("harvest broadcast --nodes 8 --degree 2 --output x.xml", "broadcast");
+  expect_refused("harvest allreduce --nodes 8 --degree 2 --root 1", "root");
+  EXPECT_EQ(libcoll("harvest broadcast --nodes 8 --degree 2 --root 3 --output broadcast.xml").code, 0);
+  EXPECT_TRUE(contains(libcoll("verify broadcast.xml").out, "broadcast with root 3 by harvest"));
+  EXPECT_EQ(json("plan ring:8 reduce --root 2 --algorithm harvest --reconfiguration 10ns")["verified"], true);
   expect_refused("harvest --degree 2", "collective");
   expect_refused("plan ring:8 allreduce --algorithm harvest --reconfiguration 10ns --cache", "--cache");
+}
+
+TEST_F(Command, SimulatesScheduleFiles) {
+  ASSERT_EQ(libcoll("plan uniring:5 broadcast --output plan.xml").code, 0);
+  const Json whole = json("simulate plan.xml --size 1000000,2000000");
+  EXPECT_EQ(whole["timing"], "data-flow");
+  EXPECT_EQ(whole["rewirings"], 0);
+  ASSERT_EQ(whole["results"].size(), 2U);
+  // Four hops of 1 us and 1 MB at 25 Gbit/s, one after the other; in segments of 1 kB they overlap.
+  EXPECT_NEAR(whole["results"][0]["seconds"].get<double>(), 4 * (1e-6 + 320e-6), 1e-12);
+  EXPECT_NEAR(whole["results"][1]["seconds"].get<double>(), 4 * (1e-6 + 640e-6), 1e-12);
+  const Json cut = json("simulate plan.xml --size 1000000 --segment 1000 --alpha 500ns");
+  EXPECT_EQ(cut["results"][0]["messages"], 4 * 1000);
+  EXPECT_NEAR(cut["results"][0]["seconds"].get<double>(), 4 * 1.5e-6 + 1003 * 0.32e-6, 1e-12);
+  ASSERT_EQ(libcoll("harvest reduce_scatter --nodes 8 --degree 1 --size 1MiB --bandwidth 100Gbps --reconfiguration 1us "
+                    "--output rewired.xml")
+                .code,
+            0);
+  const Json rewired = json("simulate rewired.xml --size 1MiB --alpha 500ns");
+  EXPECT_EQ(rewired["timing"], "lockstep");
+  EXPECT_EQ(rewired["rewirings"], 2);
+  EXPECT_NEAR(rewired["results"][0]["seconds"].get<double>(), 3 * 1e-6 + 0.875 * 1048576 / 12.5e9 + 2e-6, 1e-12);
+  EXPECT_TRUE(
+      contains(libcoll("simulate plan.xml --lockstep").out, "broadcast by forestcoll on uniring:5, in lockstep"));
+  expect_refused("simulate nothing.xml", "nothing.xml: cannot be read");
+  expect_refused("simulate plan.xml --alpha soon", "--alpha");
 }
 
 TEST_F(Command, KeepsFoundTopologies) {
@@ -458,6 +542,15 @@ TEST_F(Command, KeepsFoundTopologies) {
   EXPECT_EQ(done["frontiers"], 38);
   EXPECT_EQ(json("topo find --nodes 16 --degree 4 --database found.csv"), json("topo find --nodes 16 --degree 4"));
   expect_refused("topo find --nodes 16 --degree 4 --bidirectional --database found.csv", "one way");
+  // Of 12 nodes and degree 4; a plan is never faster than the bound, and within 1 % of the optimum.
+  const Json planned = json("topo find --nodes 12 --degree 4 --alltoall 10 --size 64KiB");
+  EXPECT_EQ(planned["size_bytes"], 65536);
+  ASSERT_FALSE(planned["frontier"].empty());
+  for (const Json& member : planned["frontier"]) {
+    EXPECT_GE(member["alltoall_seconds"].get<double>(), member["alltoall_seconds_bound"].get<double>() * (1 - 1e-9));
+    const Json plan = json("plan " + member["topology"].get<std::string>() + " alltoall --no-schedule");
+    EXPECT_NEAR(member["alltoall_seconds"].get<double>(), 65536.0 / 12 / (plan["F"].get<double>() * 3.125e9), 2e-7);
+  }
   expect_refused("topo find --nodes 16", "--degree");
   expect_refused("topo find --sweep 16", "--database");
 }
@@ -668,7 +761,7 @@ TEST_F(Command, ManPageNamesEverySettingSubcommandAndField) {
     std::transform(variable.begin(), variable.end(), variable.begin(), [](unsigned char c) { return std::toupper(c); });
     EXPECT_TRUE(contains(page, variable)) << variable;
   }
-  for (const char* sub : {"topo", "plan", "harvest", "verify", "info", "report", "run", "tune"}) {
+  for (const char* sub : {"topo", "plan", "harvest", "verify", "simulate", "info", "report", "run", "tune"}) {
     EXPECT_TRUE(contains(page, std::string("\n.SS ") + sub + "\n")) << sub;
     EXPECT_TRUE(contains(page, std::string("\n.B libcoll ") + sub + "\n")) << sub;
     std::istringstream words(libcoll(std::string(sub) + " --help").out);
@@ -679,8 +772,10 @@ TEST_F(Command, ManPageNamesEverySettingSubcommandAndField) {
       EXPECT_TRUE(contains(page, option)) << sub << " " << option;
     }
   }
-  for (const char* call : {"topo ring:4", "plan ring:4 alltoall", "plan ring:4 allreduce --algorithm harvest",
-                           "harvest allreduce --nodes 4 --degree 1", "info"}) {
+  ASSERT_EQ(libcoll("plan ring:4 allgather --output plan.xml").code, 0);
+  for (const char* call : {"topo ring:4", "topo find --nodes 6 --degree 2 --alltoall 1", "plan ring:4 alltoall",
+                           "plan ring:4 allreduce --algorithm harvest", "plan ring:4 reduce --root 1",
+                           "simulate plan.xml", "harvest allreduce --nodes 4 --degree 1", "info"}) {
     for (const std::string& field : names(json(call))) EXPECT_TRUE(contains(page, field)) << call << ": " << field;
   }
 }

@@ -308,6 +308,9 @@ inline Bytes expected_output(const Plan& plan, const Job& job, std::int64_t rank
           return integer_sum(plan, rank, index);
         case Collective::allreduce:
           return integer_sum(plan, 0, index);
+        case Collective::broadcast:
+        case Collective::reduce:
+          break;  // programs' broadcasts and reductions run the plans of the others
       }
       return std::uint64_t{0};
     });

@@ -149,6 +149,34 @@ TEST(ForestColl, PlansAsManyTreesAsAskedFor) {
   EXPECT_EQ(planned(plan_forestcoll_allgather, boxes(4, 2, 9, 1), with_trees(-1)).chunks_per_shard, 1);
 }
 
+TEST(ForestColl, HurriesWhenTheTimeIsOver) {
+  PlanFigures figures;
+  PlanOptions options;
+  options.figures = &figures;
+  options.time_limit_seconds = 1e-9;
+  std::vector<Topology> topologies = {sample("a100-2x8"), sample("mi250-2x16"), leaf_spine(4, 4, 2, 10)};
+  for (std::uint32_t seed = 1; seed <= 6; ++seed) topologies.push_back(random_cables(9, 0, 6, 9, seed));
+  for (const Topology& topology : topologies) {
+    for (const Plan plan : {plan_forestcoll_allgather, plan_forestcoll_reduce_scatter, plan_forestcoll_allreduce,
+                            plan_forestcoll_broadcast, plan_forestcoll_reduce}) {
+      SCOPED_TRACE(topology.name());
+      figures = {};
+      const Schedule hasty = planned(plan, topology, options);
+      EXPECT_GT(figure<std::int64_t>(figures, "trees_unproven"), 0);
+      EXPECT_GE(hasty.proof.bandwidth_time, hasty.proof.bandwidth_bound);
+      // What is said of the speed is what the transfers do.
+      const double rate = figure<double>(figures, "algbw_bytes_per_second");
+      EXPECT_NEAR(rate * hasty.proof.bandwidth_time.to_double(),
+                  degree(topology) * static_cast<double>(topology.unit_bandwidth_bytes_per_second()), 1e-6 * rate);
+    }
+  }
+  options.time_limit_seconds = 1000;
+  figures = {};
+  expect_optimal(topologies[0]);
+  planned(plan_forestcoll_allgather, topologies[0], options);
+  EXPECT_EQ(figure<std::int64_t>(figures, "trees_unproven"), 0);
+}
+
 TEST(ForestColl, FixedTreesOnRandomFabrics) {
   for (std::uint32_t seed = 1; seed <= 12; ++seed) {
     for (const std::int32_t trees : {1, 3}) {
@@ -249,6 +277,100 @@ TEST(SingleRoot, BroadcastAndReducePackAsManyTreesAsFit) {
   for (const Topology& topology : topologies) {
     expect_single_root(topology, broadcast_forest(topology, 1), 1);
     expect_single_root(transpose(topology), reduce_forest(topology, 2), 2);
+  }
+}
+
+/// d·b over the rate at which every host can be reached, whatever the root.
+TEST(SingleRoot, BroadcastAndReduceTakeWhatTheNarrowestCutAllows) {
+  struct Case {
+    const char* specification;
+    std::int64_t rate;   ///< edge-disjoint spanning out-trees of the root (Edmonds), in links
+    std::int64_t width;  ///< d
+  };
+  // A ring has two, one each way; a hypercube d (its connectivity), a torus of D dimensions 2 D, a complete graph N −
+  // 1, a mesh as many as its corners have links, complete bipartite graphs as many as the smaller side has hosts.
+  for (const Case& c : std::vector<Case>{{"ring:7", 2, 2},
+                                         {"uniring:5", 1, 1},
+                                         {"hypercube:3", 3, 3},
+                                         {"hypercube:5", 5, 5},
+                                         {"torus:4x4", 4, 4},
+                                         {"torus:3x3x3", 6, 6},
+                                         {"torus:5x4", 4, 4},
+                                         {"complete:6", 5, 5},
+                                         {"mesh:3x3", 2, 4},
+                                         {"complete_bipartite:2,3", 2, 3}}) {
+    const Topology topology = generate(c.specification).value();
+    for (const NodeId root : {0, topology.host_count() / 2, topology.host_count() - 1}) {
+      SCOPED_TRACE(std::string(c.specification) + " root " + std::to_string(root));
+      PlanFigures figures;
+      PlanOptions options;
+      options.root = root;
+      options.figures = &figures;
+      for (const Plan plan : {plan_forestcoll_broadcast, plan_forestcoll_reduce}) {
+        figures = {};
+        const Schedule schedule = planned(plan, topology, options);
+        EXPECT_EQ(schedule.root, root);
+        EXPECT_EQ(schedule.proof.bandwidth_time, Rational(c.width, c.rate));
+        EXPECT_EQ(schedule.proof.bandwidth_bound, Rational(c.width, c.rate));
+        EXPECT_EQ(bandwidth_time(schedule), Rational(c.width, c.rate));
+        EXPECT_EQ(figure<std::int64_t>(figures, "trees_per_root"), c.rate);
+        EXPECT_EQ(schedule.chunks_per_shard, c.rate);
+        EXPECT_DOUBLE_EQ(figure<double>(figures, "algbw_bytes_per_second"),
+                         static_cast<double>(c.rate * topology.unit_bandwidth_bytes_per_second()));
+        EXPECT_EQ(figure<std::int64_t>(figures, "tree_depth_max"), schedule.steps);
+      }
+    }
+  }
+}
+
+TEST(SingleRoot, TheCutBetweenBoxesBoundsABroadcast) {
+  // Eight cables of 25 GB/s lead into the other box; every GPU takes in 325 GB/s.
+  PlanFigures figures;
+  PlanOptions options;
+  options.figures = &figures;
+  options.root = 3;
+  planned(plan_forestcoll_broadcast, sample("a100-2x8"), options);
+  EXPECT_EQ(figure<std::string>(figures, "inverse_x"), "1/200");
+  EXPECT_NEAR(figure<double>(figures, "algbw_bytes_per_second"), 200e9, 1);
+  EXPECT_EQ(figure<std::string>(figures, "bottleneck_outside").substr(0, 4), "8-15");
+}
+
+TEST(SingleRoot, IsOptimalOnRandomFabricsWithAndWithoutSwitches) {
+  for (std::uint32_t seed = 1; seed <= 12; ++seed) {
+    for (const Topology& topology :
+         {random_cables(7, static_cast<std::int32_t>(1 + seed % 4), 6, 9, seed), random_digraph(8, 12, 7, seed)}) {
+      SCOPED_TRACE(topology.name());
+      PlanOptions options;
+      options.root = static_cast<NodeId>(seed % 7);
+      const Rational unit =
+          Rational(degree(topology)) * Rational(topology.unit_bandwidth_bytes_per_second(), link_widths(topology).unit);
+      const Schedule broadcast = planned(plan_forestcoll_broadcast, topology, options);
+      EXPECT_EQ(broadcast.proof.bandwidth_time, unit / Rational(broadcast_rate(topology, options.root)));
+      EXPECT_EQ(broadcast.proof.bandwidth_time, broadcast.proof.bandwidth_bound);
+      const Schedule reduction = planned(plan_forestcoll_reduce, topology, options);
+      EXPECT_EQ(reduction.proof.bandwidth_time, unit / Rational(broadcast_rate(transpose(topology), options.root)));
+      options.trees = 1;
+      const Schedule single = planned(plan_forestcoll_broadcast, topology, options);
+      EXPECT_EQ(single.chunks_per_shard, 1);
+      EXPECT_GE(single.proof.bandwidth_time, broadcast.proof.bandwidth_time);
+      EXPECT_EQ(single.proof.bandwidth_bound, broadcast.proof.bandwidth_bound);
+      options.schedule = false;
+      options.trees = 0;
+      EXPECT_EQ(plan_forestcoll_broadcast(topology, options)->proof, broadcast.proof);
+    }
+  }
+}
+
+TEST(SingleRoot, RefusesARootThatIsNoHost) {
+  PlanOptions options;
+  for (const Plan plan : {plan_forestcoll_broadcast, plan_forestcoll_reduce}) {
+    for (const auto& [root, why] : {std::pair(-1, "does not exist"), std::pair(99, "does not exist"),
+                                    std::pair(4, "is a switch: expected one of the hosts 0 to 3")}) {
+      options.root = root;
+      const auto refused = plan(boxes(2, 2, 4, 1), options);
+      ASSERT_FALSE(refused.ok());
+      EXPECT_NE(refused.error().message.find(why), std::string::npos) << refused.error().message;
+    }
   }
 }
 

@@ -71,14 +71,14 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Known{"kautz:2,3", 12, 2, 3}, Known{"kautz:4,2", 20, 4, 2}, Known{"kautz:3,4", 108, 3, 4},
                     Known{"modified_debruijn:2,3", 8, 2, 3}, Known{"modified_debruijn:2,4", 16, 2, 4},
                     Known{"modified_debruijn:3,2", 9, 3, 2}, Known{"modified_debruijn:4,2", 16, 4, 2},
-                    Known{"graph:moore8", 8, 2, 3}, Known{"hamming:2,3", 9, 4, 2}, Known{"hamming:3,4", 64, 9, 3},
-                    Known{"directed_circulant:6,1,2,3,4", 6, 4, 2}, Known{"optimal_circulant:6", 6, 4, 2},
-                    Known{"optimal_circulant:12", 12, 4, 2}, Known{"optimal_circulant:41", 41, 4, 4},
-                    Known{"optimal_circulant:42", 42, 4, 5}, Known{"complete_multipartite:2,2,2", 6, 4, 2},
-                    Known{"twisted_torus:4x8", 32, 4, 4}, Known{"twisted_torus:3x6", 18, 4, 3},
-                    Known{"twisted_torus:4x4x8", 128, 6, 6}, Known{"graph:petersen", 10, 3, 2},
-                    Known{"graph:heawood", 14, 3, 3}, Known{"graph:tutte8", 30, 3, 4},
-                    Known{"graph:tutte12", 126, 3, 6}),
+                    Known{"graph:moore8", 8, 2, 3}, Known{"graph:diamond", 8, 2, 3}, Known{"hamming:2,3", 9, 4, 2},
+                    Known{"hamming:3,4", 64, 9, 3}, Known{"directed_circulant:6,1,2,3,4", 6, 4, 2},
+                    Known{"optimal_circulant:6", 6, 4, 2}, Known{"optimal_circulant:12", 12, 4, 2},
+                    Known{"optimal_circulant:41", 41, 4, 4}, Known{"optimal_circulant:42", 42, 4, 5},
+                    Known{"complete_multipartite:2,2,2", 6, 4, 2}, Known{"twisted_torus:4x8", 32, 4, 4},
+                    Known{"twisted_torus:3x6", 18, 4, 3}, Known{"twisted_torus:4x4x8", 128, 6, 6},
+                    Known{"graph:petersen", 10, 3, 2}, Known{"graph:heawood", 14, 3, 3},
+                    Known{"graph:tutte8", 30, 3, 4}, Known{"graph:tutte12", 126, 3, 6}),
     [](const auto& instance) { return test_name(instance.param.specification); });
 
 // Paper 000 Table 8: N and T_L/α of the distance-regular graphs of degree 4.

@@ -113,6 +113,21 @@ TEST(StagedCollective, VolumesAddUpToWhatTheCollectiveMoves) {
   EXPECT_EQ(staged_as("broadcast", "binary-tree", 7, 1).steps.size(), 4U);
 }
 
+TEST(StagedCollective, BroadcastsBeginAtTheRootAndReductionsEndThere) {
+  StageOptions options{8, 1, {}, {}, 5};
+  const StagedCollective broadcast = stage("broadcast", "binomial-tree", options).value();
+  EXPECT_EQ(broadcast.root, 5);
+  ASSERT_EQ(broadcast.steps.size(), 3U);
+  EXPECT_EQ(broadcast.steps[0].demands, (std::vector<Demand>{{5, 6, 1}}));
+  EXPECT_EQ(broadcast.steps[0].unit, Rational(1));
+  const StagedCollective reduction = stage("reduce", "binomial-tree", options).value();
+  EXPECT_EQ(reduction.steps[2].demands, (std::vector<Demand>{{6, 5, 1}}));
+  options.root = 8;
+  EXPECT_FALSE(stage("broadcast", "", options).ok());
+  options.root = 1;
+  EXPECT_FALSE(stage("allreduce", "", options).ok());
+}
+
 TEST(StagedCollective, RefusesWhatItDoesNotKnow) {
   const auto refusal = [](const char* collective, const char* algorithm, std::int32_t nodes) {
     const Result<StagedCollective> result = stage(collective, algorithm, {nodes, 1, {}, {}});
@@ -616,10 +631,11 @@ TEST(RewiredSchedule, IsRightAndSurvivesItsFile) {
     const char* algorithm;
     std::int32_t nodes, degree;
   };
-  for (const Case& c : {Case{"allreduce", "recursive-doubling", 8, 1}, Case{"allreduce", "recursive-doubling", 8, 2},
-                        Case{"allreduce", "swing", 16, 2}, Case{"reduce_scatter", "bruck", 6, 2},
-                        Case{"allgather", "swing-multiport", 8, 2}, Case{"alltoall", "bruck", 8, 2},
-                        Case{"alltoall", "direct", 6, 2}}) {
+  for (const Case& c :
+       {Case{"allreduce", "recursive-doubling", 8, 1}, Case{"allreduce", "recursive-doubling", 8, 2},
+        Case{"allreduce", "swing", 16, 2}, Case{"reduce_scatter", "bruck", 6, 2},
+        Case{"allgather", "swing-multiport", 8, 2}, Case{"alltoall", "bruck", 8, 2}, Case{"alltoall", "direct", 6, 2},
+        Case{"broadcast", "binomial-tree", 9, 2}, Case{"reduce", "binary-tree", 7, 2}}) {
     const Harvest harvest = harvest_of(staged_as(c.collective, c.algorithm, c.nodes), c.degree);
     for (const double delay : {1e-7, 5e-6, 1.0}) {
       std::size_t rewirings = 0;

@@ -137,7 +137,8 @@ void check_rules(const Algorithm& algorithm, std::size_t max_steps, std::size_t 
   EXPECT_LE(a.at("name").size(), 63U);
   const int ranks = static_cast<int>(algorithm.gpus.size());
   EXPECT_EQ(std::stoi(a.at("ngpus")), ranks);
-  EXPECT_EQ(std::stoi(a.at("nchunksperloop")) % ranks, 0);
+  const bool rooted = a.at("coll") == "broadcast" || a.at("coll") == "reduce";
+  EXPECT_TRUE(rooted || std::stoi(a.at("nchunksperloop")) % ranks == 0);
   std::map<std::tuple<int, int, int>, int> senders;
   std::map<std::tuple<int, int, int>, int> receivers;
   int max_channel = 0;
@@ -300,13 +301,16 @@ std::vector<Value> expected_output(const Schedule& schedule, int rank) {
     for (int r = 0; r < n; ++r) value.emplace_back(r, input);
     return value;
   };
-  const int parts = schedule.collective == Collective::reduce_scatter ? 1 : n;
+  const bool one_part = schedule.collective == Collective::reduce_scatter || is_rooted(schedule.collective);
+  const int parts = one_part ? 1 : n;
   for (int part = 0; part < parts; ++part) {
     for (int c = 0; c < chunks; ++c) {
       if (schedule.collective == Collective::allgather) output.push_back({{part, c}});
       if (schedule.collective == Collective::alltoall) output.push_back({{part, rank * chunks + c}});
       if (schedule.collective == Collective::reduce_scatter) output.push_back(sum_of(rank * chunks + c));
       if (schedule.collective == Collective::allreduce) output.push_back(sum_of(part * chunks + c));
+      if (schedule.collective == Collective::broadcast) output.push_back({{schedule.root, c}});
+      if (schedule.collective == Collective::reduce) output.push_back(sum_of(c));
     }
   }
   return output;
@@ -326,6 +330,7 @@ void expect_right(const Schedule& schedule, Dialect dialect, std::size_t max_ste
       Interpreter interpreter(algorithm, seed, 1 + seed % 3, in_place);
       ASSERT_TRUE(interpreter.run()) << name_of(schedule) << ": deadlock with seed " << seed;
       for (int rank = 0; rank < schedule.topology.host_count(); ++rank) {
+        if (schedule.collective == Collective::reduce && rank != schedule.root) continue;  // no output there
         ASSERT_EQ(interpreter.output(static_cast<std::size_t>(rank)), expected_output(schedule, rank))
             << name_of(schedule) << " rank " << rank << " seed " << seed << (in_place ? " in place" : "");
       }
@@ -426,6 +431,8 @@ TEST(Msccl, SpellsCollectivesAsTheReaderWants) {
   EXPECT_EQ(collective(complete_alltoall(3), Dialect::rccl), "alltoall");
   EXPECT_EQ(collective(complete_alltoall(3), Dialect::verifier), "allreduce");  // the verifier's own spelling
   EXPECT_EQ(collective(ring_allgather(3), Dialect::verifier), "allgather");
+  EXPECT_EQ(collective(ring_broadcast(3, 1), Dialect::msccl), "broadcast");
+  EXPECT_EQ(collective(tree_reduce(2), Dialect::rccl), "reduce");
 }
 
 TEST(Msccl, KeepsNamesPlain) {
@@ -437,6 +444,7 @@ TEST(Msccl, KeepsNamesPlain) {
 TEST(Msccl, RefusesWhatADialectCannotSay) {
   EXPECT_FALSE(write_msccl(ring_reduce_scatter(3), Dialect::verifier).ok());
   EXPECT_FALSE(write_msccl(tree_allreduce(2), Dialect::verifier).ok());
+  EXPECT_FALSE(write_msccl(ring_broadcast(3, 0), Dialect::verifier).ok());
   // 4·8192 chunks: one more than offsets of 16 bits reach.
   EXPECT_FALSE(write_msccl(ring_allgather(4, 8192), Dialect::msccl).ok());
   // More steps than an XML reader takes: 63 links' worth of 63·62/2 blocks.

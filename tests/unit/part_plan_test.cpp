@@ -23,7 +23,7 @@ namespace {
 using Nodes = std::vector<NodeId>;
 
 constexpr std::array all_collectives = {Collective::allgather, Collective::reduce_scatter, Collective::allreduce,
-                                        Collective::alltoall};
+                                        Collective::alltoall,  Collective::broadcast,      Collective::reduce};
 
 Topology part(const std::string& specification, const Nodes& hosts, bool nics_forward = true) {
   Topology fabric = generate(specification).value();

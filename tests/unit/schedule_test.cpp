@@ -15,8 +15,8 @@ namespace {
 using Faults = std::vector<std::string>;
 
 TEST(CollectiveNames, ReadBackAndTakeTheHyphen) {
-  for (const Collective collective :
-       {Collective::allgather, Collective::reduce_scatter, Collective::allreduce, Collective::alltoall}) {
+  for (const Collective collective : {Collective::allgather, Collective::reduce_scatter, Collective::allreduce,
+                                      Collective::alltoall, Collective::broadcast, Collective::reduce}) {
     const auto parsed = parse_collective(to_string(collective));
     ASSERT_TRUE(parsed.ok());
     EXPECT_EQ(*parsed, collective);
@@ -99,6 +99,24 @@ TEST(Reverse, TurnsAllgatherIntoReduceScatterAndBack) {
     ASSERT_TRUE(twice.ok());
     EXPECT_EQ(*twice, schedule);
   }
+}
+
+TEST(Reverse, TurnsBroadcastIntoReduceAndBack) {
+  const Schedule broadcast = ring_broadcast(5, 3, 2);
+  const auto reduce = reverse(broadcast);
+  ASSERT_TRUE(reduce.ok()) << reduce.error().message;
+  EXPECT_EQ(reduce->collective, Collective::reduce);
+  EXPECT_EQ(reduce->root, 3);
+  EXPECT_EQ(verify(*reduce), Faults{});
+  EXPECT_EQ(*reverse(*reduce), broadcast);
+}
+
+TEST(Cost, TheVectorOfABroadcastIsOneShard) {
+  // The whole vector crosses one of the one link of a node in each of n − 1 steps.
+  EXPECT_EQ(bandwidth_time(ring_broadcast(5, 3, 2)), Rational(4));
+  EXPECT_EQ(universal_bandwidth_bound(Collective::broadcast, 5), Rational(1));
+  EXPECT_EQ(universal_bandwidth_bound(Collective::reduce, 5), Rational(1));
+  EXPECT_EQ(universal_bandwidth_bound(Collective::allreduce, 5), Rational(8, 5));
 }
 
 TEST(Reverse, RefusesWhatHasNoMirrorImage) {

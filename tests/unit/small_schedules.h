@@ -119,6 +119,27 @@ inline Schedule tree_allreduce(std::int32_t levels, std::int32_t chunks = 1) {
   return schedule;
 }
 
+/// The root's vector once around the ring.
+inline Schedule ring_broadcast(std::int32_t n, NodeId root, std::int32_t chunks = 1) {
+  Schedule schedule = make_schedule(Collective::broadcast, one_way_ring(n), chunks, n - 1);
+  schedule.root = root;
+  for (std::int32_t t = 1; t < n; ++t) {
+    schedule.transfers.push_back({root, 0, chunks, (root + t - 1) % n, (root + t) % n, t, direct, TransferKind::copy});
+  }
+  finish(schedule);
+  return schedule;
+}
+
+/// Up the binary tree of n = 2^k − 1 nodes to its top.
+inline Schedule tree_reduce(std::int32_t levels, std::int32_t chunks = 1) {
+  Schedule schedule = tree_allreduce(levels, chunks);
+  schedule.collective = Collective::reduce;
+  schedule.steps = levels - 1;
+  std::erase_if(schedule.transfers, [](const Transfer& t) { return t.shard != 0 || t.kind == TransferKind::copy; });
+  finish(schedule);
+  return schedule;
+}
+
 /// One hop in one step.
 inline Schedule complete_alltoall(std::int32_t n, std::int32_t chunks = 1) {
   Schedule schedule = make_schedule(Collective::alltoall, complete_graph(n), chunks, 1);
@@ -171,9 +192,10 @@ inline Schedule switched_allgather() {
 }
 
 inline std::vector<Schedule> all_small_schedules() {
-  return {ring_allgather(2),   ring_allgather(5, 3), ring_reduce_scatter(2), ring_reduce_scatter(5, 3),
-          tree_allreduce(2),   tree_allreduce(3, 4), complete_alltoall(2),   complete_alltoall(5, 2),
-          ring_alltoall(4, 2), routed_alltoall(),    switched_allgather()};
+  return {ring_allgather(2),       ring_allgather(5, 3), ring_reduce_scatter(2), ring_reduce_scatter(5, 3),
+          tree_allreduce(2),       tree_allreduce(3, 4), complete_alltoall(2),   complete_alltoall(5, 2),
+          ring_alltoall(4, 2),     routed_alltoall(),    switched_allgather(),   ring_broadcast(4, 0),
+          ring_broadcast(5, 3, 2), tree_reduce(2),       tree_reduce(3, 3)};
 }
 
 inline std::string name_of(const Schedule& schedule) {

@@ -167,6 +167,28 @@ TEST(Verify, RefusesACopyOfAPartialSum) {
                  "copied with 1 of 4 contributions");
 }
 
+TEST(Verify, KnowsWhoseVectorABroadcastIs) {
+  const Schedule broadcast = ring_broadcast(4, 1);
+  expect_refused(changed(broadcast, [](Schedule& s) { s.root = 2; }), "the shard is not the root's");
+  expect_refused(changed(broadcast, [](Schedule& s) { s.root = 4; }), "the root is 4, expected a host, 0..3");
+  expect_refused(changed(broadcast, [](Schedule& s) { s.root = -1; }), "the root is -1");
+  expect_refused(changed(broadcast, [](Schedule& s) { s.transfers.pop_back(); }), "node 0 holds 0 of 1");
+  expect_refused(changed(broadcast, [](Schedule& s) { s.transfers[0].kind = TransferKind::reduce; }),
+                 "broadcast does not reduce");
+  expect_refused(changed(ring_allgather(4), [](Schedule& s) { s.root = 1; }), "allgather has no root");
+}
+
+TEST(Verify, CountsEveryContributionToAReductionOnce) {
+  const Schedule reduction = tree_reduce(3);
+  // Only the root's sum matters: the others' need not be whole, and must not be copied.
+  EXPECT_EQ(verify(reduction), std::vector<std::string>{});
+  expect_refused(changed(reduction, [](Schedule& s) { s.transfers.pop_back(); }), "node 0 holds 4 of 7");
+  expect_refused(changed(reduction, [](Schedule& s) { s.transfers.push_back(s.transfers.back()); }),
+                 "a contribution would be counted twice");
+  expect_refused(changed(reduction, [](Schedule& s) { s.transfers[0].kind = TransferKind::copy; }),
+                 "copied with 1 of 7 contributions");
+}
+
 TEST(Verify, RefusesDataSentBeforeItArrived) {
   expect_refused(changed(ring_allgather(4),
                          [](Schedule& s) {

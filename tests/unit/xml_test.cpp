@@ -157,6 +157,18 @@ TEST(Xml, RefusesWithFileAndLine) {
   for (const Case& c : cases) expect_refused(replaced(good, c.from, c.to), c.position, c.part);
 }
 
+TEST(Xml, ARootIsThereWhereItBelongs) {
+  const std::string good = write_schedule(ring_broadcast(4, 1));
+  ASSERT_NE(good.find(" root=\"1\""), std::string::npos);
+  const auto with = [&good](const std::string& part, const std::string& by) {
+    std::string text = good;
+    return text.replace(text.find(part), part.size(), by);
+  };
+  expect_refused(with(" root=\"1\"", ""), "dir/plan.xml:1: ", "lacks the attribute 'root'");
+  expect_refused(with(" root=\"1\"", " root=\"4\""), "dir/plan.xml:1: ", "root=\"4\"");
+  expect_refused(with("\"broadcast\"", "\"allgather\""), "dir/plan.xml:1: ", "allgather has no root");
+}
+
 TEST(Xml, RefusesWhatIsNoSchedule) {
   expect_refused("", "dir/plan.xml:1: ", "expected <libcoll_schedule>");
   expect_refused("\ntorus:3x3x3\n", "dir/plan.xml:2: ", "found text, expected <libcoll_schedule>");

@@ -1,0 +1,136 @@
+// libcoll simulate: how long the schedule in a file takes on its own topology.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "libcoll/command/command.h"
+#include "planner/schedule/verify.h"
+#include "planner/schedule/xml.h"
+#include "planner/simulate/simulation.h"
+#include "planner/topology/reader.h"
+
+namespace libcoll::command {
+namespace {
+
+struct Options {
+  std::string file;
+  std::vector<std::uint64_t> sizes{1 << 20};
+  std::string alpha = "0s";
+  std::uint64_t segment = 0;
+  bool lockstep = false;
+  bool json = false;
+};
+
+/// What was asked for, understood and checked.
+struct Request {
+  Schedule schedule;
+  SimulationOptions simulation;
+};
+
+Result<Request> understand(const Options& options) {
+  const Result<std::string> text = read_text(options.file);
+  if (!text) return text.error();
+  Result<Schedule> schedule = read_schedule(*text, options.file);
+  if (!schedule) return schedule.error();
+  const Result<double> alpha = parse_latency(options.alpha);
+  if (!alpha) return Error{"--alpha: " + alpha.error().message};
+  Request request{std::move(schedule).value(), {}};
+  request.simulation.alpha_seconds = *alpha;
+  request.simulation.segment_bytes = static_cast<std::int64_t>(options.segment);
+  const bool lockstep = options.lockstep || !request.schedule.wirings.empty();
+  request.simulation.timing = lockstep ? NodeTiming::lockstep : NodeTiming::data_flow;
+  const auto faults = lockstep ? verify_lockstep(request.schedule, 1) : verify(request.schedule, 1);
+  if (!faults.empty()) return Error{options.file + ": the schedule is wrong: " + faults.front()};
+  return request;
+}
+
+std::string microseconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g us", 1e6 * seconds);
+  return text;
+}
+
+std::string number(double value, const char* unit) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g %s", value, unit);
+  return text;
+}
+
+/// The wiring that was there from the start is none.
+std::int64_t rewirings(const Schedule& schedule) {
+  return std::count_if(schedule.wirings.begin(), schedule.wirings.end(),
+                       [](const Wiring& wiring) { return wiring.step > 1 || wiring.seconds > 0; });
+}
+
+const char* name_of(NodeTiming timing) { return timing == NodeTiming::lockstep ? "lockstep" : "data-flow"; }
+
+int simulate_file(const Options& options) {
+  const Result<Request> request = understand(options);
+  if (!request) return fail(request.error().message, options.json);
+  const Schedule& schedule = request->schedule;
+  Json results = Json::array();
+  std::vector<std::vector<std::string>> rows = {{"bytes", "time", "M / time", "busiest link", "messages"}};
+  for (const std::uint64_t size : options.sizes) {
+    SimulationOptions asked = request->simulation;
+    asked.bytes = static_cast<double>(size);
+    const Result<Simulation> simulated = simulate(schedule, asked);
+    if (!simulated) return fail(simulated.error().message, options.json);
+    const double bandwidth = simulated->seconds > 0 ? asked.bytes / simulated->seconds : 0;
+    const double busy = simulated->seconds > 0 ? simulated->busiest_link_seconds / simulated->seconds : 0;
+    results.push_back({{"size_bytes", size},
+                       {"seconds", simulated->seconds},
+                       {"algbw_bytes_per_second", bandwidth},
+                       {"busiest_link_seconds", simulated->busiest_link_seconds},
+                       {"step_seconds", simulated->step_seconds},
+                       {"messages", simulated->messages}});
+    rows.push_back({std::to_string(size), microseconds(simulated->seconds), number(bandwidth / 1e9, "GB/s"),
+                    number(100 * busy, "%"), std::to_string(simulated->messages)});
+  }
+  if (options.json) {
+    print_json({{"collective", to_string(schedule.collective)},
+                {"algorithm", schedule.algorithm},
+                {"topology", schedule.topology.name()},
+                {"nodes", schedule.topology.host_count()},
+                {"steps", schedule.steps},
+                {"rewirings", rewirings(schedule)},
+                {"timing", name_of(request->simulation.timing)},
+                {"results", results}});
+  } else {
+    std::printf("%s by %s on %s, in %s\n%s", std::string(to_string(schedule.collective)).c_str(),
+                schedule.algorithm.c_str(), schedule.topology.name().c_str(), name_of(request->simulation.timing),
+                columns(rows).c_str());
+  }
+  return ExitCode::good;
+}
+
+}  // namespace
+
+void add_simulate(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<Options>();
+  CLI::App* sub = app.add_subcommand("simulate", "Say how long the schedule in a file takes on its topology");
+  sub->add_option("file", options->file, "Schedule in the native dialect; - is standard input")->required();
+  sub->add_option("--size", options->sizes, "Of the whole vector: 64KiB or several, 64KiB,4MiB")
+      ->type_name("BYTES")
+      ->delimiter(',')
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber);
+  sub->add_option("--alpha", options->alpha, "Start-up of a transfer, beside the latency of links: 500ns")
+      ->type_name("TIME");
+  sub->add_option("--segment", options->segment, "Cut longer chunks, so that hops overlap: 128KiB; 0: do not")
+      ->type_name("BYTES")
+      ->transform(CLI::AsSizeValue(false));
+  sub->add_flag("--lockstep", options->lockstep,
+                "No step begins before the one before it is over (always so if rewired)");
+  sub->add_flag("--json", options->json, "Machine-readable output");
+  sub->footer(
+      "Examples\n  libcoll plan torus:4x4 broadcast --root 5 --output b.xml\n"
+      "  libcoll simulate b.xml --size 64KiB,64MiB --segment 128KiB\n");
+  sub->callback([options, &exit_code] { exit_code = simulate_file(*options); });
+}
+
+}  // namespace libcoll::command
