@@ -163,6 +163,20 @@ std::vector<double> amounts_on_routes(const Schedule& schedule, std::span<const 
   return amounts;
 }
 
+/// The largest load of a link by what the pairs ask for, in shards per unit capacity.
+double demanded_load(const Schedule& schedule, std::span<const double> demand) {
+  std::vector<double> load(schedule.topology.links().size(), 0);
+  const std::vector<double> amounts = amounts_on_routes(schedule, demand);
+  for (std::size_t i = 0; i < amounts.size(); ++i) {
+    for (const LinkId link : schedule.routes[i].links) load[at(link)] += amounts[i];
+  }
+  double largest = 0;
+  for (LinkId link = 0; link < schedule.topology.link_count(); ++link) {
+    largest = std::max(largest, load[at(link)] / schedule.topology.capacity(link).to_double());
+  }
+  return largest / schedule.chunks_per_shard;
+}
+
 /// Whether routes may take other ways to spare layers. A budget for few routes is met by a flow made for it instead.
 bool may_reroute(const FluidPlan& plan, LayerMethod method, const PlanOptions& options, const Schedule& schedule) {
   return method == LayerMethod::automatic && plan.chunk_paths != ChunkPaths::weighted &&
@@ -257,7 +271,11 @@ Lowered with_transfers(const Topology& fabric, FluidPlan& plan, const PlanOption
     const double reached = 1 / (schedule.proof.max_link_load.to_double() * plan.network.unit.to_double());
     plan.flow.flow = std::min(std::max(plan.flow.flow, reached), plan.flow.certificate.flow_upper_bound);
   } else {
-    const double cost = chunking.cost / (1 - loss_layers);
+    double cost = chunking.cost / (1 - loss_layers);
+    if (!on_links && !plan.network.bottleneck) {
+      cost = demanded_load(schedule, options.demand) * plan.network.unit.to_double();
+      plan.flow.flow = std::min(std::max(plan.flow.flow, 1 / cost), plan.flow.certificate.flow_upper_bound);
+    }
     result.more.emplace_back("demand_load", cost / plan.network.unit.to_double());
     result.more.emplace_back("loss_chunking", std::max(0.0, 1 - 1 / (cost * plan.flow.flow)));
   }

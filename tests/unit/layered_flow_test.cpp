@@ -172,7 +172,7 @@ std::vector<double> uneven_demand(std::int32_t hosts) {
 }
 
 TEST(Layers, OfDemandsAreNoMoreThanFourEither) {
-  const Topology topology = made("genkautz:100,4");
+  const Topology topology = made("xpander:4,20,1");
   PlanFigures figures;
   PlanOptions options;
   options.demand = uneven_demand(topology.host_count());
@@ -185,6 +185,7 @@ TEST(Layers, OfDemandsAreNoMoreThanFourEither) {
   EXPECT_EQ(verify(*schedule), std::vector<std::string>{});
   EXPECT_TRUE(channel_dependencies_acyclic(topology, schedule->routes));
   EXPECT_LE(layers_of(*schedule), 4);
+  ASSERT_NE(figure(figures, "rerouted"), nullptr);
   std::vector<double> load(topology.links().size(), 0);
   for (const Transfer& transfer : schedule->transfers) {
     const double asked = share(options.demand, topology.host_count(), transfer.from, transfer.to);
