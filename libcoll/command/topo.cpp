@@ -93,6 +93,7 @@ struct FindOptions {
   std::uint64_t size_bytes = 1 << 20;
   double alpha_seconds = 1e-5;
   double bandwidth_gbps = 25;
+  std::int32_t threads = 1;
   std::int32_t sweep = 0;  ///< look for every number of nodes up to this one
   std::vector<std::int32_t> degrees{2, 4, 6, 8, 12};
   std::string database;
@@ -229,7 +230,7 @@ void print_find(const FindOptions& options, const std::vector<Choice>& found, co
 int sweep_all(const FindOptions& options) {
   if (options.database.empty()) return fail("--sweep needs --database FILE to write", options.json);
   const auto start = std::chrono::steady_clock::now();
-  const FinderDatabase database = sweep(options.direction(), options.sweep, options.degrees);
+  const FinderDatabase database = sweep(options.direction(), options.sweep, options.degrees, options.threads);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   std::ofstream file(options.database, std::ios::binary);
   file << write_database(database);
@@ -305,6 +306,9 @@ CLI::App* add_find(CLI::App& parent, const std::shared_ptr<FindOptions>& options
   sub->add_option("--degrees", options->degrees, "Of the sweep, default 2,4,6,8,12")
       ->delimiter(',')
       ->check(CLI::Range(1, max_finder_degree));
+  sub->add_option("--threads", options->threads, "Of the sweep: so many degrees at a time")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
   sub->add_flag("--bidirectional", options->bidirectional, "Only topologies whose links all have their reverse");
   sub->add_option("--alltoall", options->alltoall_limit_seconds,
                   "Plan the all-to-all of each member to 1 %, for so long at most; left out: its lower bound")

@@ -1,10 +1,15 @@
 #include "planner/broadcast/finder_database.h"
 
+#include <algorithm>
 #include <array>
+#include <atomic>
 #include <charconv>
 #include <cstddef>
+#include <functional>
 #include <optional>
+#include <thread>
 #include <utility>
+#include <vector>
 
 namespace libcoll {
 namespace {
@@ -60,14 +65,39 @@ std::optional<FoundTopology> parse_member(std::string_view line) {
   return member;
 }
 
+void find_all(TopologyFinder& finder, std::int32_t most_nodes, std::int32_t degree, FinderDatabase& database) {
+  for (std::int32_t nodes = 2; nodes <= most_nodes; ++nodes) {
+    database.frontiers[{nodes, degree}] = finder.frontier(nodes, degree);
+  }
+}
+
 }  // namespace
 
-FinderDatabase sweep(Direction direction, std::int32_t most_nodes, const std::vector<std::int32_t>& degrees) {
+FinderDatabase sweep(Direction direction, std::int32_t most_nodes, const std::vector<std::int32_t>& degrees,
+                     std::int32_t threads) {
   FinderDatabase database{direction, {}};
-  TopologyFinder finder(direction);
-  for (std::int32_t nodes = 2; nodes <= most_nodes; ++nodes) {
-    for (const std::int32_t degree : degrees) database.frontiers[{nodes, degree}] = finder.frontier(nodes, degree);
+  if (threads <= 1) {
+    TopologyFinder finder(direction);
+    for (const std::int32_t degree : degrees) find_all(finder, most_nodes, degree, database);
+    return database;
   }
+  // Higher degrees take longer. Each has a finder of its own: what they share is found again.
+  std::vector<std::int32_t> order = degrees;
+  std::sort(order.begin(), order.end(), std::greater<>());
+  std::vector<FinderDatabase> parts(order.size(), database);
+  std::atomic<std::size_t> next{0};
+  {
+    std::vector<std::jthread> workers;
+    for (std::int32_t worker = 0; worker < threads; ++worker) {
+      workers.emplace_back([&] {
+        for (std::size_t turn = next++; turn < order.size(); turn = next++) {
+          TopologyFinder finder(direction);
+          find_all(finder, most_nodes, order[turn], parts[turn]);
+        }
+      });
+    }
+  }
+  for (FinderDatabase& part : parts) database.frontiers.merge(part.frontiers);
   return database;
 }
 

@@ -21,7 +21,9 @@ struct FinderDatabase {
 };
 
 /// Every number of nodes from 2 to `most_nodes` with each of the degrees.
-FinderDatabase sweep(Direction direction, std::int32_t most_nodes, const std::vector<std::int32_t>& degrees);
+/// `threads`: how many degrees at a time.
+FinderDatabase sweep(Direction direction, std::int32_t most_nodes, const std::vector<std::int32_t>& degrees,
+                     std::int32_t threads = 1);
 
 /// CSV: a line that names the format, then nodes,degree,steps,bandwidth_time,specification by frontier member, the last
 /// to the end of the line; steps 0 and no specification for an empty frontier.

@@ -281,6 +281,7 @@ INSTANTIATE_TEST_SUITE_P(Topologies, Execute,
 /// Schedules no planner of ours makes: trees (several contributions meet, and the owner is not the root), a switch.
 TEST(ExecuteByHand, SmallSchedules) {
   for (const Schedule& schedule : all_small_schedules()) {
+    if (is_rooted(schedule.collective)) continue;  // programs run the plans of the others in their place
     SCOPED_TRACE(name_of(schedule));
     expect_right(make_plan(schedule, 3), schedule.collective == Collective::allreduce);
     if (schedule.collective != Collective::allreduce) expect_right_unequal(make_plan(schedule, 3), false);

@@ -37,6 +37,7 @@ TEST(FinderDatabase, ReadsBackWhatItWrote) {
     const Result<FinderDatabase> read = read_database(text, "file");
     ASSERT_TRUE(read.ok()) << read.error().message;
     EXPECT_EQ(write_database(*read), text);
+    EXPECT_EQ(write_database(sweep(direction, 30, {1, 3, 4}, 2)), text);
     EXPECT_EQ(read->direction, direction);
     TopologyFinder finder(direction);
     for (const auto& [key, members] : read->frontiers) {
