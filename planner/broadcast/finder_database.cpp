@@ -88,6 +88,7 @@ FinderDatabase sweep(Direction direction, std::int32_t most_nodes, const std::ve
   std::atomic<std::size_t> next{0};
   {
     std::vector<std::jthread> workers;
+    workers.reserve(static_cast<std::size_t>(threads));
     for (std::int32_t worker = 0; worker < threads; ++worker) {
       workers.emplace_back([&] {
         for (std::size_t turn = next++; turn < order.size(); turn = next++) {

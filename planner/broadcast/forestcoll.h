@@ -47,8 +47,9 @@ Result<Forest> reduce_forest(const Topology& topology, NodeId root);
 /// inverse_x_unit and as a float, trees_per_root, tree_bandwidth (bytes per second), algbw_bytes_per_second (M over the
 /// time of the fluid plan), tree_depth_max; with options.time_limit_seconds also
 /// trees_unproven, how many trees were made without regard for capacities when the time was over (the optimum and the
-/// removal of switches are not cut short), and algbw_bytes_per_second is then that of the transfers. Errors:
-/// unconnected hosts, bandwidths without a workable common unit, switches that cannot be split.
+/// removal of switches are not cut short, and the packing has at least as long as the latter), and
+/// algbw_bytes_per_second is then that of the transfers. Errors: unconnected hosts, bandwidths without a workable
+/// common unit, switches that cannot be split.
 Result<Schedule> plan_forestcoll_allgather(const Topology& topology, const PlanOptions& options);
 
 /// The mirror image of the forest on the transpose.
