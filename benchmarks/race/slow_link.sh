@@ -11,7 +11,7 @@ libcoll=$build/bin/libcoll
 fabric=slow-link-$$
 work=$(mktemp -d)
 trap '"$libcoll" fabric --name "$fabric" down >/dev/null 2>&1; rm -rf "$work"' EXIT
-export LIBCOLL_CACHE_DIR=$work/cache LD_PRELOAD=$build/lib/yield_sleep.so
+export LIBCOLL_CACHE_DIR=$work/cache LIBCOLL_COST_MODEL=no LD_PRELOAD=$build/lib/yield_sleep.so
 
 fabric() { "$libcoll" fabric --name "$fabric" "$@"; }
 ranks=$("$libcoll" topo "$topology" --json | jq .nodes)

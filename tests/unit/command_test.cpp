@@ -801,7 +801,8 @@ TEST_F(Command, TuneWritesTheFasterOfTheTwo) {
   ASSERT_EQ(outcome.code, 0) << outcome.err;
   const TuningTable table = load_tuning_table(path("tuned.toml")).value();
   const TuningTable expected{{{CallKind::alltoall, 6, 8, true, 0},
-                              {CallKind::alltoall, 6, std::numeric_limits<std::int64_t>::max(), false, 0}}};
+                              {CallKind::alltoall, 6, std::numeric_limits<std::int64_t>::max(), false, 0}},
+                             std::nullopt};
   EXPECT_EQ(table, expected) << outcome.out;
 }
 
