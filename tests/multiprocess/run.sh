@@ -84,7 +84,12 @@ env "${environment[@]}" timeout -k 5 120 "$libcoll" run "${options[@]}" "--stats
   --topology "$topology" -- mpirun --oversubscribe -n "$ranks" "$@" 2>stderr </dev/null || code=$?
 cat stderr >&2
 [[ $code == "$expected_code" ]] || fail "exit code $code, expected $expected_code"
-left=$(processes)
+# After an abort mpirun does not wait for those it has killed.
+for ((tries = 0; tries < 50; ++tries)); do
+  left=$(processes)
+  [[ -n $left ]] || break
+  sleep 0.1
+done
 [[ -z $left ]] || fail "processes are left: $left"
 if [[ -n $warning ]]; then
   count=$(grep -cF -- "${warning#*:}" stderr || true)
