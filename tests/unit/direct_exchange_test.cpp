@@ -96,6 +96,7 @@ class World {
   World(std::int32_t ranks, unsigned patience, std::uint32_t seed) : random_(seed) {
     auto inner = make_memory_transports(ranks);
     std::vector<PeerId> peers;
+    peers.reserve(inner.size());
     for (std::int32_t rank = 0; rank < ranks; ++rank) {
       peers.push_back(inner.front()->connect(std::to_string(rank), 0).value());
     }
