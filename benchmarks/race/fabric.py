@@ -140,8 +140,8 @@ class Fabric:
             "softnet_drops": softnet_drops(),
         }
 
-    def job(self, command, environment, limit):
-        """Runs a command in the control namespace. A dictionary: output lines, exit code, what was lost."""
+    def job(self, command, environment, limit, directory=None):
+        """Runs a command in the control namespace, in a directory if given: output lines, and what it took and lost."""
         before = self.counters()
         ticks = processor_ticks()
         started = time.monotonic()
@@ -154,6 +154,7 @@ class Fabric:
             text=True,
             env={**os.environ, **environment},
             start_new_session=True,
+            cwd=directory,
         ) as process:
             try:
                 output, errors = process.communicate(timeout=limit)

@@ -17,32 +17,13 @@ sys.dont_write_bytecode = True
 import topologies  # noqa: E402
 from contestants import TRANSPORTS, native_contestants, our_contestants, unpaced_suffix  # noqa: E402
 from fabric import Fabric, Plan, RaceError, bits_per_second, call, uniform_flows  # noqa: E402
+from figures import log, middle, milliseconds, print_columns, ratio, show, size_text, summary  # noqa: E402
+from solution import print_fft, print_hpcc, race_fft, race_hpcc  # noqa: E402
 
 LEAST_CEILING = 0.93  # of the prediction; below it the processor was measured, not the links
 BURST = 128 * 1024  # bytes that a link of the fabric lets through at once
 BANDWIDTH_BOUND = 8 * BURST  # from so many bytes on the busiest link on, bandwidth decides, and the ceiling counts
 FLATTERED = 0.06  # where the burst is a larger part of them, ratios to bound and prediction are marked with ~
-PHASES = ("FFT", "pack", "all-to-all", "unpack")
-
-
-def log(text):
-    print(f"[{time.strftime('%H:%M:%S')}] {text}", file=sys.stderr, flush=True)
-
-
-def summary(values):
-    """Median and spread; None where there is nothing."""
-    values = [value for value in values if value is not None]
-    if not values:
-        return None
-    return {"median": statistics.median(values), "min": min(values), "max": max(values), "values": values}
-
-
-def middle(entry):
-    return entry["median"] if entry else None
-
-
-def ratio(a, b):
-    return a / b if a is not None and b else None
 
 
 # ---- one topology -----------------------------------------------------------------------------------------------
@@ -108,10 +89,23 @@ class Track:
         except RaceError:
             return False
 
+    def shares(self):
+        """Payloads that a node sends to another where the plan has one: pairs of their ranks, or shards of a node."""
+        return self.options.ranks_per_node ** (2 if self.options.race in ("alltoall", "fft", "hpcc") else 1)
+
     def load_of(self, route_set):
         """Payloads on the busiest link."""
         plan = self.plans[route_set.removeprefix("default ")]
-        return plan.figures["max_link_load"] * self.options.ranks_per_node**2
+        return plan.figures["max_link_load"] * self.shares()
+
+    def bound_seconds(self, collective, size):
+        """The least time any schedule needs for this size on these links."""
+        figures = next(iter(self.plans.values())).figures
+        if collective == "alltoall":
+            best = max(plan.figures["F"] for plan in self.plans.values())
+            return size * self.shares() / (best * self.bytes_per_second)
+        one_way = size * self.shares() * (self.nodes - 1) / (self.degree * self.bytes_per_second)
+        return one_way * (2 if figures["collective"] == "allreduce" else 1)
 
     def flows_of(self, route_set):
         if route_set.startswith("default "):
@@ -123,13 +117,25 @@ class Track:
         steered = plan if plan and plan.is_steered else None
         self.fabric.follow(default_routes, steered)
 
+    def about(self):
+        """What every result says of its topology."""
+        return {
+            "topology": self.named.name,
+            "nodes": self.nodes,
+            "links": self.facts["links"],
+            "degree": self.degree,
+            "ranks_per_node": self.options.ranks_per_node,
+            "rate": self.rate,
+            "bytes_per_second": self.bytes_per_second,
+            "default_routes": self.default_routes,
+        }
+
     # -- measuring
 
     def blast(self, route_set, sizes):
         """Seconds of plain TCP by size, over the same routes: {size: [run, …]}."""
         default = route_set.removeprefix("default ") if route_set.startswith("default ") else self.default_routes[0]
         self.follow(route_set, default)
-        factor = self.options.ranks_per_node**2
         program = self.options.build / "bin" / "tcp_blaster"
         runs = {size: [] for size in sizes}
         before = self.fabric.counters()
@@ -138,7 +144,7 @@ class Track:
             for size in sizes:
                 spent = 0
                 while len(runs[size]) < self.options.calls and (spent < self.options.seconds_per_size or not runs[size]):
-                    runs[size].append(blaster.run(size * factor))
+                    runs[size].append(blaster.run(size * self.shares()))
                     spent += runs[size][-1]["seconds"]
         after = self.fabric.counters()
         lost = {key: after[key] - before[key] for key in after}
@@ -155,9 +161,10 @@ class Track:
             libcoll += ["--library", str(library)]
         return [*libcoll, "--", *launch, *program]
 
-    def run(self, contestant, program, limit, what):
+    def run(self, contestant, program, limit, what, environment=None, directory=None):
         self.follow(contestant.route_set, contestant.default_routes)
-        lines, job = self.fabric.job(self.command(contestant, program), contestant.environment, limit)
+        environment = {**contestant.environment, **(environment or {})}
+        lines, job = self.fabric.job(self.command(contestant, program), environment, limit, directory)
         job = {"contestant": contestant.name, "what": what, **job}
         self.jobs.append(job)
         if "error" in job:
@@ -204,17 +211,6 @@ class Track:
 # ---- the race of one collective ---------------------------------------------------------------------------------
 
 
-def bound_seconds(track, collective, size):
-    """The least time any schedule needs for this size on these links."""
-    figures = next(iter(track.plans.values())).figures
-    if collective == "alltoall":
-        best = max(plan.figures["F"] for plan in track.plans.values())
-        return size * track.options.ranks_per_node**2 / (best * track.bytes_per_second)
-    nodes = track.nodes
-    one_way = size * nodes / (track.degree * track.bytes_per_second) * (nodes - 1) / nodes
-    return one_way * (2 if figures["collective"] == "allreduce" else 1)
-
-
 def predicted_seconds(track, collective, route_set, size):
     """By the load of the routes in use; None where nothing is predicted."""
     if collective == "alltoall":
@@ -222,13 +218,14 @@ def predicted_seconds(track, collective, route_set, size):
     if route_set.startswith("default "):
         return None
     figures = track.plans[route_set].figures
-    return figures["bandwidth_time_float"] * size * track.nodes / (track.degree * track.bytes_per_second)
+    vector = size * track.shares() * track.nodes
+    return figures["bandwidth_time_float"] * vector / (track.degree * track.bytes_per_second)
 
 
 def screen(track, collective, natives, sizes):
     """Every native variant once; the names of the best few by size, and what was seen."""
     options = track.options
-    bounds = sum(bound_seconds(track, collective, size) for size in sizes)
+    bounds = sum(track.bound_seconds(collective, size) for size in sizes)
     limits = 1e-3, 3 * bounds + 3, 60 + 20 * bounds
     seen = {}
     for i, contestant in enumerate(natives):
@@ -244,7 +241,7 @@ def screen(track, collective, natives, sizes):
 def measure(track, collective, ours, natives, kept, sizes):
     """Interleaved repetitions. {contestant: {size: [entry, …]}}, {route set: {size: [run, …]}}."""
     options = track.options
-    bounds = {size: bound_seconds(track, collective, size) for size in sizes}
+    bounds = {size: track.bound_seconds(collective, size) for size in sizes}
     field = sorted([*ours, *natives], key=lambda c: (c.default_routes, c.route_set, c.name))
     needed = {c.name: [size for size in sizes if not c.native or c.name in kept[size]] for c in field}
     route_sets = [name for name in options.ours if name in track.plans]  # without contestants, too: a ceiling by itself
@@ -272,7 +269,7 @@ def measure(track, collective, ours, natives, kept, sizes):
 
 
 def row_of(track, collective, size, ours, natives, results, ceilings):
-    bound = bound_seconds(track, collective, size)
+    bound = track.bound_seconds(collective, size)
     row = {"size": size, "bound_seconds": bound, "route_sets": {}, "results": {}}
     for name, by_size in ceilings.items():
         predicted = predicted_seconds(track, collective, name, size)
@@ -344,7 +341,7 @@ def race_collective(track, collective, algorithms):
     results, ceilings = measure(track, collective, ours, natives, kept, sizes)
     return {
         "race": collective,
-        **facts_of(track),
+        **track.about(),
         "plans": {
             name: {key: value for key, value in plan.figures.items() if key not in ("errors",)} | {"classes": plan.classes}
             for name, plan in track.plans.items()
@@ -362,115 +359,7 @@ def race_collective(track, collective, algorithms):
     }
 
 
-def facts_of(track):
-    return {
-        "topology": track.named.name,
-        "nodes": track.nodes,
-        "links": track.facts["links"],
-        "degree": track.degree,
-        "ranks_per_node": track.options.ranks_per_node,
-        "rate": track.rate,
-        "bytes_per_second": track.bytes_per_second,
-        "default_routes": track.default_routes,
-    }
-
-
-# ---- time to solution -------------------------------------------------------------------------------------------
-
-
-def fft_grid(ranks, wanted):
-    """The multiple of the ranks nearest to what was asked for, within what the program takes."""
-    grid = max(1, round(wanted / ranks)) * ranks
-    return max(grid, -(-16 // ranks) * ranks)
-
-
-def fft_once(track, contestant, grid, repetitions, limit, what):
-    program = [str(track.options.build / "bin" / "fft3d_slab_alltoall"), str(grid), str(repetitions)]
-    lines, job = track.run(contestant, program, limit, what)
-    bands, served = {}, None
-    for line in lines:
-        for phase in PHASES:
-            if line.startswith(f"# Time in {phase}: "):
-                bands[phase] = float(line.split(": ")[1].split()[0]) * 1e-6
-        if line.startswith("# Served by libcoll: ") and line.endswith("(alltoall)"):
-            served = line.removeprefix("# Served by libcoll: ").removesuffix(" calls (alltoall)")
-    if job["exit_code"] != 0 or len(bands) < len(PHASES):
-        return None
-    lost = job["drops"] + job["softnet_drops"]
-    return {"bands": bands, "seconds": sum(bands.values()), "served": served, "idle": job["idle"], "drops": lost}
-
-
-def race_fft(track):
-    options = track.options
-    algorithms = options.ours
-    track.bring_up("alltoall", algorithms)
-    ours = our_contestants("alltoall", [name for name in algorithms if name in track.plans], track.default_routes)
-    ours = [] if options.no_ours else ours
-    natives = native_contestants(["alltoall"], track.ranks, track.default_routes, options.transports)
-    natives = [] if options.no_native else natives
-    result = {"race": "fft", **facts_of(track), "grids": []}
-    for wanted in options.grids:
-        grid = fft_grid(track.ranks, wanted)
-        block = (grid // track.ranks) ** 2 * grid * 16
-        limit = 120 + 60 * options.fft_pairs * bound_seconds(track, "alltoall", block)
-        field, screening = natives, None
-        if options.screen:
-            seen = {}
-            for contestant in natives:
-                log(f"{track.named.name}: screening FFT {grid}: {contestant.name}")
-                once = fft_once(track, contestant, grid, 1, limit, "screening")
-                if once:
-                    seen[contestant.name] = once["seconds"]
-            best = sorted(seen, key=seen.get)[: options.keep]
-            field, screening = [c for c in natives if c.name in best], seen
-        runs = {}
-        for repetition in range(options.repetitions):
-            log(f"{track.named.name}: FFT {grid}, repetition {repetition + 1} of {options.repetitions}")
-            for contestant in sorted([*ours, *field], key=lambda c: (c.default_routes, c.route_set, c.name)):
-                once = fft_once(track, contestant, grid, options.fft_pairs, limit, f"repetition {repetition}")
-                if once:
-                    runs.setdefault(contestant.name, []).append(once)
-        entry = {"grid": grid, "bytes_per_pair": block, "screening": screening, "results": {}}
-        for name, all_runs in runs.items():
-            entry["results"][name] = {
-                "seconds": summary([run["seconds"] for run in all_runs]),
-                "bands": {phase: statistics.median(run["bands"][phase] for run in all_runs) for phase in PHASES},
-                "served": all_runs[-1]["served"],
-                "idle": middle(summary([run["idle"] for run in all_runs])),
-                "drops": sum(run["drops"] for run in all_runs),
-            }
-        result["grids"].append(entry)
-    result["jobs"] = track.jobs
-    return result
-
-
 # ---- tables -----------------------------------------------------------------------------------------------------
-
-
-def show(value, form="{:.2f}", scale=1.0):
-    return "-" if value is None else form.format(value * scale)
-
-
-def size_text(size):
-    for unit, name in ((1 << 20, "M"), (1 << 10, "K")):
-        if size >= unit and size % unit == 0:
-            return f"{size // unit}{name}"
-    return str(size)
-
-
-def print_columns(rows):
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        cells = [cell.ljust(width) if i == len(row) - 1 else cell.rjust(width) for i, (cell, width) in enumerate(zip(row, widths))]
-        print("  " + "  ".join(cells).rstrip())
-
-
-def milliseconds(entry):
-    """Median ±half the spread."""
-    if not entry:
-        return "-"
-    spread = (entry["max"] - entry["min"]) / 2 * 1e3
-    return f"{entry['median'] * 1e3:.2f} ±{spread:.2f}"
 
 
 def print_race(result):
@@ -536,27 +425,6 @@ def verdict(entry):
     return ""
 
 
-def print_fft(result):
-    print(f"\n3D FFT on {result['topology']}: N = {result['nodes']}, links of {result['rate']}")
-    rows = [["grid", "bytes per pair", "FFT", "pack", "all-to-all", "unpack", "ms", "idle", "drops", "served", "who"]]
-    for entry in result["grids"]:
-        for name, one in sorted(entry["results"].items(), key=lambda item: item[1]["seconds"]["median"]):
-            bands = [f"{one['bands'][phase] * 1e3:.1f}" for phase in PHASES]
-            rows.append(
-                [
-                    f"{entry['grid']}^3",
-                    str(entry["bytes_per_pair"]),
-                    *bands,
-                    milliseconds(one["seconds"]),
-                    show(one["idle"]),
-                    str(one["drops"]),
-                    one["served"] or "-",
-                    name,
-                ]
-            )
-    print_columns(rows)
-
-
 # ---- command line -----------------------------------------------------------------------------------------------
 
 
@@ -583,7 +451,7 @@ def names_type(text):
 def parse(arguments):
     root = Path(__file__).resolve().parents[2]
     parser = argparse.ArgumentParser(prog="race.py", description=__doc__)
-    parser.add_argument("race", choices=["alltoall", "allgather", "reduce_scatter", "allreduce", "fft"])
+    parser.add_argument("race", choices=["alltoall", "allgather", "reduce_scatter", "allreduce", "fft", "hpcc"])
     parser.add_argument("--topologies", nargs="+", metavar="NAME", help="specifications, files, edge_punctured:1-10, …")
     parser.add_argument("--sizes", type=sizes_type, help="such as 4K,64K,1M; default: 4K to 4M (to 1M from 17 nodes on)")
     parser.add_argument("--repetitions", type=int, default=5, help="of every contestant, in turn (%(default)s)")
@@ -601,7 +469,8 @@ def parse(arguments):
     parser.add_argument("--no-ours", action="store_true", help="native and the blaster only")
     parser.add_argument("--no-native", action="store_true", help="ours and the blaster only")
     parser.add_argument("--grids", type=grids_type, default=[108, 216], help="edge of the FFT's box, rounded to the ranks")
-    parser.add_argument("--fft-pairs", type=int, default=3, help="pairs of transforms in one job (%(default)s)")
+    parser.add_argument("--fft-pairs", type=int, default=10, help="timed pairs of transforms in one job, after one that is not (%(default)s)")
+    parser.add_argument("--hpcc-order", type=int, default=1000, help="of hpcc's matrices (%(default)s)")
     parser.add_argument("--build", type=Path, default=root / "build", help="build folder (build)")
     parser.add_argument("--libcoll", help="another libcoll command than the build's")
     parser.add_argument("--library", type=Path, help="another library to preload than the one beside the command")
@@ -616,9 +485,9 @@ def finish_options(parser, options):
     options.build = options.build.resolve()
     options.libcoll = options.libcoll or str(options.build / "bin" / "libcoll")
     if options.ours is None:
-        options.ours = ["mcf-link", "mcf-path"] if options.race in ("alltoall", "fft") else ["bfb"]
+        options.ours = ["mcf-link", "mcf-path"] if options.race in ("alltoall", "fft", "hpcc") else ["bfb"]
     if options.topologies is None:
-        defaults = {"alltoall": topologies.ALLTOALL, "fft": topologies.FFT}
+        defaults = {"alltoall": topologies.ALLTOALL, "fft": topologies.FFT, "hpcc": topologies.HPCC}
         options.topologies = defaults.get(options.race, topologies.ALLGATHER)
     for name in options.transports:
         if name not in TRANSPORTS:
@@ -656,9 +525,10 @@ def race_one(options, folder, fabric, named):
     track = Track(options, folder, fabric, named)
     options.sizes = sizes_for(options, track.nodes)
     log(f"{named.name}: {track.nodes} nodes, links of {track.rate}")
-    if options.race == "fft":
-        result = race_fft(track)
-        print_fft(result)
+    if options.race in ("fft", "hpcc"):
+        race, table = {"fft": (race_fft, print_fft), "hpcc": (race_hpcc, print_hpcc)}[options.race]
+        result = race(track)
+        table(result)
         return result
     result = race_collective(track, options.race, options.ours)
     print_race(result)

@@ -18,6 +18,7 @@ ALLTOALL = [
 ]
 ALLGATHER = ["ring:8", "hypercube:3", "torus:3x3", "torus:3x3x2", "torus:3x3x3"]
 FFT = ["torus:3x3x3", "edge_punctured:1"]
+HPCC = ["torus:2x2x2"]
 
 PUNCTURED = (3, 3, 3)
 REMOVED = 3
