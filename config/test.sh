@@ -21,8 +21,9 @@ check_format() {
 
 # Sources of the build, without what it generates.
 check_tidy() {
-  (cd "$root" && jq -r '.[].file' "$build/compile_commands.json" | grep -v "^$build/\|\.[fF]90$" | sort -u |
-    xargs -d '\n' -P "$jobs" -n 1 clang-tidy -p "$build" --quiet 2>&1 | sed '/ warnings\? generated/d')
+  local commands=$root/build-tidy
+  configure tidy && (cd "$root" && jq -r '.[].file' "$commands/compile_commands.json" | grep -v "^$commands/\|\.[fF]90$" | sort -u |
+    xargs -d '\n' -P "$jobs" -n 1 clang-tidy -p "$commands" --quiet 2>&1 | sed '/ warnings\? generated/d')
 }
 
 # build_with PRESET [TARGET…]
