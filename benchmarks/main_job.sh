@@ -144,6 +144,9 @@ run_hpcc() {
     fail "hpcc: not all of its own checks passed: $(cat "$work/hpcc.planned")"
 }
 
+# hpcc_figure WAY NAME: from what hpcc wrote.
+hpcc_figure() { sed -n "s/^$2=//p" "$work/$1/hpccoutf.txt"; }
+
 # Every collective a program called, "allreduce 12/12, …".
 all_served() {
   local collective list=''
@@ -165,6 +168,9 @@ print_programs() {
       equal "$(all_served "$name")"
   done
   printf 'hpcc: %s.\n' "$(cat "$work/hpcc.planned")"
+  printf 'hpcc, native and libcoll: MPIFFT %s and %s Gflop/s, PTRANS %s and %s Gbyte/s.\n' \
+    "$(hpcc_figure native MPIFFT_Gflops)" "$(hpcc_figure planned MPIFFT_Gflops)" \
+    "$(hpcc_figure native PTRANS_GBs)" "$(hpcc_figure planned PTRANS_GBs)"
   sed -n 's/^# Transposes: /fft3d_slab_fftw with libcoll: transposes /p' "$work/fft3d_slab_fftw.planned"
 }
 
