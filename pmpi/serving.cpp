@@ -51,9 +51,9 @@ void hand_on(Runtime& process, CallKind kind, Reason reason, std::int64_t bytes)
 } catch (...) {  // NOLINT(bugprone-empty-catch): as above
 }
 
-bool tuned_to_native(const Runtime& process, CallKind kind, std::int32_t ranks, std::optional<std::int64_t> bytes) {
+bool tuned_to_native(const Communicator& communicator, CallKind kind, std::optional<std::int64_t> bytes) {
   if (!bytes) return false;
-  const TuningChoice* choice = process.tuning_table().find(blocking_twin(kind), ranks, *bytes);
+  const TuningChoice* choice = communicator.tuned(blocking_twin(kind), *bytes);
   return choice != nullptr && choice->native;
 }
 
@@ -107,7 +107,7 @@ Reason choose(Runtime& process, const Way& way, std::optional<std::int64_t> byte
   if (way.may_agree()) fulfil_wishes(*state, way.comm);
   reason = choice_of(process, way);
   if (reason == Reason::count_ && !way.may_agree()) reason = begins(*state, way.kind);
-  if (reason == Reason::count_ && tuned_to_native(process, way.kind, state->communicator->size(), bytes)) {
+  if (reason == Reason::count_ && tuned_to_native(*state->communicator, way.kind, bytes)) {
     reason = Reason::tuned_native;
   }
   if (reason != Reason::count_) return reason;
