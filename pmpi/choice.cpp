@@ -23,7 +23,7 @@ namespace {
 constexpr std::int64_t word_bytes = 8;
 constexpr std::int64_t largest_vector = 256 * 1024;
 constexpr std::int64_t largest_buffer = 4 * 1024 * 1024;  ///< of all blocks together
-constexpr std::int64_t budget_nanoseconds = 50'000'000;
+constexpr std::int64_t budget_nanoseconds = 50'000'000;   ///< for each way
 
 /// What rank 0 says when it knows nothing yet.
 constexpr std::int64_t not_tried = -2;
@@ -49,7 +49,7 @@ class Trial {
     return std::max(word_bytes, std::min(largest_vector, largest_buffer / ranks_));
   }
 
-  bool plan(std::int64_t bytes) {
+  bool own(std::int64_t bytes, Course course) {
     Call call;
     call.collective = *collective_of(kind_);
     call.input = reinterpret_cast<const std::byte*>(input_.data());
@@ -63,7 +63,7 @@ class Trial {
       std::vector<std::int64_t>& offsets = kind_ == CallKind::bcast ? call.output_offsets : call.input_offsets;
       offsets.assign(static_cast<std::size_t>(ranks_), 0);
     }
-    return communicator_.run(call, {&progress_mpi});
+    return communicator_.run(call, {&progress_mpi}, course);
   }
 
   bool native(std::int64_t bytes) {
@@ -133,7 +133,7 @@ std::int64_t obtain(Runtime& process, CommunicatorState& state, CallKind kind, M
   // These calls are not the program's.
   state.communicator->keep_record(nullptr);
   Trial trial(*state.communicator, kind, comm);
-  const Contest contest{[&](std::int64_t bytes) { return trial.plan(bytes); },
+  const Contest contest{[&](std::int64_t bytes) { return trial.own(bytes, Course::chosen); },
                         [&](std::int64_t bytes) { return trial.native(bytes); }, trial.largest_bytes(),
                         budget_nanoseconds, &steady_nanoseconds};
   const std::optional<std::int64_t> found = find_crossover(host, contest);
@@ -150,10 +150,7 @@ std::int64_t obtain(Runtime& process, CommunicatorState& state, CallKind kind, M
 ChoicePlace choice_place_of(Runtime& process, const CommunicatorState& state) {
   ChoicePlace place;
   place.directory = cache_directory(process);
-  // A plan file's name ends in a hash over the whole topology and the version.
-  const std::string plan = plan_file_name(process.topology(), Collective::allgather, automatic_plan);
-  const std::size_t begin = plan.rfind('-') + 1;
-  place.topology = plan.substr(begin, plan.find('.') - begin);
+  place.topology = topology_hash(process.topology());
   place.ranks = state.communicator->size();
   place.nodes = state.communicator->nodes();
   place.transport = process.transport().name();
@@ -184,29 +181,36 @@ class JobLinks {
 };
 JobLinks job_links;
 
-/// Times both ways by themselves, as programs call them: in a row. Collective; false on all ranks when a call failed.
+/// Times all ways by themselves, as programs call them: in a row. Collective; false on all ranks when a call failed.
 bool measure_ways(CommunicatorState& state, CallKind kind, MPI_Comm comm, CostQuestion& question) {
   MpiHost host(comm);
   Communicator& communicator = *state.communicator;
   communicator.keep_record(nullptr);  // these calls are not the program's
   Trial trial(communicator, kind, comm);
-  const auto repeated = [](auto way) {
-    return [way](std::int64_t bytes, int times) {
+  const auto sample = [&](const auto& way, std::int64_t largest, std::vector<CostSample>& samples) {
+    const Measurable repeated = [&way](std::int64_t bytes, int times) {
       for (int call = 0; call < times; ++call) {
         if (!way(bytes)) return false;
       }
       return true;
     };
+    auto found = sample_calls(host, repeated, largest, budget_nanoseconds, &steady_nanoseconds);
+    if (found) samples = std::move(*found);
+    return found.has_value();
   };
-  const auto own = sample_calls(host, repeated([&](std::int64_t bytes) { return trial.plan(bytes); }), word_bytes,
-                                budget_nanoseconds / 2, &steady_nanoseconds);
-  const auto native = sample_calls(host, repeated([&](std::int64_t bytes) { return trial.native(bytes); }),
-                                   trial.largest_bytes(), budget_nanoseconds / 2, &steady_nanoseconds);
+  const auto own = [&trial](Course course) {
+    return [&trial, course](std::int64_t bytes) { return trial.own(bytes, course); };
+  };
+  const std::int64_t largest = trial.largest_bytes();
+  const std::int64_t largest_direct = std::min(largest, DirectExchange::most_bytes / communicator.size());
+  const std::int64_t largest_scattered = std::min(largest, ScatteredReduction::most_bytes);
+  const bool can_be_scattered = kind == CallKind::allreduce && communicator.can_be_scattered(Collective::allreduce);
+  const bool good = sample(own(Course::planned), largest, question.by_plan) &&
+                    (!question.can_go_direct || sample(own(Course::directly), largest_direct, question.directly)) &&
+                    (!can_be_scattered || sample(own(Course::scattered), largest_scattered, question.scattered)) &&
+                    sample([&](std::int64_t bytes) { return trial.native(bytes); }, largest, question.native);
   communicator.keep_record(state.record);
-  if (!own || !native) return false;
-  question.own = own->front();
-  question.native = *native;
-  return true;
+  return good;
 }
 
 /// Measures what is missing and asks the model; rank 0 has the answer, and keeps it. Collective.
@@ -223,14 +227,13 @@ std::vector<TuningChoice> ask_model(Runtime& process, CommunicatorState& state, 
   const Collective collective = *collective_of(kind);
   const std::int32_t ranks = communicator.size();
   CostQuestion question;
+  question.can_go_direct = communicator.can_go_direct(collective) && !is_rooted(kind);
   if (!measure_ways(state, kind, comm, question) || !root) return {};
   job_links.set(*kept.links);
   question.call = kind;
   question.ranks = ranks;
   question.links = *kept.links;
   question.plan = communicator.plan_of(collective);
-  question.can_go_direct = communicator.can_go_direct(collective) && !is_rooted(kind);
-  question.own_was_direct = question.can_go_direct && word_bytes <= process.config().direct_bytes / ranks;
   question.segment_bytes = process.config().segment_bytes;
   std::vector<TuningChoice> choices = choose_by_cost(question);
   kept.add(choices);
@@ -248,12 +251,18 @@ bool share(HostCommunicator& host, std::vector<TuningChoice>& choices) {
   return count == 0 || host.broadcast(choices.data(), count * sizeof(TuningChoice));
 }
 
+std::string_view way_in_words(const TuningChoice& choice) {
+  if (choice.native) return "MPI";
+  if (choice.scattered) return "in parts";
+  return choice.direct ? "direct" : "the plan";
+}
+
 /// "MPI up to 64 bytes, direct up to 4096 bytes, the plan above"
 std::string in_words(const std::vector<TuningChoice>& choices) {
   std::string text;
   for (std::size_t i = 0; i < choices.size(); ++i) {
     const TuningChoice& choice = choices[i];
-    text.append(i == 0 ? "" : ", ").append(choice.native ? "MPI" : choice.direct ? "direct" : "the plan");
+    text.append(i == 0 ? "" : ", ").append(way_in_words(choice));
     if (choice.segment_bytes > 0) text.append(" in segments of ").append(std::to_string(choice.segment_bytes));
     const bool last = i + 1 == choices.size();
     text.append(last ? " above" : " up to " + std::to_string(choice.up_to_bytes) + " bytes");
@@ -323,7 +332,7 @@ bool modelled_to_native(Runtime& process, CommunicatorState& state, CallKind kin
     asked = true;
     if (wants_model(process.config(), kind)) obtain_choices(process, state, kind, comm);
   }
-  const TuningChoice* choice = state.communicator->choices().find(kind, state.communicator->size(), bytes);
+  const TuningChoice* choice = state.communicator->modelled(kind, bytes);
   return choice != nullptr && choice->native;
 }
 

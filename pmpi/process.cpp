@@ -21,8 +21,10 @@
 #include "pmpi/persistent.h"
 
 extern "C" {
-// Open MPI's own progress engine takes further callbacks (libopen-pal, opal/runtime/opal_progress.h).
+// Open MPI's own progress engine takes further callbacks (libopen-pal, opal/runtime/opal_progress.h): those that it
+// calls each time, and those of low priority, which it calls one time in eight. Either takes it off the other list.
 int opal_progress_register(int (*callback)()) __attribute__((weak));
+int opal_progress_register_lp(int (*callback)()) __attribute__((weak));
 }
 
 namespace libcoll::pmpi {
@@ -88,6 +90,14 @@ int progress_ours() {
   return moved ? 1 : 0;
 }
 
+bool can_register_progress() { return &opal_progress_register != nullptr && &opal_progress_register_lp != nullptr; }
+
+/// Even a callback that does nothing takes a part of MPI's smallest calls that can be measured.
+void attend(bool closely) noexcept {
+  if (closely && opal_progress_register(&progress_ours) == 0) return;
+  opal_progress_register_lp(&progress_ours);
+}
+
 bool mpi_is_supported() {
   std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
   int length = 0;
@@ -118,12 +128,18 @@ void start_runtime() {
   auto process = std::make_unique<Runtime>(environ, library_directory(), MpiHost(MPI_COMM_WORLD).world_rank(),
                                            private_messages.get());
   if (!process->over_host_messages()) private_messages.reset();
-  if (&opal_progress_register != nullptr && opal_progress_register(&progress_ours) == 0) {
-    process->set_background_progress();
+  // Who serves nothing has nothing to look after.
+  const bool serves = process->obstacle() == Reason::count_;
+  if (can_register_progress() && (!serves || opal_progress_register_lp(&progress_ours) == 0)) {
+    process->set_background_progress(serves ? &attend : nullptr);
   }
   int level = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&level);
-  if (level == MPI_THREAD_MULTIPLE) process->set_threads_may_call_mpi();
+  if (level == MPI_THREAD_MULTIPLE) {
+    process->set_threads_may_call_mpi();
+  } else {
+    process->statistics().set_one_thread_at_a_time();
+  }
   process_runtime = process.release();
 }
 

@@ -4,9 +4,13 @@
 
 namespace libcoll::pmpi {
 
-#define LIBCOLL_SERVE(name, kind, request, parameters, ...)                                         \
-  std::optional<int> serve_##kind parameters noexcept {                                             \
-    return guarded(comm, [&] { return try_##name({CallKind::kind, comm, request}, __VA_ARGS__); }); \
+#define LIBCOLL_SERVE(name, kind, request, parameters, ...)            \
+  std::optional<int> serve_##kind parameters noexcept {                \
+    try {                                                              \
+      return try_##name({CallKind::kind, comm, request}, __VA_ARGS__); \
+    } catch (...) {                                                    \
+      return raise(comm, MPI_ERR_NO_MEM);                              \
+    }                                                                  \
   }
 #define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...) \
   LIBCOLL_SERVE(name, name, nullptr, parameters, __VA_ARGS__)    \

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t word_bytes = 8;
 
 struct BlockCall {
-  Way way;
+  const Way& way;
   BlockList send;  ///< of no meaning in place
   BlockList receive;
   bool in_place;

@@ -8,7 +8,7 @@ namespace libcoll::pmpi {
 namespace {
 
 struct ReductionArguments {
-  Way way;
+  const Way& way;
   const void* send_buffer;
   void* receive_buffer;
   MPI_Datatype type;
@@ -45,16 +45,18 @@ Reason obstacle_of(const ReductionArguments& arguments, bool plausible, bool emp
   return Reason::count_;
 }
 
+/// Where no one number says how much there is to reduce.
+constexpr std::int64_t unknown_elements = -1;
+
 /// Looks at what MPI demands to be equal on all ranks: operation, datatype, and how much there is to reduce where one
 /// number says so.
-Preparation prepare(const ReductionArguments& arguments, bool plausible, std::optional<std::int64_t> elements) {
+Preparation prepare(const ReductionArguments& arguments, bool plausible, std::int64_t elements) {
   Preparation result;
   result.process = runtime();
   if (result.process == nullptr) return result;
   const Reason obstacle = obstacle_of(arguments, plausible, elements == 0, result.reduction);
   if (obstacle == Reason::count_) {
-    std::optional<std::int64_t> bytes = elements;
-    if (bytes) *bytes *= result.reduction.element_bytes;
+    const std::int64_t bytes = elements == unknown_elements ? unknown_bytes : elements * result.reduction.element_bytes;
     result.communicator = find_communicator(*result.process, arguments.way, bytes);
   } else {
     fall_through(*result.process, arguments.way, obstacle);
@@ -137,7 +139,7 @@ std::optional<int> try_reduce_scatter_block(const Way& way, const void* sendbuf,
 std::optional<int> try_reduce_scatter(const Way& way, const void* sendbuf, void* recvbuf, const int* recvcounts,
                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const ReductionArguments arguments{way, sendbuf, recvbuf, datatype, op};
-  const Preparation ready = prepare(arguments, recvcounts != nullptr, std::nullopt);
+  const Preparation ready = prepare(arguments, recvcounts != nullptr, unknown_elements);
   if (ready.communicator == nullptr) return std::nullopt;
   // Only now it is sure that the communicator is no inter-communicator, and how many counts there are.
   const MpiHost host(comm);

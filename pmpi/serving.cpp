@@ -51,9 +51,9 @@ void hand_on(Runtime& process, CallKind kind, Reason reason, std::int64_t bytes)
 } catch (...) {  // NOLINT(bugprone-empty-catch): as above
 }
 
-bool tuned_to_native(const Runtime& process, CallKind kind, std::int32_t ranks, std::optional<std::int64_t> bytes) {
-  if (!bytes) return false;
-  const TuningChoice* choice = process.tuning_table().find(blocking_twin(kind), ranks, *bytes);
+bool tuned_to_native(const Communicator& communicator, CallKind kind, std::int64_t bytes) {
+  if (bytes == unknown_bytes) return false;
+  const TuningChoice* choice = communicator.tuned(blocking_twin(kind), bytes);
   return choice != nullptr && choice->native;
 }
 
@@ -100,14 +100,14 @@ Reason persists(CommunicatorState& state, const Way& way) {
 }
 
 /// Of any call but the start of a persistent one.
-Reason choose(Runtime& process, const Way& way, std::optional<std::int64_t> bytes, Communicator*& chosen) {
+Reason choose(Runtime& process, const Way& way, std::int64_t bytes, Communicator*& chosen) {
   Reason reason = Reason::count_;
   CommunicatorState* state = agreed_state(process, way, reason);
   if (reason != Reason::count_) return reason;
   if (way.may_agree()) fulfil_wishes(*state, way.comm);
   reason = choice_of(process, way);
   if (reason == Reason::count_ && !way.may_agree()) reason = begins(*state, way.kind);
-  if (reason == Reason::count_ && tuned_to_native(process, way.kind, state->communicator->size(), bytes)) {
+  if (reason == Reason::count_ && tuned_to_native(*state->communicator, way.kind, bytes)) {
     reason = Reason::tuned_native;
   }
   if (reason != Reason::count_) return reason;
@@ -116,13 +116,12 @@ Reason choose(Runtime& process, const Way& way, std::optional<std::int64_t> byte
   if (is_nonblocking(way.kind)) return reason;
   MpiHost host(way.comm);
   reason = chosen->ready(*collective_of(way.kind), has_equal_shards(way.kind), host);
-  if (reason == Reason::count_ && bytes && process.config().measure && process.config().tuning_table.empty() &&
-      measured_to_native(process, *state, way.kind, way.comm, *bytes)) {
-    reason = Reason::measured_native;
+  if (reason != Reason::count_ || bytes == unknown_bytes) return reason;
+  if (process.config().measure && process.config().tuning_table.empty() &&
+      measured_to_native(process, *state, way.kind, way.comm, bytes)) {
+    return Reason::measured_native;
   }
-  if (reason == Reason::count_ && bytes && modelled_to_native(process, *state, way.kind, way.comm, *bytes)) {
-    reason = Reason::modelled_native;
-  }
+  if (modelled_to_native(process, *state, way.kind, way.comm, bytes)) return Reason::modelled_native;
   return reason;
 }
 
@@ -142,7 +141,7 @@ std::optional<int> fall_through(Runtime& process, const Way& way, Reason reason,
   return std::nullopt;
 }
 
-Communicator* find_communicator(Runtime& process, const Way& way, std::optional<std::int64_t> bytes) {
+Communicator* find_communicator(Runtime& process, const Way& way, std::int64_t bytes) {
   Communicator* chosen = nullptr;
   Reason reason = Reason::count_;
   if (way.is_start()) {
@@ -156,7 +155,7 @@ Communicator* find_communicator(Runtime& process, const Way& way, std::optional<
     if (process.keeps_records()) underway.began = steady_nanoseconds();
     return chosen;
   }
-  fall_through(process, way, reason, bytes.value_or(unknown_bytes));
+  fall_through(process, way, reason, bytes);
   return nullptr;
 }
 

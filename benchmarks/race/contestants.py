@@ -80,7 +80,10 @@ def native_contestants(collectives, ranks, default_routes, transports):
 unpaced_suffix = " unpaced"  # the same plan without injection rate control, which fabrics switch on
 
 
-def our_contestants(collective, algorithms, default_routes, unpaced_too=False):
+chosen_name = "libcoll chosen"  # no planner by name: the cost model chooses by size, and may leave calls to MPI
+
+
+def our_contestants(collective, algorithms, default_routes, unpaced_too=False, chosen_too=False):
     settings = {name: f"LIBCOLL_{name.upper()}" for name in ("alltoall", "allgather", "allreduce", "reduce_scatter")}
     calls = {"reduce_scatter": "reduce_scatter_block"}
     result = []
@@ -94,4 +97,7 @@ def our_contestants(collective, algorithms, default_routes, unpaced_too=False):
             name = f"libcoll {algorithm}{unpaced_suffix}"
             environment = {**environment, "LIBCOLL_PACING": "no"}
             result.append(Contestant(name, False, program, default_routes[0], algorithm, (), environment))
+    if chosen_too and algorithms:
+        program = calls.get(collective, collective)
+        result.append(Contestant(chosen_name, False, program, default_routes[0], algorithms[0], (), {}))
     return result

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "libcoll/command/choices.h"
 #include "libcoll/command/command.h"
 #include "libcoll/command/memory.h"
 #include "libcoll/command/planning.h"
@@ -25,7 +26,8 @@ struct Options {
   bool config = false;
   bool algorithms = false;
   bool topologies = false;
-  std::string memory;  ///< topology
+  std::string memory;   ///< topology
+  std::string choices;  ///< topology
   std::int32_t layers = 1;
   std::int64_t call_bytes = 1 << 20;
   bool json = false;
@@ -163,10 +165,23 @@ int show_memory(const Options& options, const Config& config) {
   return ExitCode::good;
 }
 
+int show_choices(const Options& options, const Config& config) {
+  const Result<Topology> topology = load_topology(options.choices);
+  if (!topology) return fail(topology.error().message, options.json);
+  const std::vector<KeptChoices> kept = find_choices(*topology, config);
+  if (options.json) {
+    print_json(choices_json(*topology, kept));
+  } else {
+    std::fputs(choices_text(*topology, kept).c_str(), stdout);
+  }
+  return ExitCode::good;
+}
+
 int info(const Options& options) {
   const LoadedConfig loaded = load_config(environ);
   for (const std::string& warning : loaded.warnings) warn(warning);
   if (!options.memory.empty()) return show_memory(options, loaded.config);
+  if (!options.choices.empty()) return show_choices(options, loaded.config);
   if (options.json) {
     print_info_json(options, loaded.config);
     return ExitCode::good;
@@ -194,6 +209,9 @@ void add_info(CLI::App& app, int& exit_code) {
   sub->add_option("--layers", options->layers, "Route classes, for --memory")
       ->check(CLI::Range(1, 64))
       ->capture_default_str();
+  sub->add_option("--choices", options->choices,
+                  "What jobs on this topology go by, size by size, as measured and kept beside the plans")
+      ->type_name("TOPOLOGY");
   sub->add_flag("--json", options->json, "Machine-readable output");
   sub->callback([options, &exit_code] { exit_code = info(*options); });
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "planner/index.h"
+
 namespace libcoll {
 
 std::vector<ConcatenationMessage> concatenation(std::int32_t ranks, std::int32_t rank, std::int32_t ports) {
@@ -16,6 +18,14 @@ std::vector<ConcatenationMessage> concatenation(std::int32_t ranks, std::int32_t
     }
   }
   return messages;
+}
+
+std::vector<bool> partners_in_concatenation(std::int32_t ranks, std::int32_t rank, std::int32_t ports) {
+  std::vector<bool> partners(at(ranks), false);
+  for (const ConcatenationMessage& message : concatenation(ranks, rank, ports)) {
+    partners[at(message.to)] = partners[at(message.from)] = true;
+  }
+  return partners;
 }
 
 std::int32_t concatenation_rounds(std::int32_t ranks, std::int32_t ports) {

@@ -24,6 +24,9 @@ struct ConcatenationMessage {
 /// under k is what its receiver does. Precondition: 0 ≤ rank < ranks, ports ≥ 1.
 std::vector<ConcatenationMessage> concatenation(std::int32_t ranks, std::int32_t rank, std::int32_t ports);
 
+/// Whether `rank` sends to or receives from another one, by rank.
+std::vector<bool> partners_in_concatenation(std::int32_t ranks, std::int32_t rank, std::int32_t ports);
+
 /// ⌈log_(ports + 1) ranks⌉.
 std::int32_t concatenation_rounds(std::int32_t ranks, std::int32_t ports);
 

@@ -21,11 +21,7 @@ DirectExchange::DirectExchange(Transport& transport, std::int32_t rank, std::vec
 }
 
 std::vector<bool> DirectExchange::talks_to(std::int32_t ranks, std::int32_t rank) {
-  std::vector<bool> talks(at(ranks), false);
-  for (const ConcatenationMessage& message : concatenation(ranks, rank, ports_for_small_blocks(ranks))) {
-    talks[at(message.to)] = talks[at(message.from)] = true;
-  }
-  return talks;
+  return partners_in_concatenation(ranks, rank, ports_for_small_blocks(ranks));
 }
 
 void DirectExchange::start(std::span<const std::byte> block, TagSpace tags) {

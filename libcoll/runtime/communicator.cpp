@@ -322,6 +322,7 @@ Reason Communicator::choose_part(bool keep_part, std::vector<NodeId>& nodes, Nod
 
 /// Who talks to whom: the nodes' only ranks, or their leaders.
 Reason Communicator::settle(HostCommunicator& host, const std::vector<RankPlace>& places, NodeId nodes) {
+  tuned_ = ChoicesByCall(runtime_.tuning_table(), size());
   Arrangement arrangement = arrange(places, nodes, runtime_.config().leaders);
   if (arrangement.most_ranks == 1) {
     rank_of_node_ = arrangement.slice(0);
@@ -617,10 +618,13 @@ bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
   return (what_is_left_ ? *agree_without(host) : host).allgather(mine.data(), bytes, call.counts.data());
 }
 
-bool Communicator::run(Call call, ProgressHook hook) {
+bool Communicator::run(Call call, ProgressHook hook, Course course) {
   bool good = false;
-  if (!broken_ && goes_direct(call)) {
+  if (course == Course::chosen) course = course_of(call);
+  if (!broken_ && course == Course::directly) {
     good = run_direct(call, hook);
+  } else if (!broken_ && course == Course::scattered) {
+    good = run_scattered(call, hook);
   } else if (!broken_ && hierarchy_) {
     StagedCall running(*this, std::move(call));
     good = drive(running, hook);

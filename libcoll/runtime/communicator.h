@@ -12,6 +12,7 @@
 
 #include "libcoll/execute/direct_exchange.h"
 #include "libcoll/execute/execution.h"
+#include "libcoll/execute/scattered_reduction.h"
 #include "libcoll/node/arrangement.h"
 #include "libcoll/runtime/call.h"
 #include "libcoll/runtime/cost_model.h"
@@ -62,6 +63,9 @@ struct Portion {
   Shape shape;
 };
 
+/// How a call is to go: as its size and the choices say, or one way for a trial.
+enum class Course : std::uint8_t { chosen, directly, scattered, planned };
+
 class Communicator : public std::enable_shared_from_this<Communicator> {
  public:
   ~Communicator();
@@ -107,16 +111,25 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   [[nodiscard]] const PlanCost& plan_of(Collective collective) const {
     return plans_[static_cast<std::size_t>(collective)].cost;
   }
-  /// The same on all ranks: whether calls that small or less can go from rank to rank, and whether this one does.
+  /// The same on all ranks: whether calls that are short enough can go from rank to rank, whether allreduces can be
+  /// reduced in parts there, and what becomes of this call.
   [[nodiscard]] bool can_go_direct(Collective collective) const;
-  [[nodiscard]] bool goes_direct(const Call& call) const;
-  /// How calls go from now on, where the tuning table says nothing; equal on all ranks.
-  void add_choices(const std::vector<TuningChoice>& choices) { choices_.add(choices); }
-  [[nodiscard]] const TuningTable& choices() const { return choices_; }
+  [[nodiscard]] bool can_be_scattered(Collective collective) const {
+    return can_go_direct(collective) && collective == Collective::allreduce;
+  }
+  [[nodiscard]] Course course_of(const Call& call) const;
+  /// How calls go from now on, where the tuning table says nothing; equal on all ranks. Between calls.
+  void add_choices(const std::vector<TuningChoice>& choices);
+  /// What these say of calls of a size, and what the tuning table says; null: nothing.
+  [[nodiscard]] const TuningChoice* modelled(CallKind call, std::int64_t bytes) const {
+    return modelled_.find(call, bytes);
+  }
+  [[nodiscard]] const TuningChoice* tuned(CallKind call, std::int64_t bytes) const { return tuned_.find(call, bytes); }
 
-  /// Runs one call; precondition ready() == count_. False when the transport failed: the result is then undefined
-  /// and the communicator serves no further calls.
-  bool run(Call call, ProgressHook hook);
+  /// Runs one call; precondition ready() == count_, and for a course that is not the plan's that it is possible and
+  /// the call short enough. False when the transport failed: the result is then undefined and the communicator serves
+  /// no further calls.
+  bool run(Call call, ProgressHook hook, Course course = Course::chosen);
   /// A call that is not waited for here; precondition begins() == count_. The communicator must outlive it. `channel`:
   /// of a persistent call.
   std::unique_ptr<RunningCall> make_call(Call call, std::shared_ptr<Channel> channel);
@@ -183,9 +196,17 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   /// Connects the ranks for calls of the collective that need no plan, where that is possible; collective.
   void wire_up_directly(Collective collective, HostCommunicator& host);
   bool run_direct(const Call& call, ProgressHook hook);
-  /// Tags for a call that is not among those under way, once they do not repeat those of one that is.
-  bool await_tags(ProgressHook hook);
-  void record_direct(const Call& call, TagSpace tags, std::int64_t began);
+  bool run_scattered(const Call& call, ProgressHook hook);
+  /// Has what goes from rank to rank started with tags of its own, and waits for its end. The tags; nothing when it
+  /// failed.
+  template <class Start>
+  std::optional<TagSpace> exchange(Driven& running, const Start& start, ProgressHook hook);
+  /// A message to one rank, and the one that comes from another at the same time.
+  struct RankMessage;
+  void record_exchange(Collective collective, const std::vector<RankMessage>& messages, TagSpace tags,
+                       std::int64_t began);
+  void trace_exchange(const std::vector<RankMessage>& messages, TagSpace tags, std::int64_t began);
+  [[nodiscard]] NodeId node_of(std::int32_t rank) const;
   std::shared_ptr<const Script> script_for(Collective collective, const Shape& shape, const Tuning& tuning);
   /// What is said of a call; null when nothing is.
   [[nodiscard]] const TuningChoice* choice_for(const Call& call) const;
@@ -234,10 +255,13 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::vector<std::int32_t> place_of_shard_;  ///< in the buffers: the node's rank, with a hierarchy the node
   std::vector<std::string> addresses_;        ///< by communicator rank
   std::array<Plan, collective_count> plans_;
-  std::unique_ptr<DirectExchange> direct_;  ///< null where all calls go by plans
-  bool wired_directly_ = false;             ///< it was tried
+  std::unique_ptr<DirectExchange> direct_;         ///< null where all calls go by plans
+  std::unique_ptr<ScatteredReduction> scattered_;  ///< goes with it
+  bool wired_directly_ = false;                    ///< it was tried
   std::array<bool, collective_count> may_go_direct_{};
   TuningTable choices_;               ///< the cost model's
+  ChoicesByCall modelled_;            ///< the same
+  ChoicesByCall tuned_;               ///< the tuning table's
   std::list<CachedScript> scripts_;   ///< most recently used first
   std::vector<FlatCall*> under_way_;  ///< in the order of their beginnings
   std::vector<std::unique_ptr<Flight>> idle_flights_;

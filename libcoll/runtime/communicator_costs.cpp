@@ -14,15 +14,46 @@
 
 namespace libcoll {
 
-const TuningChoice* Communicator::choice_for(const Call& call) const {
-  if (!call.counts.empty()) return nullptr;
-  // Calls of equal blocks.
+namespace {
+
+/// Of equal blocks.
+CallKind kind_of(Collective collective) {
   constexpr std::array kinds{CallKind::allgather, CallKind::reduce_scatter_block, CallKind::allreduce,
                              CallKind::alltoall};
-  const CallKind kind = kinds[static_cast<std::size_t>(call.collective)];
+  return kinds[static_cast<std::size_t>(collective)];
+}
+
+}  // namespace
+
+void Communicator::add_choices(const std::vector<TuningChoice>& choices) {
+  choices_.add(choices);
+  modelled_ = ChoicesByCall(choices_, size());
+}
+
+const TuningChoice* Communicator::choice_for(const Call& call) const {
+  if (!call.counts.empty()) return nullptr;
+  const CallKind kind = kind_of(call.collective);
   const std::int64_t bytes = call.elements * call.element_bytes;
-  const TuningChoice* choice = runtime_.tuning_table().find(kind, size(), bytes);
-  return choice != nullptr ? choice : choices_.find(kind, size(), bytes);
+  const TuningChoice* choice = tuned(kind, bytes);
+  return choice != nullptr ? choice : modelled(kind, bytes);
+}
+
+Course Communicator::course_of(const Call& call) const {
+  if (!can_go_direct(call.collective) || !call.counts.empty()) return Course::planned;
+  const std::int64_t bytes = call.elements * call.element_bytes;
+  if (bytes <= 0) return Course::planned;
+  const CallKind kind = kind_of(call.collective);
+  const TuningChoice* in_table = tuned(kind, bytes);
+  const TuningChoice* choice = in_table != nullptr ? in_table : modelled(kind, bytes);
+  if (choice != nullptr && choice->scattered && can_be_scattered(call.collective) &&
+      bytes <= ScatteredReduction::most_bytes) {
+    return Course::scattered;
+  }
+  // A table says "plan" for what goes direct by itself, too; the cost model has tried both.
+  const bool is_said = choice != nullptr && !choice->native && in_table == nullptr;
+  const bool is_small = !is_said && bytes <= runtime_.config().direct_bytes / size();
+  const bool fits = bytes <= DirectExchange::most_bytes / size();
+  return fits && (is_small || (choice != nullptr && choice->direct)) ? Course::directly : Course::planned;
 }
 
 Tuning Communicator::tuning_for(const Call& call) const {

@@ -1,6 +1,9 @@
 // A communicator's small calls, which go from rank to rank without a plan.
 #include <algorithm>
+#include <optional>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "libcoll/runtime/clock.h"
 #include "libcoll/runtime/communicator.h"
@@ -23,13 +26,14 @@ void Communicator::wire_up_directly(Collective collective, HostCommunicator& hos
   if (algorithm_setting(runtime_.config(), collective) != automatic_plan) return;
   may_go_direct_[static_cast<std::size_t>(collective)] = true;
   if (std::exchange(wired_directly_, true)) return;
-  const std::vector<bool> talks_to = DirectExchange::talks_to(size(), rank_);
-  std::vector<PeerId> peers(talks_to.size(), -1);
+  const std::vector<bool> of_direct = DirectExchange::talks_to(size(), rank_);
+  const std::vector<bool> of_scattered = ScatteredReduction::talks_to(size(), rank_);
+  std::vector<PeerId> peers(of_direct.size(), -1);
   Status connected;
   {
     const std::lock_guard guard(runtime_.lock());
     for (std::size_t rank = 0; rank < peers.size() && connected.ok(); ++rank) {
-      if (!talks_to[rank]) continue;
+      if (!of_direct[rank] && !of_scattered[rank]) continue;
       const Result<PeerId> peer = runtime_.transport().connect(addresses_[rank], 0);
       if (peer) {
         peers[rank] = *peer;
@@ -41,44 +45,49 @@ void Communicator::wire_up_directly(Collective collective, HostCommunicator& hos
   if (!connected) log(LogLevel::info, connected.error().message);
   if (!all_agree(host, connected.ok())) return;
   if (!all_agree(host, wire_up(host, peers, rank_, size()))) return;
-  direct_ = std::make_unique<DirectExchange>(runtime_.transport(), rank_, std::move(peers));
+  direct_ = std::make_unique<DirectExchange>(runtime_.transport(), rank_, peers);
+  scattered_ = std::make_unique<ScatteredReduction>(runtime_.transport(), rank_, std::move(peers));
 }
 
 bool Communicator::can_go_direct(Collective collective) const {
   return direct_ != nullptr && may_go_direct_[static_cast<std::size_t>(collective)];
 }
 
-bool Communicator::goes_direct(const Call& call) const {
-  if (!can_go_direct(call.collective) || !call.counts.empty()) return false;
-  const std::int64_t bytes = call.elements * call.element_bytes;
-  if (bytes <= 0 || bytes > DirectExchange::most_bytes / size()) return false;
-  if (bytes <= runtime_.config().direct_bytes / size()) return true;
-  const TuningChoice* choice = choice_for(call);
-  return choice != nullptr && choice->direct;
-}
-
-bool Communicator::await_tags(ProgressHook hook) {
-  const auto free = [this] { return under_way_.empty() || calls_ - under_way_.front()->number() < most_rounds_ahead; };
-  {
+/// The tags must not repeat those of a call that is still under way.
+template <class Start>
+std::optional<TagSpace> Communicator::exchange(Driven& running, const Start& start, ProgressHook hook) {
+  std::optional<TagSpace> tags;
+  const auto try_to_start = [&] {
+    if (!under_way_.empty() && calls_ - under_way_.front()->number() >= most_rounds_ahead) return false;
+    tags.emplace(id_, calls_++);
+    start(*tags);
+    return true;
+  };
+  const auto try_at_once = [&] {
     const std::lock_guard guard(runtime_.lock());
-    if (free()) return true;
-  }
-  return runtime_.wait(free, [&] {
+    return try_to_start();
+  };
+  const auto meanwhile = [&] {
     runtime_.progress();
     hook();
-  });
+  };
+  if (!try_at_once() && !runtime_.wait(try_to_start, meanwhile)) return std::nullopt;
+  return runtime_.drive(running, hook) ? tags : std::nullopt;
 }
 
+struct Communicator::RankMessage {
+  std::int32_t to = 0;
+  std::int32_t from = 0;
+  std::int64_t bytes = 0;
+  std::int32_t step = 1;
+};
+
 bool Communicator::run_direct(const Call& call, ProgressHook hook) {
-  if (!await_tags(hook)) return false;
   const std::int64_t began = record_ != nullptr ? steady_nanoseconds() : 0;
-  TagSpace tags(0, 0);
-  {
-    const std::lock_guard guard(runtime_.lock());
-    tags = TagSpace(id_, calls_++);
-    direct_->start({call.input, static_cast<std::size_t>(call.elements * call.element_bytes)}, tags);
-  }
-  if (!runtime_.drive(*direct_, hook)) {
+  const std::int64_t block_bytes = call.elements * call.element_bytes;
+  const auto start = [&](TagSpace tags) { direct_->start({call.input, static_cast<std::size_t>(block_bytes)}, tags); };
+  const std::optional<TagSpace> tags = exchange(*direct_, start, hook);
+  if (!tags) {
     // Messages may yet arrive in its memory.
     static_cast<void>(direct_.release());
     return false;
@@ -88,38 +97,73 @@ bool Communicator::run_direct(const Call& call, ProgressHook hook) {
   } else {
     direct_->gather_into(call.output);
   }
-  record_direct(call, tags, began);
+  if (record_ == nullptr) return true;
+  std::vector<RankMessage> messages;
+  for (const ConcatenationMessage& message : direct_->messages()) {
+    messages.push_back({message.to, message.from, message.blocks * block_bytes, message.round + 1});
+  }
+  record_exchange(call.collective, messages, *tags, began);
   return true;
 }
 
-/// What crossed which link only the fabric's routing knows.
-void Communicator::record_direct(const Call& call, TagSpace tags, std::int64_t began) {
-  if (record_ == nullptr) return;
-  record_->count_round(call.collective, {}, {});
-  Trace* trace = runtime_.trace();
-  if (trace == nullptr) return;
-  const std::int64_t block_bytes = call.elements * call.element_bytes;
-  const auto node_of = [this](std::int32_t rank) {
-    return static_cast<NodeId>(std::find(rank_of_node_.begin(), rank_of_node_.end(), rank) - rank_of_node_.begin());
+bool Communicator::run_scattered(const Call& call, ProgressHook hook) {
+  const std::int64_t began = record_ != nullptr ? steady_nanoseconds() : 0;
+  const auto start = [&](TagSpace tags) {
+    scattered_->start(call.input, call.elements, call.element_bytes, call.reducer, tags);
   };
+  const std::optional<TagSpace> tags = exchange(*scattered_, start, hook);
+  if (!tags) {
+    static_cast<void>(scattered_.release());  // as above
+    return false;
+  }
+  scattered_->copy_into(call.output);
+  if (record_ == nullptr) return true;
+  const std::span<const ConcatenationMessage> concatenation = scattered_->messages();
+  const std::int32_t rounds = concatenation.back().round + 1;
+  std::vector<RankMessage> messages;
+  for (const ConcatenationMessage& message : concatenation) {
+    messages.push_back({message.from, message.to, scattered_->bytes_of(message), rounds - message.round});
+  }
+  for (const ConcatenationMessage& message : concatenation) {
+    messages.push_back({message.to, message.from, scattered_->bytes_of(message), rounds + message.round + 1});
+  }
+  record_exchange(call.collective, messages, *tags, began);
+  return true;
+}
+
+NodeId Communicator::node_of(std::int32_t rank) const {
+  return static_cast<NodeId>(std::find(rank_of_node_.begin(), rank_of_node_.end(), rank) - rank_of_node_.begin());
+}
+
+/// In the order of their tags.
+void Communicator::record_exchange(Collective collective, const std::vector<RankMessage>& messages, TagSpace tags,
+                                   std::int64_t began) {
+  std::vector<DirectBytes> sent;
+  for (const RankMessage& message : messages) sent.push_back({node_of(message.to), message.bytes});
+  const PlanLinks& links = plans_[static_cast<std::size_t>(collective)].links;
+  record_->count_round(collective, links.ends(), links.bytes_of(sent));
+  if (runtime_.trace() != nullptr) trace_exchange(messages, tags, began);
+}
+
+void Communicator::trace_exchange(const std::vector<RankMessage>& messages, TagSpace tags, std::int64_t began) {
   std::uint32_t index = 0;
-  for (const ConcatenationMessage& message : direct_->messages()) {
+  for (const RankMessage& message : messages) {
     TraceEvent event;
     event.communicator = record_->number();
     event.begin = event.posted = began;
     event.end = steady_nanoseconds();
-    event.bytes = message.blocks * block_bytes;
-    event.step = message.round + 1;
+    event.bytes = message.bytes;
+    event.step = message.step;
     event.kind = TraceKind::send;
     event.tag = tags.tag(rank_, index);
     event.from = node_;
     event.to = node_of(message.to);
-    trace->add(event);
+    runtime_.trace()->add(event);
     event.kind = TraceKind::receive;
     event.tag = tags.tag(message.from, index++);
     event.from = node_of(message.from);
     event.to = node_;
-    trace->add(event);
+    runtime_.trace()->add(event);
   }
 }
 

@@ -38,31 +38,55 @@ double link_bytes_per_byte(CallKind call, std::int32_t ranks, const PlanCost& pl
          static_cast<double>(std::max(1, plan.degree));
 }
 
-/// The three ways, ours as they were seen to be.
+bool was_seen(std::span<const CostSample> samples, std::int64_t bytes) {
+  return !samples.empty() && bytes <= samples.back().bytes;
+}
+
+/// A way of ours: as it was seen to be, and beyond that as the model says.
+class OwnWay {
+ public:
+  OwnWay(CostLine line, std::span<const CostSample> seen, const LinkFigures& links) : line_(line), seen_(seen) {
+    if (seen.empty()) return;
+    const double more = static_cast<double>(seen.back().nanoseconds) - line.at(seen.back().bytes);
+    const auto least = static_cast<double>(links.alpha_nanoseconds);
+    line_.latency_nanoseconds = std::max(least, line.latency_nanoseconds + more);
+  }
+  [[nodiscard]] double at(std::int64_t bytes) const {
+    return was_seen(seen_, bytes) ? between_samples(seen_, bytes) : line_.at(bytes);
+  }
+
+ private:
+  CostLine line_;
+  std::span<const CostSample> seen_;
+};
+
+/// The ways there are.
 class Ways {
  public:
   explicit Ways(const CostQuestion& question)
       : question_(question),
-        plan_(plan_line(question.call, question.ranks, question.plan, question.links)),
-        direct_(direct_line(question.ranks, question.links)) {
-    const CostLine& seen = question.own_was_direct ? direct_ : plan_;
-    const double more = static_cast<double>(question.own.nanoseconds) - seen.at(question.own.bytes);
-    const double least = static_cast<double>(question.links.alpha_nanoseconds);
-    for (CostLine* line : {&plan_, &direct_}) {
-      line->latency_nanoseconds = std::max(least, line->latency_nanoseconds + more);
-    }
-  }
+        plan_(plan_line(question.call, question.ranks, question.plan, question.links), question.by_plan,
+              question.links),
+        direct_(direct_line(question.ranks, question.links), question.directly, question.links) {}
 
   [[nodiscard]] TuningChoice best(std::int64_t bytes) const {
     TuningChoice choice{question_.call, question_.ranks, bytes, false, 0};
-    const double plan = plan_.at(bytes);
-    const bool direct_fits = question_.can_go_direct && bytes <= DirectExchange::most_bytes / question_.ranks;
-    choice.direct = direct_fits && direct_.at(bytes) < plan;
-    const double ours = choice.direct ? direct_.at(bytes) : plan;
-    const bool was_sampled = !question_.native.empty() && bytes <= question_.native.back().bytes;
-    choice.native = was_sampled && between_samples(question_.native, bytes) * (1 + 1 / margin_parts) < ours;
-    if (choice.native) choice.direct = false;
-    if (!choice.native && !choice.direct) choice.segment_bytes = segment(bytes);
+    double least = plan_.at(bytes);
+    if (question_.can_go_direct && bytes <= DirectExchange::most_bytes / question_.ranks) {
+      choice.direct = direct_.at(bytes) < least;
+      least = std::min(least, direct_.at(bytes));
+    }
+    if (was_seen(question_.scattered, bytes) && between_samples(question_.scattered, bytes) < least) {
+      least = between_samples(question_.scattered, bytes);
+      choice.direct = false;
+      choice.scattered = true;
+    }
+    if (was_seen(question_.native, bytes) &&
+        between_samples(question_.native, bytes) * (1 + 1 / margin_parts) < least) {
+      choice.direct = choice.scattered = false;
+      choice.native = true;
+    }
+    if (way_name(choice) == "plan") choice.segment_bytes = segment(bytes);
     return choice;
   }
 
@@ -78,12 +102,12 @@ class Ways {
   }
 
   const CostQuestion& question_;
-  CostLine plan_;
-  CostLine direct_;
+  OwnWay plan_;
+  OwnWay direct_;
 };
 
 bool same_way(const TuningChoice& a, const TuningChoice& b) {
-  return a.native == b.native && a.direct == b.direct && a.segment_bytes == b.segment_bytes;
+  return way_name(a) == way_name(b) && a.segment_bytes == b.segment_bytes;
 }
 
 }  // namespace

@@ -62,8 +62,12 @@ struct CostQuestion {
   /// MPI's own, from its smallest size on. It is chosen between the first and the last size only: beyond, plans do what
   /// they were made for.
   std::vector<CostSample> native;
-  CostSample own;                  ///< a call of ours: what it takes more than the model says, all take more
-  bool own_was_direct = false;     ///< how it went
+  /// Ours, where they were tried. Beyond the last size calls take as much more than the model says as there.
+  std::vector<CostSample> by_plan;
+  std::vector<CostSample> directly;
+  /// Of allreduces by ScatteredReduction. They are chosen between the first and the last size only; empty: not
+  /// possible.
+  std::vector<CostSample> scattered;
   std::int64_t segment_bytes = 0;  ///< as configured
 };
 

@@ -99,7 +99,8 @@ std::optional<std::vector<CostSample>> sample_calls(HostCommunicator& host, cons
     const std::optional<std::int64_t> time = measurement.measure(bytes, times);
     if (!time) return std::nullopt;
     samples.push_back({bytes, *time});
-    if (measurement.elapsed() > budget_nanoseconds) break;
+    // Two calls of the next size may take so long.
+    if (measurement.elapsed() + 2 * growth * *time > budget_nanoseconds) break;
   }
   return samples;
 }

@@ -21,8 +21,8 @@ using Nanoseconds = std::int64_t (*)() noexcept;
 std::optional<LinkFigures> find_link_figures(HostCommunicator& host, const Measurable& exchange, Nanoseconds now);
 
 /// Collective; the same on all ranks. Calls from 8 bytes on, eightfold each, up to `largest_bytes`: no further size is
-/// begun once `budget_nanoseconds` have passed. A call takes as long as its slowest rank, and the least of some tries
-/// counts. Nothing when one failed.
+/// begun that might not end before `budget_nanoseconds` have passed. A call takes as long as its slowest rank, and the
+/// least of some tries counts. Nothing when one failed.
 std::optional<std::vector<CostSample>> sample_calls(HostCommunicator& host, const Measurable& calls,
                                                     std::int64_t largest_bytes, std::int64_t budget_nanoseconds,
                                                     Nanoseconds now);

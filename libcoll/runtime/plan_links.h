@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,12 @@
 #include "planner/schedule/schedule.h"
 
 namespace libcoll {
+
+/// Payload that leaves for a node without a plan.
+struct DirectBytes {
+  NodeId to = 0;
+  std::int64_t bytes = 0;
+};
 
 /// The links that one node's sends cross: a message without a route the link to its peer, one with a route every link
 /// on it. Routes count as planned, also where nothing steers messages along them.
@@ -22,11 +29,15 @@ class PlanLinks {
   [[nodiscard]] const std::vector<std::pair<NodeId, NodeId>>& ends() const { return ends_; }
   /// Payload of the script's sends by link.
   [[nodiscard]] std::vector<std::int64_t> bytes_of(const Script& script) const;
+  /// The same of messages that the fabric's default routing takes to their nodes: on which of the shortest paths only
+  /// the fabric knows, so each counts on the one found first, from lower links to higher ones.
+  [[nodiscard]] std::vector<std::int64_t> bytes_of(std::span<const DirectBytes> messages) const;
 
  private:
   std::vector<std::pair<NodeId, NodeId>> ends_;
   std::vector<LinkId> link_to_;                              ///< by peer; -1: none
   std::map<std::int32_t, std::vector<LinkId>> route_links_;  ///< of routes that begin here
+  std::vector<LinkId> link_into_;                            ///< by node: the last of a shortest path; -1: none
 };
 
 }  // namespace libcoll

@@ -40,10 +40,10 @@ constexpr auto longest_absence = std::chrono::milliseconds(500);
 /// memory almost always nothing, over tcp also for answers of peers that may have gone on already.
 constexpr auto flush_time = std::chrono::microseconds(200);
 
-/// Looking after our messages costs MPI's own calls time that is wasted as a rule: after so many looks in vain only one
-/// in so many is made.
+/// Looking after our messages costs MPI's own calls time that is wasted as a rule: after so many looks in vain MPI is
+/// to ask seldom, and only one look in so many is made.
 constexpr unsigned looks_until_seldom = 64;
-constexpr unsigned looks_per_progress = 32;
+constexpr unsigned looks_per_progress = 4;
 
 /// Beyond this the group takes longer to check than the plans that it spares take to make.
 constexpr std::int32_t most_hosts_of_translations = 1024;
@@ -251,6 +251,7 @@ void Runtime::look_after(Unattended& call) {
   // Room for its end, which nothing may stand in the way of.
   ended_.reserve(ended_.size() + unattended_.size() + 1);
   unattended_.push_back(&call);
+  attend(true);
   note_movement();
   if (!config_.progress_thread || (over_host_messages_ && !threads_may_call_mpi_)) return;
   try {
@@ -345,14 +346,33 @@ bool Runtime::progress() noexcept {
   return guard.owns_lock() && transport_ != nullptr && progress_transport();
 }
 
+void Runtime::set_background_progress(void (*how)(bool closely) noexcept) {
+  const std::lock_guard guard(lock_);
+  background_progress_ = true;
+  attend_ = how;
+  // Where lost messages are sent again, others may need this process at any time.
+  attend(resilient_ != nullptr);
+}
+
+void Runtime::attend(bool closely) noexcept {
+  looks_in_vain_.store(0, std::memory_order_relaxed);
+  if (closely_.exchange(closely, std::memory_order_relaxed) == closely || attend_ == nullptr) return;
+  attend_(closely);
+}
+
 bool Runtime::progress_in_passing() noexcept {
+  const unsigned looks = looks_in_vain_.load(std::memory_order_relaxed) + 1;
+  looks_in_vain_.store(looks, std::memory_order_relaxed);
+  // The lock alone would be felt in MPI's smallest calls.
+  if (!closely_.load(std::memory_order_relaxed) && looks % looks_per_progress != 0) return false;
   const std::unique_lock guard(lock_, std::try_to_lock);
   if (!guard.owns_lock() || transport_ == nullptr) return false;
-  // Where lost messages are sent again, others may need this process at any time.
-  const bool idle = unattended_.empty() && resilient_ == nullptr;
-  if (idle && ++looks_in_vain_ > looks_until_seldom && looks_in_vain_ % looks_per_progress != 0) return false;
   const bool moved = progress_transport();
-  if (moved || !idle) looks_in_vain_ = 0;
+  if (moved || !unattended_.empty() || resilient_ != nullptr) {
+    looks_in_vain_.store(0, std::memory_order_relaxed);
+  } else if (looks > looks_until_seldom) {
+    attend(false);
+  }
   return moved;
 }
 

@@ -90,15 +90,16 @@ class Runtime {
   [[nodiscard]] NodeId node() const { return node_; }
   void set_node(NodeId node) { node_ = node; }
 
-  /// Somebody will call progress() while this process is in MPI.
-  void set_background_progress() { background_progress_ = true; }
+  /// Somebody will call progress_in_passing() while this process is in MPI. `how` (null: nothing can be changed about
+  /// it) has that done at every look that MPI takes at its messages, or only at some; it is called under lock().
+  void set_background_progress(void (*how)(bool closely) noexcept);
   [[nodiscard]] bool has_background_progress() const { return background_progress_; }
   /// Any thread may call MPI at any time.
   void set_threads_may_call_mpi() { threads_may_call_mpi_ = true; }
   /// Moves our messages along from within the program's MPI; whether anything moved. Does nothing when a call of ours
   /// is at it.
   bool progress() noexcept;
-  /// The same from where MPI makes progress over and over: seldom, once there was nothing to do for a while.
+  /// The same from where MPI makes progress over and over: seldom, unless somebody waits for what this may move.
   bool progress_in_passing() noexcept;
 
   /// Calls that nobody waits for: from now on they go on whenever progress is made here. Under lock().
@@ -150,6 +151,8 @@ class Runtime {
   /// Gives them up when nothing moved for the configured time, in which MPI kept asking for progress.
   void give_up_unattended() noexcept;
   void note_movement() noexcept;
+  /// Has MPI ask for progress as often as there is something to do here. Under the lock.
+  void attend(bool closely) noexcept;
   /// Of unattended calls, now and then; what the others of the node show is movement as well.
   void exchange_signs_of_life(std::chrono::steady_clock::time_point now) noexcept;
   /// False when it gave up: nothing moved for the configured time.
@@ -178,8 +181,10 @@ class Runtime {
   std::chrono::steady_clock::time_point still_since_;
   std::unique_ptr<ProgressThread> progress_thread_;
   std::atomic<NodeId> node_{-1};
-  std::atomic<int> waiting_{0};               ///< blocking calls under way
-  unsigned looks_in_vain_ = 0;                ///< of progress_in_passing() in a row
+  std::atomic<int> waiting_{0};  ///< blocking calls under way
+  void (*attend_)(bool closely) noexcept = nullptr;
+  std::atomic<bool> closely_{false};          ///< as attend() was told last
+  std::atomic<unsigned> looks_in_vain_{0};    ///< of progress_in_passing() in a row; not exact
   std::atomic<unsigned> fruitless_polls_{0};  ///< waits in a row that polling did not end
   Reason obstacle_ = Reason::count_;
   std::atomic<bool> some_ended_{false};

@@ -113,11 +113,11 @@ class Reader {
 
   void read_use(const toml::node& node, TuningChoice& choice) {
     const std::string word = node.is_string() ? node.as_string()->get() : "";
-    if (word != "native" && word != "plan" && word != "direct") {
-      return refuse(line_of(node), "use: found " + shown(node) + ", expected \"native\", \"plan\" or \"direct\"");
-    }
     choice.native = word == "native";
     choice.direct = word == "direct";
+    choice.scattered = word == "scattered";
+    if (word == way_name(choice)) return;
+    refuse(line_of(node), "use: found " + shown(node) + R"(, expected "native", "plan", "direct" or "scattered")");
   }
 
   /// A number, or text such as "64K", within bounds.
@@ -140,6 +140,12 @@ class Reader {
 
 }  // namespace
 
+std::string_view way_name(const TuningChoice& choice) {
+  if (choice.native) return "native";
+  if (choice.direct) return "direct";
+  return choice.scattered ? "scattered" : "plan";
+}
+
 const TuningChoice* TuningTable::find(CallKind call, std::int32_t ranks, std::int64_t bytes) const {
   for (const std::int32_t wanted : {ranks, 0}) {
     const TuningChoice key{call, wanted, bytes, false, 0};
@@ -152,6 +158,16 @@ const TuningChoice* TuningTable::find(CallKind call, std::int32_t ranks, std::in
 bool TuningTable::knows(CallKind call, std::int32_t ranks) const {
   return std::any_of(choices.begin(), choices.end(),
                      [&](const TuningChoice& choice) { return choice.call == call && choice.ranks == ranks; });
+}
+
+ChoicesByCall::ChoicesByCall(const TuningTable& table, std::int32_t ranks) {
+  for (const std::int32_t wanted : {ranks, 0}) {
+    for (const TuningChoice& choice : table.choices) {
+      std::vector<TuningChoice>& found = by_call_[static_cast<std::size_t>(choice.call)];
+      const bool adds = found.empty() || choice.up_to_bytes > found.back().up_to_bytes;
+      if (choice.ranks == wanted && adds) found.push_back(choice);
+    }
+  }
 }
 
 void TuningTable::add(const std::vector<TuningChoice>& more) {
@@ -184,8 +200,7 @@ std::string write_tuning_table(const TuningTable& table) {
     text += "[[choice]]\ncall = \"" + std::string(to_string(choice.call)) + "\"\n";
     if (choice.ranks != 0) text += "ranks = " + std::to_string(choice.ranks) + "\n";
     if (choice.up_to_bytes != any_size) text += "up_to = " + std::to_string(choice.up_to_bytes) + "\n";
-    const std::string_view use = choice.native ? "native" : choice.direct ? "direct" : "plan";
-    text.append("use = \"").append(use).append("\"\n");
+    text.append("use = \"").append(way_name(choice)).append("\"\n");
     if (choice.segment_bytes != 0) text += "segment_bytes = " + std::to_string(choice.segment_bytes) + "\n";
     text += "\n";
   }

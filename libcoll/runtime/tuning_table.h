@@ -2,6 +2,7 @@
 // finds for later jobs.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -23,8 +24,12 @@ struct TuningChoice {
   bool native = false;             ///< the program's own MPI is faster; otherwise the plan is
   std::int64_t segment_bytes = 0;  ///< of the plan; 0: as configured
   bool direct = false;             ///< from rank to rank, above LIBCOLL_DIRECT_BYTES too; otherwise by the plan
+  bool scattered = false;          ///< an allreduce from rank to rank, reduced in parts; otherwise by the plan
   friend bool operator==(const TuningChoice&, const TuningChoice&) = default;
 };
+
+/// "native", "direct", "scattered" or "plan".
+std::string_view way_name(const TuningChoice& choice);
 
 /// What messages of ours were seen to take, on all links at once.
 struct LinkFigures {
@@ -48,8 +53,26 @@ struct TuningTable {
   friend bool operator==(const TuningTable&, const TuningTable&) = default;
 };
 
+/// What a table says of the calls of one communicator, found without a search: programs ask at every call.
+class ChoicesByCall {
+ public:
+  ChoicesByCall() = default;
+  ChoicesByCall(const TuningTable& table, std::int32_t ranks);
+
+  /// As TuningTable::find().
+  [[nodiscard]] const TuningChoice* find(CallKind call, std::int64_t bytes) const {
+    for (const TuningChoice& choice : by_call_[static_cast<std::size_t>(call)]) {
+      if (bytes <= choice.up_to_bytes) return &choice;
+    }
+    return nullptr;
+  }
+
+ private:
+  std::array<std::vector<TuningChoice>, call_count> by_call_;  ///< by ascending size, a handful each
+};
+
 /// Reads TOML: a [[choice]] table each, with `call` ("allreduce", …), `ranks` (left out: any), `up_to` (bytes as 4096
-/// or "64K"; left out: any size), `use` ("native", "plan" or "direct") and `segment_bytes`; and at most one table
+/// or "64K"; left out: any size), `use` (a way's name) and `segment_bytes`; and at most one table
 /// [links] with `alpha_nanoseconds` and `bytes_per_second`. Errors start with "ORIGIN:LINE: " and say what was found
 /// and what was expected; two entries for the same calls are one.
 Result<TuningTable> read_tuning_table(std::string_view text, std::string_view origin);

@@ -24,13 +24,12 @@ class ChoiceFile : public testing::Test {
     return files.front();
   }
 
+  // In the order in which they are made.
+  std::string name_ = (std::filesystem::temp_directory_path() / "libcoll-choice-XXXXXX").string();
+  std::filesystem::path directory_;
   ChoicePlace place_;
   TuningTable table_{{{CallKind::allreduce, 8, 64, true, 0}, {CallKind::allreduce, 8, 1024, false, 0, true}},
                      LinkFigures{1500, 2'000'000'000}};
-
- private:
-  std::string name_ = (std::filesystem::temp_directory_path() / "libcoll-choice-XXXXXX").string();
-  std::filesystem::path directory_;
 };
 
 TEST_F(ChoiceFile, IsReadBack) {
@@ -49,6 +48,25 @@ TEST_F(ChoiceFile, IsForOneShapeOfJob) {
   others[2].nodes = 8;
   others[3].transport = "ofi";
   for (const ChoicePlace& other : others) EXPECT_FALSE(load_choices(other)->has_value());
+}
+
+TEST_F(ChoiceFile, AreListedByJobShape) {
+  EXPECT_TRUE(kept_choices(directory_.string() + "/none", place_.topology).empty());
+  ChoicePlace more = place_;
+  more.ranks = 16;
+  more.transport = "ofi tcp;ofi_rxm";
+  ChoicePlace elsewhere = place_;
+  elsewhere.topology = "4567";
+  for (const ChoicePlace& place : {more, place_, elsewhere}) ASSERT_TRUE(store_choices(place, table_).ok());
+  std::ofstream(directory_ / "choice-0123abcd-8-four-ucx.toml") << "";
+  std::ofstream(directory_ / "choice-0123abcd-8.toml") << "";
+  const std::vector<ChoicePlace> found = kept_choices(directory_.string(), place_.topology);
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].ranks, 8);
+  EXPECT_EQ(found[0].nodes, 4);
+  EXPECT_EQ(found[0].transport, "ucx");
+  EXPECT_EQ(found[1].transport, more.transport);
+  for (const ChoicePlace& place : found) EXPECT_EQ(load_choices(place).value(), table_);
 }
 
 TEST_F(ChoiceFile, WhatCannotBeReadOrTrustedIsAnError) {

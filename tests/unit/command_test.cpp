@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "libcoll/runtime/choice_file.h"
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/plan_cache.h"
 #include "libcoll/runtime/tuning_table.h"
@@ -594,6 +595,41 @@ TEST_F(Command, InfoMeasuresMemory) {
   EXPECT_TRUE(contains(libcoll("info --memory ring:3").out, "1 route classes, 2 connections"));
   expect_refused("info --memory torus:0", "torus");
   expect_refused("info --memory ring:3 --layers 0", "layers");
+}
+
+TEST_F(Command, InfoShowsWhatJobsHaveChosen) {
+  EXPECT_TRUE(contains(libcoll("info --choices ring:3").out, "nothing is kept yet"));
+  ASSERT_TRUE(fs::create_directories(path("cache")));
+  fs::permissions(path("cache"), fs::perms::owner_all);
+  const ChoicePlace place{path("cache"), topology_hash(generate("ring:3").value()), 3, 3, "ucx"};
+  TuningTable table;
+  table.links = LinkFigures{1500, 2'000'000'000};
+  table.add({{CallKind::allreduce, 3, 64, true, 0},
+             {CallKind::allreduce, 3, 4096, false, 0, true},
+             {CallKind::allreduce, 3, std::numeric_limits<std::int64_t>::max(), false, 32768}});
+  ASSERT_TRUE(store_choices(place, table).ok());
+  const Outcome outcome = shell("LIBCOLL_CACHE_DIR='" + place.directory + "' libcoll info --choices ring:3 --json");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const Json choices = Json::parse(outcome.out)["choices"];
+  EXPECT_EQ(choices["topology"], "ring:3");
+  ASSERT_EQ(choices["jobs"].size(), 1U);
+  const Json& job = choices["jobs"][0];
+  EXPECT_EQ(job["ranks"], 3);
+  EXPECT_EQ(job["nodes"], 3);
+  EXPECT_EQ(job["transport"], "ucx");
+  EXPECT_EQ(job["alpha_nanoseconds"], 1500);
+  EXPECT_EQ(job["bytes_per_second"], 2'000'000'000);
+  const Json expected = Json::parse(R"([
+    {"call": "allreduce", "up_to_bytes": 64, "use": "native", "segment_bytes": null},
+    {"call": "allreduce", "up_to_bytes": 4096, "use": "direct", "segment_bytes": null},
+    {"call": "allreduce", "up_to_bytes": null, "use": "plan", "segment_bytes": 32768}])");
+  EXPECT_EQ(job["choices"], expected);
+  const std::string in = "LIBCOLL_CACHE_DIR='" + place.directory + "' libcoll info --choices ";
+  EXPECT_TRUE(contains(shell(in + "ring:3").out, "ring:3, 3 ranks on 3 nodes over ucx: α = 1500 ns"));
+  EXPECT_TRUE(contains(shell(in + "ring:4").out, "nothing is kept yet"));
+  write("cache/choice-" + place.topology + "-3-3-ucx.toml", "[[choice");
+  EXPECT_TRUE(contains(shell(in + "ring:3").err, "warning"));
+  expect_refused("info --choices torus:0", "torus");
 }
 
 TEST_F(Command, InfoShowsValuesInForceAndWarns) {

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <functional>
 #include <limits>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "libcoll/runtime/measured_costs.h"
@@ -74,8 +76,7 @@ CostQuestion question() {
   question.links = links;
   question.plan = {6, 1.75, 3};
   question.can_go_direct = true;
-  question.own = {8, 1056};  // just what the model says of an allreduce that goes direct
-  question.own_was_direct = true;
+  question.directly = {{8, 1056}};  // just what the model says
   question.native = {{8, 5000}, {65536, 500'000}};
   question.segment_bytes = 128 * 1024;
   return question;
@@ -95,8 +96,9 @@ TEST(CostModel, DirectGivesWayToThePlanWhereTheLinesMeet) {
 
 TEST(CostModel, DirectIsForWhoCanGoThatWay) {
   CostQuestion without = question();
-  without.can_go_direct = without.own_was_direct = false;
-  without.own = {8, 6005};
+  without.can_go_direct = false;
+  without.directly.clear();
+  without.by_plan = {{8, 6005}};
   for (const TuningChoice& choice : choose_by_cost(without)) EXPECT_FALSE(choice.direct);
 }
 
@@ -119,16 +121,49 @@ TEST(CostModel, WhatLiesNearIsOurs) {
   EXPECT_TRUE(choose_by_cost(near).front().native);  // 1000·1.05 < 1056
 }
 
-/// A call of ours took 3 µs more than its messages: so do all.
-TEST(CostModel, WhatCallsTakeBesideMessagesCountsForAllWays) {
+/// Calls of ours took 3 µs more than their messages: so do longer ones.
+TEST(CostModel, WhatCallsTakeBesideMessagesCounts) {
   CostQuestion slow = question();
-  slow.own = {8, 4056};
+  slow.directly = {{8, 4056}};
+  slow.by_plan = {{8, 9005}};
   slow.native = {{8, 3000}, {512, 7000}};
   const std::vector<TuningChoice> choices = choose_by_cost(slow);
   // 16 B: 4000 + 112 against 3063; 512 B: 4000 + 3584 against 7000·1.05 = 7350, hence 7000 is chosen.
   EXPECT_EQ(choices[0], (TuningChoice{CallKind::allreduce, 8, 512, true, 0}));
   slow.native = {{8, 4000}, {512, 7300}};
   EXPECT_FALSE(choose_by_cost(slow).front().native);  // 4000·1.05 > 4056
+}
+
+using WaysBySize = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// Each with the largest size it is for, whatever the segments.
+WaysBySize ways_of(const std::vector<TuningChoice>& choices) {
+  WaysBySize ways;
+  for (const TuningChoice& choice : choices) {
+    const std::string way(way_name(choice));
+    if (!ways.empty() && ways.back().first == way) ways.pop_back();
+    ways.emplace_back(way, choice.up_to_bytes);
+  }
+  return ways;
+}
+
+/// What was seen goes before what the lines say: the plan is slow from 512 B to 4 KB only, and MPI is faster there.
+TEST(CostModel, WaysTakeWhatTheyWereSeenToTake) {
+  CostQuestion seen = question();
+  seen.directly = {{8, 1056}, {512, 20'000}};
+  seen.by_plan = {{8, 6005}, {64, 6040}, {512, 30'000}, {4096, 30'000}, {32768, 26'000}};
+  seen.native = {{8, 10'000}, {512, 10'000}, {4096, 10'000}, {32768, 200'000}};
+  // Direct at 128 B: 1056 + 120/504·18944 = 5566, the plan 6040 + 64/448·23960 = 9463; at 256 B 10377 against 16308 and
+  // MPI's 10500 with its margin; at 512 B 20000 against 10500; at 8 KB MPI 37143 by the straight line, the plan 29429.
+  EXPECT_EQ(ways_of(choose_by_cost(seen)), (WaysBySize{{"direct", 256}, {"native", 4096}, {"plan", any_size}}));
+}
+
+/// Seen at 9 µs for 8 B, 4 at 4 KB and 12 at 32 KB: between 1 KB and 2 KB that crosses the plan's 6000 + 7/12·m.
+TEST(CostModel, InPartsWhereThatWasSeenToBeFastest) {
+  CostQuestion with = question();
+  with.scattered = {{8, 9000}, {4096, 4000}, {32768, 12'000}};
+  EXPECT_EQ(ways_of(choose_by_cost(with)),
+            (WaysBySize{{"direct", 512}, {"plan", 1024}, {"scattered", 32768}, {"plan", any_size}}));
 }
 
 /// The exchange takes 2 µs and a nanosecond for four bytes, on a rank three times as slow as this one.

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <memory>
-#include <random>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,7 +11,7 @@
 #include "planner/schedule/cost.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/generators.h"
-#include "tests/unit/execution_harness.h"
+#include "tests/unit/exchange_world.h"
 
 namespace libcoll {
 namespace {
@@ -90,76 +89,18 @@ TEST(Concatenation, BothEndsNumberMessagesAlike) {
   }
 }
 
-/// Every rank of a communicator in one process; messages keep others waiting.
-class World {
- public:
-  World(std::int32_t ranks, unsigned patience, std::uint32_t seed) : random_(seed) {
-    auto inner = make_memory_transports(ranks);
-    std::vector<PeerId> peers;
-    peers.reserve(inner.size());
-    for (std::int32_t rank = 0; rank < ranks; ++rank) {
-      peers.push_back(inner.front()->connect(std::to_string(rank), 0).value());
-    }
-    for (std::int32_t rank = 0; rank < ranks; ++rank) {
-      transports_.push_back(
-          std::make_unique<LateTransport>(std::move(inner[static_cast<std::size_t>(rank)]), patience, random_()));
-      exchanges_.push_back(std::make_unique<DirectExchange>(*transports_.back(), rank, peers));
-    }
-  }
-
-  /// Every rank starts when it likes; false when nothing moves any more before all have ended.
-  bool run(const std::vector<std::vector<double>>& inputs, std::uint32_t call) {
-    std::vector<bool> started(exchanges_.size(), false);
-    constexpr int most_idle_rounds = 1000;
-    for (int idle = 0; idle < most_idle_rounds; ++idle) {
-      bool all = true;
-      for (std::size_t rank = 0; rank < exchanges_.size(); ++rank) {
-        if (!started[rank] && random_() % 3 == 0) {
-          exchanges_[rank]->start(std::as_bytes(std::span(inputs[rank])), TagSpace(1, call));
-          started[rank] = true;
-        }
-        if (!started[rank]) {
-          all = false;
-          continue;
-        }
-        transports_[rank]->progress();
-        exchanges_[rank]->advance();
-        all = all && exchanges_[rank]->over();
-      }
-      if (all) return true;
-    }
-    return false;
-  }
-
-  const DirectExchange& rank(std::size_t rank) const { return *exchanges_[rank]; }
-
- private:
-  std::mt19937 random_;
-  std::vector<std::unique_ptr<LateTransport>> transports_;
-  std::vector<std::unique_ptr<DirectExchange>> exchanges_;
-};
-
-std::vector<std::vector<double>> inputs_of(std::int32_t ranks, std::int64_t elements, std::uint32_t salt) {
-  std::vector<std::vector<double>> inputs(static_cast<std::size_t>(ranks));
-  for (std::int32_t rank = 0; rank < ranks; ++rank) {
-    for (std::int64_t i = 0; i < elements; ++i) {
-      // Fractions of both signs: their sum depends on the order.
-      const std::uint64_t bits = mix(mix(salt) + static_cast<std::uint64_t>(rank * 1000 + i));
-      inputs[static_cast<std::size_t>(rank)].push_back(static_cast<double>(static_cast<std::int64_t>(bits)) * 0x1p-63);
-    }
-  }
-  return inputs;
-}
-
 /// The sum in the order of ranks, to the bit; and the blocks of all. Calls of several sizes use the same memory.
 TEST(DirectExchange, ReducesInTheOrderOfRanksAndGathers) {
   for (const std::int32_t ranks : {2, 3, 4, 5, 8, 9, 13, 27}) {
     for (const unsigned patience : {0U, 4U}) {
-      World world(ranks, patience, static_cast<std::uint32_t>(ranks));
+      World<DirectExchange> world(ranks, patience, static_cast<std::uint32_t>(ranks));
       std::uint32_t call = 0;
       for (const std::int64_t elements : {1, 7, 1, 64}) {
         const auto inputs = inputs_of(ranks, elements, ++call);
-        ASSERT_TRUE(world.run(inputs, call)) << ranks << " ranks";
+        const auto start = [&](DirectExchange& exchange, std::size_t rank) {
+          exchange.start(std::as_bytes(std::span(inputs[rank])), TagSpace(1, call));
+        };
+        ASSERT_TRUE(world.run(start)) << ranks << " ranks";
         std::vector<double> sum = inputs.front();
         std::vector<double> all = inputs.front();
         for (std::size_t rank = 1; rank < inputs.size(); ++rank) {

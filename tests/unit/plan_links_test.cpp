@@ -84,6 +84,25 @@ TEST(PlanLinks, PlannedSchedules) {
   }
 }
 
+/// On a ring of five the nodes two hops away are reached over the neighbours, and every link is crossed once by its own
+/// node's message and twice by those to and from two hops away.
+TEST(PlanLinks, MessagesWithoutAPlanTakeShortestPaths) {
+  const Topology topology = generate("ring:5").value();
+  const Schedule schedule = find_planner(broadcast_planners(), Collective::allreduce, "")->plan(topology, {}).value();
+  LinkBytes bytes;
+  for (NodeId node = 0; node < 5; ++node) {
+    std::vector<DirectBytes> messages;
+    for (NodeId other = 0; other < 5; ++other) {
+      if (other != node) messages.push_back({other, 100});
+    }
+    const PlanLinks links(schedule, node);
+    const std::vector<std::int64_t> sent = links.bytes_of(messages);
+    for (std::size_t link = 0; link < sent.size(); ++link) bytes[links.ends()[link]] += sent[link];
+  }
+  ASSERT_EQ(bytes.size(), 10U);
+  for (const auto& [link, crossing] : bytes) EXPECT_EQ(crossing, 300) << link.first << " to " << link.second;
+}
+
 /// All that two classes of one pair carry is told apart by route, not by pair.
 TEST(PlanLinks, RoutesOfOnePair) {
   const Topology topology = generate("complete_bipartite:4,4").value();

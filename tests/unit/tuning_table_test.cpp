@@ -50,6 +50,25 @@ TEST(TuningTable, FindsTheNarrowestEntry) {
   EXPECT_EQ(native(CallKind::allgather, 8, 1), -1);
 }
 
+/// The lists of one communicator say what the table says.
+TEST(TuningTable, OfOneCommunicatorSaysTheSame) {
+  TuningTable table = read_tuning_table(example, "test.toml").value();
+  table.choices.push_back({CallKind::reduce, 8, 10, true, 0});
+  table.add({{CallKind::reduce, 0, 5, false, 0}, {CallKind::reduce, 0, 20, false, 0, true}});
+  for (const std::int32_t ranks : {2, 8, 27}) {
+    const ChoicesByCall of_ranks(table, ranks);
+    for (const CallKind call : {CallKind::alltoall, CallKind::allreduce, CallKind::allgather, CallKind::reduce}) {
+      for (const std::int64_t bytes : {1, 5, 6, 10, 11, 20, 21, 100, 101, 4096, 4097, 65536, 65537, 1 << 30}) {
+        const TuningChoice* expected = table.find(call, ranks, bytes);
+        const TuningChoice* found = of_ranks.find(call, bytes);
+        ASSERT_EQ(found == nullptr, expected == nullptr) << ranks << " ranks, " << bytes << " bytes";
+        if (expected == nullptr) continue;
+        EXPECT_EQ(*found, *expected) << ranks << " ranks, " << bytes << " bytes";
+      }
+    }
+  }
+}
+
 TEST(TuningTable, IsReadBackAsItWasWritten) {
   const TuningTable table = read_tuning_table(example, "test.toml").value();
   EXPECT_EQ(read_tuning_table(write_tuning_table(table), "again").value(), table);
@@ -76,7 +95,8 @@ TEST(TuningTable, ErrorsNameLineFoundAndExpected) {
       {"[[choice]]\ncall = \"allreduce\"", "t:1: found a [[choice]] without 'use', expected one"},
       {"[[choice]]\ncall = \"barrier\"\nuse = \"plan\"",
        "t:2: call: found 'barrier', expected a call that can be served, as allreduce"},
-      {"[[choice]]\ncall = \"alltoall\"\nuse = 1", "t:3: use: found 1, expected \"native\", \"plan\" or \"direct\""},
+      {"[[choice]]\ncall = \"alltoall\"\nuse = 1",
+       "t:3: use: found 1, expected \"native\", \"plan\", \"direct\" or \"scattered\""},
       {"[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"\nup_to = \"much\"",
        "t:4: up_to: found 'much', expected a number from 0 to 9223372036854775807"},
       {"[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"\nsegment_bytes = 1",
