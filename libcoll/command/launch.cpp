@@ -52,11 +52,16 @@ bool is_open_mpi_launcher(const std::string& program) {
   return name == "mpirun" || name == "mpiexec" || name == "orterun";
 }
 
-/// Options that make the launcher hand LD_PRELOAD and every LIBCOLL_ variable to the ranks.
+/// Whether it concerns libcoll, or what libcoll talks through.
+bool is_for_ranks(const std::string& entry) {
+  return entry.starts_with("LIBCOLL_") || entry.starts_with("FI_OFI_RXM_");
+}
+
+/// Options that make the launcher hand LD_PRELOAD and every variable for the ranks to them.
 std::vector<std::string> export_options(const std::vector<std::string>& environment, const std::string& preloaded) {
   std::vector<std::string> options = {"-x", std::string(preload) + "=" + preloaded};
   for (const std::string& entry : environment) {
-    if (entry.starts_with("LIBCOLL_")) options.insert(options.end(), {"-x", variable_name(entry)});
+    if (is_for_ranks(entry)) options.insert(options.end(), {"-x", variable_name(entry)});
   }
   return options;
 }

@@ -7,6 +7,7 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -14,6 +15,7 @@
 #include <optional>
 #include <utility>
 
+#include "libcoll/command/ofi_settings.h"
 #include "libcoll/command/planning.h"
 #include "libcoll/execute/execution.h"
 #include "libcoll/execute/script.h"
@@ -320,6 +322,8 @@ Result<MemoryReport> measure_memory(const Topology& topology, const Config& conf
   MemoryReport report;
   report.nodes = topology.host_count();
 
+  // As the processes of a job that `libcoll run` starts.
+  for (const auto& [name, value] : ofi_settings(config)) setenv(name.c_str(), value.c_str(), 1);
   // Children first: they must not have what this process is about to get.
   Result<Child> planner = Child::start([&](int socket) { be_planner(socket, topology); });
   if (!planner) return planner.error();

@@ -55,6 +55,7 @@ class TagSpace {
   static NodeId sender_of(std::uint64_t tag) { return static_cast<std::uint16_t>(tag >> 24U); }
   static constexpr std::uint32_t max_communicator = 0xfff;
   static constexpr std::uint32_t max_message = 0xffffff;
+  static constexpr NodeId max_sender = 0xffff;
 
  private:
   std::uint64_t prefix_;

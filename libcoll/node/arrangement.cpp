@@ -70,11 +70,22 @@ Arrangement arrange(const std::vector<RankPlace>& ranks, NodeId nodes, std::int6
   return result;
 }
 
+std::int32_t leaders_for(std::int64_t bytes, std::int32_t leaders) {
+  constexpr std::int64_t smallest_part_bytes = 4096;
+  return static_cast<std::int32_t>(std::clamp<std::int64_t>(bytes / smallest_part_bytes, 1, leaders));
+}
+
 Stretch stretch_of(std::int64_t elements, std::int64_t parts, std::int64_t part) {
   const std::int64_t each = elements / parts;
   const std::int64_t longer = elements % parts;  // the first so many have one more
   const std::int64_t begin = part * each + std::min(part, longer);
   return {begin, begin + each + (part < longer ? 1 : 0)};
+}
+
+Stretch share_of(std::int64_t elements, std::int64_t rounds, std::int64_t round) {
+  __extension__ using Wide = __int128;
+  const auto cut = [&](std::int64_t at) { return static_cast<std::int64_t>(Wide{elements} * at / rounds); };
+  return {cut(round), cut(round + 1)};
 }
 
 }  // namespace libcoll

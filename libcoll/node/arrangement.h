@@ -42,10 +42,17 @@ Arrangement arrange(const std::vector<RankPlace>& ranks, NodeId nodes, std::int6
 struct Stretch {
   std::int64_t begin = 0;
   std::int64_t end = 0;
+  [[nodiscard]] std::int64_t length() const { return end - begin; }
   friend bool operator==(const Stretch&, const Stretch&) = default;
 };
 
+/// How many leaders, of so many, share what a node has for another one: each has enough to be worth its messages.
+std::int32_t leaders_for(std::int64_t bytes, std::int32_t leaders);
+
 /// Part `part` of `elements` cut into `parts` stretches whose lengths differ by one at most.
 Stretch stretch_of(std::int64_t elements, std::int64_t parts, std::int64_t part);
+
+/// What round k of K takes of n elements: those from n·k/K to n·(k+1)/K.
+Stretch share_of(std::int64_t elements, std::int64_t rounds, std::int64_t round);
 
 }  // namespace libcoll

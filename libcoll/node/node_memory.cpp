@@ -12,7 +12,7 @@ constexpr std::int64_t page_bytes = 4096;
 constexpr std::chrono::seconds stale_age = std::chrono::minutes(10);
 
 std::int64_t header_bytes(std::int32_t processes) {
-  const auto bytes = static_cast<std::int64_t>(Phases::bytes(processes));
+  const auto bytes = static_cast<std::int64_t>(Phases::bytes(processes) + Turns::bytes(processes));
   return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
 
@@ -54,7 +54,9 @@ Status NodeMemory::settle() {
   segment_.remove_name();
   Status reserved = staging_.local() == 0 ? segment_.reserve(0, bytes()) : Status();
   segment_.close_descriptor();
-  phases_ = std::make_unique<Phases>(segment_.data(), staging_.locals(), staging_.local());
+  const std::int32_t locals = staging_.locals();
+  phases_ = std::make_unique<Phases>(segment_.data(), locals, staging_.local());
+  turns_ = std::make_unique<Turns>(segment_.data() + Phases::bytes(locals), locals, staging_.local());
   return reserved;
 }
 

@@ -11,6 +11,7 @@
 #include "libcoll/node/phases.h"
 #include "libcoll/node/segment.h"
 #include "libcoll/node/staging.h"
+#include "libcoll/node/turns.h"
 #include "planner/result.h"
 
 namespace libcoll {
@@ -37,6 +38,7 @@ class NodeMemory {
   [[nodiscard]] const Staging& staging() const { return staging_; }
   /// Precondition of what follows: settled.
   [[nodiscard]] Phases& phases() { return *phases_; }
+  [[nodiscard]] Turns& turns() { return *turns_; }
   /// Numbers a round, equally on all ranks of the node, which go through the same rounds in the same order.
   std::uint32_t next_round() { return ++rounds_; }
   /// The half that the round of that number works in.
@@ -53,6 +55,7 @@ class NodeMemory {
   const std::int64_t half_bytes_;
   Segment segment_;
   std::unique_ptr<Phases> phases_;
+  std::unique_ptr<Turns> turns_;
   std::uint32_t rounds_ = 0;
   std::vector<StagedCall*> calls_;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "libcoll/node/exchange_staging.h"
 #include "libcoll/node/shard_staging.h"
 
 namespace libcoll {
@@ -51,12 +52,14 @@ class EqualRounds final : public NodeRounds {
     RoundOutline outline = outline_of(staging_, call_.collective == Collective::allreduce);
     if (has_other_nodes(arrangement_)) outline.leaders = staging_.leaders(round_);
     outline.leaders_move_own = outline.leaders == outline.locals;
+    outline.reduces_alone = outline.leaders <= 1 && staging_.is_small(round_);
     return outline;
   }
 
   void copy_in() const override { staging_.copy_in(round_, call_.input); }
   void reduce_domain() const override { staging_.reduce_domain(round_, call_.reducer); }
   void reduce_node() const override { staging_.reduce_node(round_, call_.reducer); }
+  void reduce_alone() const override { staging_.reduce_alone(round_, call_.reducer); }
 
   [[nodiscard]] SliceMove move() const override {
     const SlicePart part = staging_.part_of(round_, staging_.local());
@@ -69,7 +72,7 @@ class EqualRounds final : public NodeRounds {
     return move;
   }
 
-  void copy_out() const override { staging_.copy_out(round_, call_.output); }
+  void copy_out() override { staging_.copy_out(round_, call_.output); }
 
  private:
   const Arrangement& arrangement_;
@@ -108,19 +111,21 @@ class ShardRounds final : public NodeRounds {
   [[nodiscard]] RoundOutline outline() const override {
     RoundOutline outline = outline_of(staging_, call_.collective == Collective::reduce_scatter);
     if (has_other_nodes(arrangement_)) outline.leaders = shards_.leaders();
+    outline.reduces_alone = outline.reduces && outline.leaders <= 1 && staging_.is_small(shards_.row());
     return outline;
   }
 
   void copy_in() const override { shards_.copy_in(call_.input); }
   void reduce_domain() const override { staging_.reduce_domain(shards_.row(), call_.reducer); }
   void reduce_node() const override { staging_.reduce_node(shards_.row(), call_.reducer); }
+  void reduce_alone() const override { staging_.reduce_alone(shards_.row(), call_.reducer); }
 
   [[nodiscard]] SliceMove move() const override {
     ShardPart part = shards_.part_of(staging_.local());
     return {part_of(call_, part.input, part.output), std::move(part.shape), part.empty};
   }
 
-  void copy_out() const override { shards_.copy_out(call_.output); }
+  void copy_out() override { shards_.copy_out(call_.output); }
 
  private:
   const Arrangement& arrangement_;
@@ -130,19 +135,88 @@ class ShardRounds final : public NodeRounds {
   ShardStaging shards_;
 };
 
+/// An all-to-all of blocks of any length: a round of lengths, then those of the blocks.
+class ExchangeRounds final : public NodeRounds {
+ public:
+  ExchangeRounds(const Arrangement& arrangement, const Staging& staging, std::int32_t rank, Call call)
+      : arrangement_(arrangement),
+        staging_(staging),
+        call_(std::move(call)),
+        described_{call_.element_bytes, call_.counts, call_.input_offsets, call_.output_offsets},
+        exchange_(arrangement, rank, staging.bytes(), described_) {}
+
+  [[nodiscard]] std::int64_t count() const override { return lengths_known_ ? 1 + exchange_.rounds() : 2; }
+
+  void begin(std::int64_t round, std::byte* memory) override {
+    if (lengths_known_) {
+      exchange_.begin_round(round - 1, memory);
+    } else {
+      exchange_.begin_lengths(memory);
+    }
+  }
+
+  [[nodiscard]] RoundOutline outline() const override {
+    RoundOutline outline = outline_of(staging_, false);
+    if (has_other_nodes(arrangement_)) outline.leaders = lengths_known_ ? exchange_.leaders() : 1;
+    return outline;
+  }
+
+  void copy_in() const override {
+    if (lengths_known_) {
+      exchange_.copy_in(call_.input);
+    } else {
+      exchange_.copy_lengths_in();
+    }
+  }
+
+  void reduce_domain() const override {}
+  void reduce_node() const override {}
+  void reduce_alone() const override {}
+
+  [[nodiscard]] SliceMove move() const override {
+    ShardPart part = lengths_known_ ? exchange_.part_of(staging_.local()) : exchange_.lengths_part();
+    SliceMove move{part_of(call_, part.input, part.output), std::move(part.shape), part.empty};
+    move.call.element_bytes = move.shape.element_bytes;
+    return move;
+  }
+
+  void copy_out() override {
+    if (lengths_known_) {
+      exchange_.copy_out(call_.output);
+    } else {
+      exchange_.read_lengths();
+      lengths_known_ = true;
+    }
+  }
+
+ private:
+  const Arrangement& arrangement_;
+  const Staging& staging_;
+  const Call call_;
+  const ExchangedBlocks described_;
+  ExchangeStaging exchange_;
+  bool lengths_known_ = false;
+};
+
 }  // namespace
 
 bool fits_in_rounds(const Arrangement& arrangement, std::int64_t bytes, Collective collective, bool equal_shards) {
   // The largest element of a predefined reduction is a complex number of two times 16 bytes.
   constexpr std::int64_t largest_element_bytes = 32;
+  if (collective == Collective::alltoall && !equal_shards) {
+    return ExchangeStaging::fits(arrangement, bytes, largest_element_bytes);
+  }
   if (collective == Collective::reduce_scatter || !equal_shards) {
-    return collective != Collective::alltoall && ShardStaging::fits(arrangement, bytes, largest_element_bytes);
+    return ShardStaging::fits(arrangement, bytes, largest_element_bytes);
   }
   return Staging::serves(collective) && Staging(arrangement, 0, bytes).capacity(collective, largest_element_bytes) > 0;
 }
 
 std::unique_ptr<NodeRounds> make_node_rounds(const Arrangement& arrangement, const Staging& staging, std::int32_t rank,
                                              Call call) {
+  if (call.collective == Collective::alltoall && !call.counts.empty()) {
+    return std::make_unique<ExchangeRounds>(arrangement, staging, rank, std::move(call));
+  }
   if (!call.counts.empty() || call.collective == Collective::reduce_scatter) {
     return std::make_unique<ShardRounds>(arrangement, staging, rank, std::move(call));
   }

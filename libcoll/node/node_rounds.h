@@ -25,7 +25,7 @@ class NodeRounds {
  public:
   virtual ~NodeRounds() = default;
 
-  /// The same on all ranks.
+  /// The same on all ranks. At least one more than were run as long as that is not known.
   [[nodiscard]] virtual std::int64_t count() const = 0;
   /// Everything below is about the round that was begun last, in this memory.
   virtual void begin(std::int64_t round, std::byte* memory) = 0;
@@ -33,17 +33,18 @@ class NodeRounds {
   virtual void copy_in() const = 0;
   virtual void reduce_domain() const = 0;
   virtual void reduce_node() const = 0;
+  virtual void reduce_alone() const = 0;
   /// Precondition: this rank is one of outline().leaders.
   [[nodiscard]] virtual SliceMove move() const = 0;
-  virtual void copy_out() const = 0;
+  virtual void copy_out() = 0;
 };
 
 /// Whether such a call can be run in rounds of `bytes` of shared memory; the same on every rank. `equal_shards`: no
-/// rank's part of the data is longer than another's, which is all that an all-to-all can be served with.
+/// rank's part of the data is longer than another's.
 bool fits_in_rounds(const Arrangement& arrangement, std::int64_t bytes, Collective collective, bool equal_shards);
 
-/// Precondition: fits_in_rounds(). Calls with counts are allgathers and reduce-scatters. The arrangement and the
-/// staging, which is that of `rank`, must outlive the rounds.
+/// Precondition: fits_in_rounds(). The arrangement and the staging, which is that of `rank`, must outlive
+/// the rounds.
 std::unique_ptr<NodeRounds> make_node_rounds(const Arrangement& arrangement, const Staging& staging, std::int32_t rank,
                                              Call call);
 

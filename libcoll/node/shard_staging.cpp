@@ -8,8 +8,6 @@ namespace libcoll {
 namespace {
 
 constexpr std::int64_t alignment_bytes = 64;
-/// A leader with less than this to send for its node costs more than it saves.
-constexpr std::int64_t smallest_part_bytes = 4096;
 
 std::int64_t row_bytes_of(const Arrangement& arrangement, std::int64_t bytes) {
   return bytes / arrangement.most_ranks / alignment_bytes * alignment_bytes;
@@ -18,11 +16,6 @@ std::int64_t row_bytes_of(const Arrangement& arrangement, std::int64_t bytes) {
 /// Elements of a round at most, beside one for every rank that rounding may add.
 std::int64_t capacity(const Arrangement& arrangement, std::int64_t bytes, std::int64_t element_bytes) {
   return bytes / element_bytes - static_cast<std::int64_t>(arrangement.node_of_rank.size());
-}
-
-std::int64_t cut(std::int64_t elements, std::int64_t round, std::int64_t rounds) {
-  __extension__ using Wide = __int128;
-  return static_cast<std::int64_t>(Wide{elements} * round / rounds);
 }
 
 void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
@@ -48,10 +41,12 @@ bool ShardStaging::fits(const Arrangement& arrangement, std::int64_t bytes, std:
 
 std::int64_t ShardStaging::row_bytes() const { return reduces() ? row_bytes_of(arrangement_, bytes_) : bytes_; }
 
-std::int64_t ShardStaging::begin_of(std::size_t rank) const { return cut(shards_.counts[rank], round_, rounds_); }
+std::int64_t ShardStaging::begin_of(std::size_t rank) const {
+  return share_of(shards_.counts[rank], rounds_, round_).begin;
+}
 
 std::int64_t ShardStaging::elements_of(std::size_t rank) const {
-  return cut(shards_.counts[rank], round_ + 1, rounds_) - begin_of(rank);
+  return share_of(shards_.counts[rank], rounds_, round_).length();
 }
 
 void ShardStaging::begin_round(std::int64_t round, std::byte* memory) {
@@ -93,8 +88,7 @@ std::int32_t ShardStaging::leaders() const {
     longest = std::max(longest, end - begin);
     begin = end;
   }
-  return static_cast<std::int32_t>(
-      std::clamp<std::int64_t>(longest * shards_.element_bytes / smallest_part_bytes, 1, arrangement_.leaders));
+  return leaders_for(longest * shards_.element_bytes, arrangement_.leaders);
 }
 
 ShardPart ShardStaging::part_of(std::int32_t leader) const {

@@ -9,7 +9,7 @@
 
 namespace libcoll {
 
-enum class Work : std::uint8_t { copy_in, reduce_domain, reduce_node, move, copy_out };
+enum class Work : std::uint8_t { copy_in, reduce_domain, reduce_node, reduce_alone, move, copy_out };
 
 struct Stage {
   Awaited awaited;  ///< before the work
@@ -26,6 +26,8 @@ struct RoundOutline {
   std::int32_t leaders = 0;  ///< the first so many move something between nodes; 0: there is one node
   /// What a leader moves is what it has reduced itself.
   bool leaders_move_own = false;
+  /// Local rank 0 does the whole reduction, which is too small to be worth more waiting; it is the only leader.
+  bool reduces_alone = false;
 };
 
 /// What a rank posts in a round number n is n · phases_per_round and a little more.

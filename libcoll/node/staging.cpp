@@ -8,8 +8,8 @@ namespace libcoll {
 namespace {
 
 constexpr std::int64_t alignment_bytes = 64;
-/// A leader with less than this to send to every node costs more than it saves.
-constexpr std::int64_t smallest_part_bytes = 4096;
+/// What one rank adds up in about the time in which another one is woken.
+constexpr std::int64_t most_bytes_reduced_alone = 8192;
 /// Reductions go through the vectors in blocks of this size, so that the sum stays in a core's cache.
 constexpr std::int64_t reduction_block_bytes = 32768;
 
@@ -54,8 +54,7 @@ std::int32_t Staging::leaders(const Round& round) const {
   const std::int64_t shard_bytes = round.collective == Collective::allreduce
                                        ? bytes_of(round) / nodes_
                                        : bytes_of(round) * shard_blocks(round.collective);
-  return static_cast<std::int32_t>(
-      std::clamp<std::int64_t>(shard_bytes / smallest_part_bytes, 1, arrangement_.leaders));
+  return leaders_for(shard_bytes, arrangement_.leaders);
 }
 
 std::byte* Staging::vector_of(const Round& round, std::int32_t local) const {
@@ -130,29 +129,46 @@ void reduce_stretch(Stretch stretch, std::int64_t element_bytes, std::byte* sum,
 
 }  // namespace
 
+void Staging::reduce_domain(const Round& round, const std::vector<std::int32_t>& domain, Stretch stretch,
+                            const Reducer& reducer) const {
+  std::vector<std::byte*> vectors;
+  vectors.reserve(domain.size());
+  for (const std::int32_t local : domain) vectors.push_back(vector_of(round, local));
+  reduce_stretch(stretch, round.element_bytes, vectors.front(), std::span(vectors).subspan(1), reducer);
+}
+
 void Staging::reduce_domain(const Round& round, const Reducer& reducer) const {
   for (const std::vector<std::int32_t>& domain : own().domains) {
     const auto place = std::find(domain.begin(), domain.end(), local_);
     if (place == domain.end()) continue;
-    std::vector<std::byte*> vectors;
-    vectors.reserve(domain.size());
-    for (const std::int32_t local : domain) vectors.push_back(vector_of(round, local));
-    reduce_stretch(
-        stretch_of(round.elements, static_cast<std::int64_t>(domain.size()), std::distance(domain.begin(), place)),
-        round.element_bytes, vectors.front(), std::span(vectors).subspan(1), reducer);
+    const auto members = static_cast<std::int64_t>(domain.size());
+    reduce_domain(round, domain, stretch_of(round.elements, members, std::distance(domain.begin(), place)), reducer);
   }
 }
 
-void Staging::reduce_node(const Round& round, const Reducer& reducer) const {
+void Staging::reduce_node(const Round& round, Stretch stretch, const Reducer& reducer) const {
   std::vector<std::byte*> vectors;
   if (has_domains()) {
     for (const std::vector<std::int32_t>& domain : own().domains) vectors.push_back(vector_of(round, domain.front()));
   } else {
     for (std::int32_t local = 0; local < locals(); ++local) vectors.push_back(vector_of(round, local));
   }
-  reduce_stretch(stretch_of(round.elements, locals(), local_), round.element_bytes, vectors.front(),
-                 std::span(vectors).subspan(1), reducer);
+  reduce_stretch(stretch, round.element_bytes, vectors.front(), std::span(vectors).subspan(1), reducer);
 }
+
+void Staging::reduce_node(const Round& round, const Reducer& reducer) const {
+  reduce_node(round, stretch_of(round.elements, locals(), local_), reducer);
+}
+
+void Staging::reduce_alone(const Round& round, const Reducer& reducer) const {
+  const Stretch all{0, round.elements};
+  if (has_domains()) {
+    for (const std::vector<std::int32_t>& domain : own().domains) reduce_domain(round, domain, all, reducer);
+  }
+  reduce_node(round, all, reducer);
+}
+
+bool Staging::is_small(const Round& round) const { return bytes_of(round) * locals() <= most_bytes_reduced_alone; }
 
 SlicePart Staging::part_of(const Round& round, std::int32_t leader) const {
   const std::int64_t parts = leaders(round);

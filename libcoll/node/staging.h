@@ -57,6 +57,10 @@ class Staging {
   /// Allreduce: this rank's stretch of the sum over the domains' vectors, or over all when there is one domain. A
   /// rank's stretch is a leader's part when all ranks of the node are leaders of the round.
   void reduce_node(const Round& round, const Reducer& reducer) const;
+  /// Both for all of the vector, with the same bits.
+  void reduce_alone(const Round& round, const Reducer& reducer) const;
+  /// Whether waiting for the others would cost more.
+  [[nodiscard]] bool is_small(const Round& round) const;
   [[nodiscard]] SlicePart part_of(const Round& round, std::int32_t leader) const;
   void copy_out(const Round& round, std::byte* output) const;
 
@@ -74,6 +78,9 @@ class Staging {
                                     std::int64_t destination) const;
   [[nodiscard]] std::byte* incoming(const Round& round, NodeId node, std::int64_t source,
                                     std::int64_t destination) const;
+  void reduce_domain(const Round& round, const std::vector<std::int32_t>& domain, Stretch stretch,
+                     const Reducer& reducer) const;
+  void reduce_node(const Round& round, Stretch stretch, const Reducer& reducer) const;
   void copy_blocks_in(const Round& round, const std::byte* input) const;
 
   const Arrangement& arrangement_;

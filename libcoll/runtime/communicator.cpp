@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <deque>
 #include <map>
 #include <numeric>
 #include <utility>
@@ -219,85 +218,6 @@ Reason Communicator::agree(HostCommunicator& host) {
   return settled;
 }
 
-void Communicator::enrol(const std::string& name) {
-  ResilientTransport* transport = runtime_.resilient();
-  // Parts are planned for with others as routers, who would not pass on anything.
-  if (transport == nullptr || !part_nodes_.empty()) return;
-  Crew crew{id_, node_, {}, neighbouring_hosts(runtime_.topology())};
-  resends_ = crew.neighbours.size() == place_of_shard_.size();
-  if (!resends_ || rank_of_node_.empty()) return;
-  for (const std::int32_t rank : rank_of_node_) crew.addresses.push_back(addresses_[static_cast<std::size_t>(rank)]);
-  const std::lock_guard guard(runtime_.lock());
-  // Packets and pings go to neighbours. Later, making a connection over a broken link would block.
-  for (const NodeId neighbour : crew.neighbours[static_cast<std::size_t>(node_)]) {
-    const Result<PeerId> peer = transport->connect(crew.addresses[static_cast<std::size_t>(neighbour)], 0);
-    if (!peer) log(LogLevel::info, peer.error().message);
-  }
-  transport->enrol(std::move(crew));
-  // Where nodes have several ranks, plans are agreed on by ranks that have no lanes: messages take other ways for good.
-  const auto nodes = static_cast<NodeId>(rank_of_node_.size());
-  repair_ = std::make_unique<Repair>(*transport, id_, node_, nodes, hierarchy_ == nullptr, name);
-}
-
-void Communicator::turn(HostCommunicator& host) {
-  if (!repair_ || broken_) return;
-  bool changed = false;
-  const auto begin = [&] {
-    if (repair_->halted()) return false;
-    changed = repair_->begin_call();
-    return true;
-  };
-  const auto begin_at_once = [&] {
-    const std::lock_guard guard(runtime_.lock());
-    return begin();
-  };
-  broken_ = !begin_at_once() && !runtime_.wait(begin, [&host] { host.progress(); });
-  if (!broken_ && changed) plan_again(host);
-}
-
-std::unique_ptr<HostCommunicator> Communicator::agree_without(HostCommunicator& host) {
-  const auto neighbours = neighbouring_hosts(*what_is_left_);
-  const auto root =
-      static_cast<NodeId>(std::find(rank_of_node_.begin(), rank_of_node_.end(), 0) - rank_of_node_.begin());
-  std::vector<TransportHost::Place> places(addresses_.size());
-  std::vector<bool> reached(neighbours.size(), false);
-  std::deque<NodeId> open = {root};
-  reached[static_cast<std::size_t>(root)] = true;
-  const std::lock_guard guard(runtime_.lock());
-  for (; !open.empty(); open.pop_front()) {
-    const NodeId node = open.front();
-    const std::int32_t rank = rank_of_node_[static_cast<std::size_t>(node)];
-    places[static_cast<std::size_t>(rank)].node = node;
-    for (const NodeId child : neighbours[static_cast<std::size_t>(node)]) {
-      if (reached[static_cast<std::size_t>(child)]) continue;
-      reached[static_cast<std::size_t>(child)] = true;
-      open.push_back(child);
-      const auto child_rank = static_cast<std::size_t>(rank_of_node_[static_cast<std::size_t>(child)]);
-      places[child_rank].parent = rank;
-      if (node != node_ && child != node_) continue;
-      const std::size_t other = node == node_ ? child_rank : static_cast<std::size_t>(rank);
-      const Result<PeerId> peer = runtime_.transport().connect(addresses_[other], 0);
-      if (peer) places[other].peer = *peer;
-    }
-  }
-  return std::make_unique<TransportHost>(runtime_, host, std::move(places), [this] { return TagSpace(id_, calls_++); });
-}
-
-void Communicator::plan_again(HostCommunicator& host) {
-  what_is_left_ = without(runtime_.topology(), repair_->removed());
-  const std::unique_ptr<HostCommunicator> agreement = agree_without(host);
-  scripts_.clear();
-  for (std::size_t collective = 0; collective < collective_count; ++collective) {
-    Plan& plan = plans_[collective];
-    if (!plan.asked || plan.obstacle != Reason::count_) continue;
-    Plan fresh;
-    fresh.asked = true;
-    fresh.obstacle = distribute_plan(static_cast<Collective>(collective), *agreement, fresh);
-    // The old one still serves, with messages that take other ways.
-    if (fresh.obstacle == Reason::count_) plan = std::move(fresh);
-  }
-}
-
 Reason Communicator::choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeId& node_count) {
   const Topology& fabric = runtime_.topology();
   std::vector<NodeId> covered = nodes;
@@ -404,7 +324,7 @@ Reason Communicator::begins(Collective collective, bool equal_shards) const {
   const Plan& plan = plans_[static_cast<std::size_t>(collective)];
   if (!plan.asked) return Reason::not_agreed;
   // Hosts that forward blocks have to be told how long they are.
-  if (plan.obstacle == Reason::count_ && plan.forwards && !equal_shards) return Reason::unknown_counts;
+  if (plan.obstacle == Reason::count_ && plan.forwards && !equal_shards && !hierarchy_) return Reason::unknown_counts;
   return plan.obstacle;
 }
 
@@ -580,7 +500,7 @@ Pace Communicator::pace_of(const Plan& plan, const Shape& shape) const {
     // As if all ranks had as much to send as this one: a lane's share then leaves at the rate of a balanced call.
     const auto ranks = static_cast<std::ptrdiff_t>(rank_of_node_.size());
     const bool matrix = plan.program.collective == Collective::alltoall;
-    const auto row = shape.counts.begin() + (matrix ? rank_ * ranks : 0);
+    const auto row = shape.counts.begin() + (matrix ? place_of_shard_[static_cast<std::size_t>(node_)] * ranks : 0);
     elements = std::accumulate(row, row + ranks, std::int64_t{0}) / ranks;
   }
   // Slices share the links.
@@ -610,7 +530,7 @@ void Communicator::record_round(const Call& call, const Script& script) {
 
 bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
   const bool matrix = call.collective == Collective::alltoall && !call.counts.empty();
-  if (!matrix || !plans_[static_cast<std::size_t>(call.collective)].forwards) return true;
+  if (!matrix || hierarchy_ || !plans_[static_cast<std::size_t>(call.collective)].forwards) return true;
   const std::size_t ranks = rank_of_node_.size();
   const auto own_row = call.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank_) * ranks);
   const std::vector<std::int64_t> mine(own_row, own_row + static_cast<std::ptrdiff_t>(ranks));

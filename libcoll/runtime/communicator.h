@@ -7,6 +7,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "libcoll/execute/execution.h"
 #include "libcoll/execute/scattered_reduction.h"
 #include "libcoll/node/arrangement.h"
+#include "libcoll/node/cable.h"
 #include "libcoll/runtime/call.h"
 #include "libcoll/runtime/cost_model.h"
 #include "libcoll/runtime/flat_call.h"
@@ -79,8 +81,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   /// collective is itself collective (the plan is made and distributed). While the plan is being made elsewhere, so are
   /// the calls 1, 2, 4, …, 64 after it and then every 64th: rank 0 says whether it is there, and from the call in which
   /// it is all are served. Precondition: all ranks ask for the same calls, in the same order.
-  /// `equal_shards`: no rank's part of the data is longer than another's, which is all that several ranks per node can
-  /// serve in an all-to-all.
+  /// `equal_shards`: no rank's part of the data is longer than another's.
   Reason ready(Collective collective, bool equal_shards, HostCommunicator& host);
 
   /// What ready() would say when it need not ask the other ranks, for a call that is begun and not waited for;
@@ -102,7 +103,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void keep_record(CommunicatorRecord* record);
 
   /// Completes the counts of an all-to-all of unequal blocks where hosts forward blocks of others: collective then, and
-  /// one allgather of MPI's. False when MPI reported an error.
+  /// one allgather of MPI's. Nodes with several ranks tell each other by themselves. False when MPI reported an error.
   bool agree_counts(Call& call, HostCommunicator& host);
 
   /// What the cost model needs to know. Collective, after ready() said that calls of the collective are served: α and b
@@ -169,6 +170,10 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   /// At the beginning of every call: waits while the ranks agree on dead links, and goes by new plans from the call on
   /// that they agreed on.
   void turn(HostCommunicator& host);
+  /// Of a rank that agrees by itself, and of one whose node's speaker does. False: the calls are given up.
+  bool take_turn(HostCommunicator& host);
+  bool hear_turn(HostCommunicator& host);
+  [[nodiscard]] bool speaks() const;
   void plan_again(HostCommunicator& host);
   /// The same ranks over our own transport.
   std::unique_ptr<HostCommunicator> agree_without(HostCommunicator& host);
@@ -267,6 +272,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::vector<std::unique_ptr<Flight>> idle_flights_;
   bool resends_ = false;                  ///< messages are sent again another way; the same on every rank
   std::unique_ptr<Repair> repair_;        ///< null where nothing is agreed on dead links, and on ranks without messages
+  std::uint32_t turns_ = 0;               ///< calls begun where messages are sent again
+  std::set<Cable> removed_;               ///< done without, by now
+  std::uint32_t agreements_ = 0;          ///< messages' tags for agree_without()
   std::optional<Topology> what_is_left_;  ///< of the runtime's topology, when links have died
   bool broken_ = false;                   ///< calls fail: agreement on dead links did
 };

@@ -82,7 +82,7 @@ Result<std::vector<PeerId>> Communicator::connect_neighbours() {
 
 /// All neighbours exchange at once, as in a step of a plan.
 std::optional<LinkFigures> Communicator::measure_links(HostCommunicator& host, ProgressHook hook) {
-  if (repair_ || !part_nodes_.empty() || nodes() < 2) return std::nullopt;
+  if (resends_ || !part_nodes_.empty() || nodes() < 2) return std::nullopt;
   const Result<std::vector<PeerId>> peers = connect_neighbours();
   if (!peers) log(LogLevel::info, peers.error().message);
   if (!all_agree(host, peers.ok())) return std::nullopt;

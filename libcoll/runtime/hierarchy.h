@@ -20,13 +20,15 @@ class Hierarchy {
   /// Collective over the communicator. Null on every rank when the ranks of some node cannot share memory.
   static std::unique_ptr<Hierarchy> make(Runtime& runtime, HostCommunicator& host, Arrangement arrangement);
 
-  /// The same on every rank. `equal_shards`: no rank's part of the data is longer than another's, which is all that an
-  /// all-to-all can serve.
+  /// The same on every rank. `equal_shards`: no rank's part of the data is longer than another's.
   [[nodiscard]] bool serves(Collective collective, bool equal_shards) const;
   /// Whether there is anything to move between nodes.
   [[nodiscard]] bool has_slices() const { return arrangement_.nodes.size() > 1; }
   /// Whether this rank is in a slice.
   [[nodiscard]] bool leads() const { return has_slices() && local() < arrangement_.leaders; }
+  /// Whether this rank is the one of its node that is in the first slice.
+  [[nodiscard]] bool speaks() const { return local() == 0; }
+  [[nodiscard]] const Arrangement& arrangement() const { return arrangement_; }
   /// This rank's slice: the rank on every node. Precondition: leads().
   [[nodiscard]] std::vector<std::int32_t> slice() const { return arrangement_.slice(local()); }
   /// How many share the links of a node.

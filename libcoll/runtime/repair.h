@@ -10,12 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "libcoll/node/cable.h"
 #include "libcoll/transport/resilient_transport.h"
 
 namespace libcoll {
-
-/// Two neighbouring nodes, the smaller first.
-using Cable = std::pair<NodeId, NodeId>;
 
 /// The topology without these cables' links; its name says so.
 Topology without(const Topology& topology, const std::set<Cable>& cables);

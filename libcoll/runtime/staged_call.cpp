@@ -84,6 +84,8 @@ void StagedCall::perform(Work work) const {
       return rounds_->reduce_domain();
     case Work::reduce_node:
       return rounds_->reduce_node();
+    case Work::reduce_alone:
+      return rounds_->reduce_alone();
     case Work::copy_out:
       return rounds_->copy_out();
     case Work::move:

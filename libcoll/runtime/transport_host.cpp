@@ -6,6 +6,8 @@
 #include <mutex>
 #include <utility>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
 
@@ -67,7 +69,37 @@ void for_pieces(std::size_t bytes, std::int64_t longest, Visit visit) {
   for (std::size_t begin = 0; begin < bytes; begin += piece) visit(number++, begin, std::min(piece, bytes - begin));
 }
 
+/// Calls of the same number have messages of lower ones.
+constexpr std::uint32_t first_message = 1U << 23U;
+
 }  // namespace
+
+std::vector<int> agreement_tree(const std::vector<NodeId>& node_of_rank, const std::vector<std::int32_t>& speakers,
+                                const std::vector<std::vector<NodeId>>& neighbours) {
+  std::vector<int> parents(node_of_rank.size(), -1);
+  std::vector<bool> reached(neighbours.size(), false);
+  std::deque<NodeId> open = {node_of_rank.front()};
+  reached[at(open.front())] = true;
+  for (; !open.empty(); open.pop_front()) {
+    for (const NodeId next : neighbours[at(open.front())]) {
+      if (reached[at(next)]) continue;
+      reached[at(next)] = true;
+      open.push_back(next);
+      parents[at(speakers[at(next)])] = speakers[at(open.front())];
+    }
+  }
+  for (std::size_t rank = 1; rank < parents.size(); ++rank) {
+    const NodeId node = node_of_rank[rank];
+    const std::int32_t head = node == node_of_rank.front() ? 0 : speakers[at(node)];
+    if (head != static_cast<std::int32_t>(rank) && reached[at(node)]) parents[rank] = head;
+  }
+  return parents;
+}
+
+std::uint64_t TransportHost::tag(TagSpace tags, int from, int to, std::uint32_t number) const {
+  const bool between_nodes = place(from).node != place(to).node;
+  return tags.tag(between_nodes ? place(from).node : nodes_ + from, first_message | number);
+}
 
 bool TransportHost::is_below(int which, int through) const {
   for (int each = which; each >= 0; each = place(each).parent) {
@@ -90,14 +122,14 @@ bool TransportHost::pass_down(std::vector<std::byte>& memory) {
   if (!is_joined()) return false;
   const bool had = parent < 0 || exchange(runtime_, host_, memory, [&](Exchange& messages) {
                      for_pieces(memory.size(), piece, [&](std::uint32_t number, std::size_t begin, std::size_t length) {
-                       messages.receive(tags.tag(place(parent).node, number), memory.data() + begin, length);
+                       messages.receive(tag(tags, parent, rank(), number), memory.data() + begin, length);
                      });
                    });
   return had && exchange(runtime_, host_, memory, [&](Exchange& messages) {
-           for (const Place& child : places_) {
-             if (child.parent != rank()) continue;
+           for (int child = 0; child < size(); ++child) {
+             if (place(child).parent != rank()) continue;
              for_pieces(memory.size(), piece, [&](std::uint32_t number, std::size_t begin, std::size_t length) {
-               messages.send(child.peer, tags.tag(place(rank()).node, number), memory.data() + begin, length);
+               messages.send(place(child).peer, tag(tags, rank(), child, number), memory.data() + begin, length);
              });
            }
          });
@@ -115,7 +147,7 @@ bool TransportHost::pass_up(std::vector<std::byte>& memory, std::size_t bytes_pe
   const bool had = exchange(runtime_, host_, heard, [&](Exchange& messages) {
     for (std::size_t i = 0; i < children.size(); ++i) {
       for_pieces(memory.size(), piece, [&](std::uint32_t number, std::size_t begin, std::size_t length) {
-        messages.receive(tags.tag(place(children[i]).node, number), heard.data() + i * memory.size() + begin, length);
+        messages.receive(tag(tags, children[i], rank(), number), heard.data() + i * memory.size() + begin, length);
       });
     }
   });
@@ -131,7 +163,7 @@ bool TransportHost::pass_up(std::vector<std::byte>& memory, std::size_t bytes_pe
   if (parent < 0) return true;
   return exchange(runtime_, host_, memory, [&](Exchange& messages) {
     for_pieces(memory.size(), piece, [&](std::uint32_t number, std::size_t begin, std::size_t length) {
-      messages.send(place(parent).peer, tags.tag(place(rank()).node, number), memory.data() + begin, length);
+      messages.send(place(parent).peer, tag(tags, rank(), parent, number), memory.data() + begin, length);
     });
   });
 }

@@ -11,8 +11,14 @@
 
 namespace libcoll {
 
-/// One rank per node. Messages go along a tree of links that are known to work, from rank to rank: on other ways,
-/// connections might have to be made where there is no way any more.
+/// Whom every rank is below in a tree with rank 0 at its root: -1 of the root, and of those who cannot be reached.
+/// Nodes are joined by links, by one rank of each, its speaker; the others of a node are below that one, or below rank
+/// 0.
+std::vector<int> agreement_tree(const std::vector<NodeId>& node_of_rank, const std::vector<std::int32_t>& speakers,
+                                const std::vector<std::vector<NodeId>>& neighbours);
+
+/// Messages go along a tree of links that are known to work, from rank to rank: on other ways, connections might have
+/// to be made where there is no way any more.
 class TransportHost final : public HostCommunicator {
  public:
   /// A rank as the tree has it.
@@ -22,9 +28,10 @@ class TransportHost final : public HostCommunicator {
     PeerId peer = -1;  ///< of this rank's parent and children
   };
 
-  /// `places` is by rank. `tags` gives those of one more exchange, the same on all ranks.
-  TransportHost(Runtime& runtime, HostCommunicator& host, std::vector<Place> places, std::function<TagSpace()> tags)
-      : runtime_(runtime), host_(host), places_(std::move(places)), tags_(std::move(tags)) {}
+  /// `places` is by rank, on so many nodes. `tags` gives those of one more exchange, the same on all ranks.
+  TransportHost(Runtime& runtime, HostCommunicator& host, std::vector<Place> places, NodeId nodes,
+                std::function<TagSpace()> tags)
+      : runtime_(runtime), host_(host), places_(std::move(places)), nodes_(nodes), tags_(std::move(tags)) {}
 
   [[nodiscard]] int rank() const override { return host_.rank(); }
   [[nodiscard]] int size() const override { return static_cast<int>(places_.size()); }
@@ -46,12 +53,15 @@ class TransportHost final : public HostCommunicator {
   [[nodiscard]] bool is_below(int which, int through) const;
   /// Whether this rank has a way to those next to it in the tree.
   [[nodiscard]] bool is_joined() const;
+  /// Of a message's piece. Between nodes the sender is the node, as the crew has it; no crew has a node's other ranks.
+  [[nodiscard]] std::uint64_t tag(TagSpace tags, int from, int to, std::uint32_t number) const;
   bool pass_down(std::vector<std::byte>& memory);
   bool pass_up(std::vector<std::byte>& memory, std::size_t bytes_per_rank);
 
   Runtime& runtime_;
   HostCommunicator& host_;
   std::vector<Place> places_;
+  NodeId nodes_;
   std::function<TagSpace()> tags_;
 };
 

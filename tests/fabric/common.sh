@@ -30,3 +30,31 @@ bring_up() {
   if [[ $code == 2 ]] && grep -q 'neither is allowed here' up.err; then exit 77; fi
   [[ $code == 0 ]] || fail "up ended with $code"
 }
+
+bytes_of_links() { fabric status --json | jq -r '.links[] | "\(.from) \(.to) \(.bytes)"'; }
+
+# Chunks on every link of a schedule file, "FROM TO CHUNKS", and chunks per shard before them.
+planned_chunks() {
+  awk '
+    BEGIN { links = routes = 0 }
+    function value(name) { return match($0, " " name "=\"[^\"]*\"") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) : "" }
+    /<libcoll_schedule/ { print "chunks", value("chunks_per_shard") }
+    /<link /  { from[links] = value("from"); to[links++] = value("to") }
+    /<route / { path[routes++] = value("links") }
+    /<t /     { n = split(path[value("r") + 0], hop, " "); for (i = 1; i <= n; ++i) load[hop[i]] += value("cnt") }
+    END { for (l = 0; l < links; ++l) print from[l], to[l], load[l] + 0 }' "$1"
+}
+
+# check_links BEFORE SCHEDULE BYTES LINKS: what has crossed each of so many links since bytes_of_links wrote BEFORE is
+# what the schedule says for shards of so many bytes in all, and headers, and what MPI itself says to itself.
+check_links() {
+  bytes_of_links >after
+  planned_chunks "$2" >chunks
+  join <(awk '{ print $1 "-" $2, $3 }' "$1" | sort) <(awk '{ print $1 "-" $2, $3 }' after | sort) |
+    join - <(awk 'NF == 3 { print $1 "-" $2, $3 }' chunks | sort) >links
+  awk -v bytes="$3" -v expected="$4" -v chunks="$(awk '/^chunks/ { print $2 }' chunks)" '
+    { sent = $3 - $2; plan = $4 / chunks * bytes; ratio = plan > 0 ? sent / plan : 0; n++
+      if (plan == 0 || ratio < 1 || ratio > 1.03) { print "link " $1 ": " sent " bytes, planned " plan; bad = 1 } }
+    END { if (n != expected) { print n " links, expected " expected; bad = 1 } exit bad }' links ||
+    fail "the links do not carry what was planned"
+}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Cables and ranks that die in the middle of calls.
-#   failures.sh LIBCOLL ENDURE cut|cuts|killed|fatal
+#   failures.sh LIBCOLL ENDURE cut|cuts|cut_nodes|killed|fatal
 # ENDURE checks every result of its calls and sends nothing else.
 # shellcheck source-path=SCRIPTDIR source=common.sh
 [[ $# == 3 ]] || exit 2
@@ -19,11 +19,13 @@ wait_for_round() {
 }
 
 case $case in
-  cut | cuts)
+  cut | cuts | cut_nodes)
     # Every call ends, rightly; messages are sent again; later plans do without the cable, and nothing is lost any more.
-    bring_up torus:2x2x2 --rate 100mbit --routes auto
+    ranks=8 bytes=65536 options=()
+    if [[ $case == cut_nodes ]]; then ranks=16 bytes=16384 options=(--ranks-per-node 2); fi
+    bring_up torus:2x2x2 --rate 100mbit "${options[@]}" --routes auto
     export LIBCOLL_RESEND_SECONDS=1 LIBCOLL_TIMEOUT_SECONDS=20
-    job -n 8 "$endure" 30 65536 >out 2>err &
+    job -n "$ranks" "$endure" 30 "$bytes" >out 2>err &
     job=$!
     wait_for_round 3
     fabric cut 0 1
@@ -35,7 +37,7 @@ case $case in
     wait "$job" || code=$?
     cat err >&2
     [[ $code == 0 ]] || fail "the job ended with $code"
-    [[ $(grep -c 'all 30 rounds right' err) == 8 ]] || fail "not all ranks ended well"
+    [[ $(grep -c 'all 30 rounds right' err) == "$ranks" ]] || fail "not all ranks ended well"
     grep -q 'messages were sent again' err || fail "nothing was sent again"
     grep -q 'dead links between nodes 0-1; from call' err || fail "the dead link was not found"
     if [[ $case == cuts ]]; then

@@ -23,41 +23,19 @@ check_equal() {
     END { if (!lines || bad) { print name ": calls were not served"; exit 1 } }' with.out || fail "$collective"
 }
 
-bytes_of_links() { fabric status --json | jq -r '.links[] | "\(.from) \(.to) \(.bytes)"'; }
-
-# Chunks on every link of a schedule file, "FROM TO CHUNKS", and chunks per shard before them.
-planned_chunks() {
-  awk '
-    BEGIN { links = routes = 0 }
-    function value(name) { return match($0, " " name "=\"[^\"]*\"") ? substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 4) : "" }
-    /<libcoll_schedule/ { print "chunks", value("chunks_per_shard") }
-    /<link /  { from[links] = value("from"); to[links++] = value("to") }
-    /<route / { path[routes++] = value("links") }
-    /<t /     { n = split(path[value("r") + 0], hop, " "); for (i = 1; i <= n; ++i) load[hop[i]] += value("cnt") }
-    END { for (l = 0; l < links; ++l) print from[l], to[l], load[l] + 0 }' "$1"
-}
-
 case $case in
   collectives)
     # Two routes for pairs of one side: the routes follow the plan only if steering works.
     "$libcoll" plan complete_bipartite:4,4 alltoall --output routes.xml --quiet
     bring_up complete_bipartite:4,4 --rate 500mbit --routes routes.xml
     for collective in allreduce allgather alltoall; do check_equal "$collective" 64:262144; done
-    # One job of known size: what crossed each link is what the plan says, and headers, and what MPI itself says to
-    # itself. Pairs of default routes would load links by up to twice as much.
+    # One job of known size. Pairs of default routes would load links by up to twice as much.
     size=1048576 calls=4
     bytes_of_links >before
     planned alltoall -f -m "$size:$size" -i 3 -x 1 >out
-    bytes_of_links >after
     made=$(awk '!/^#/ && NF > 6 { print $7 }' out)
     [[ $made -ge $calls ]] || fail "$made calls, expected $calls at least"
-    planned_chunks routes.xml >chunks
-    join <(awk '{ print $1 "-" $2, $3 }' before | sort) <(awk '{ print $1 "-" $2, $3 }' after | sort) |
-      join - <(awk 'NF == 3 { print $1 "-" $2, $3 }' chunks | sort) >links
-    awk -v size="$size" -v made="$made" -v chunks="$(awk '/^chunks/ { print $2 }' chunks)" '
-      { sent = $3 - $2; plan = $4 / chunks * size * made; ratio = plan > 0 ? sent / plan : 0; n++
-        if (plan == 0 || ratio < 1 || ratio > 1.03) { print "link " $1 ": " sent " bytes, planned " plan; bad = 1 } }
-      END { if (n != 32) { print n " links, expected 32"; bad = 1 } exit bad }' links || fail "the links do not carry what was planned"
+    check_links before routes.xml $((size * made)) 32
     ;;
   cut_before)
     # A cable is gone before the job starts: plans are made for what is left, and nothing uses it.

@@ -1,20 +1,41 @@
 #!/usr/bin/env bash
 # Two ranks on every node of a small fabric, under libcoll and natively.
-#   nodes.sh LIBCOLL SWEEP
+#   nodes.sh LIBCOLL SWEEP results|links
 # SWEEP is benchmarks/collective_sweep: it checks every result, prints a checksum and how many calls libcoll served.
 # shellcheck source-path=SCRIPTDIR source=common.sh
-[[ $# == 2 ]] || exit 2
-libcoll=$(realpath "$1") sweep=$(realpath "$2") case=nodes
+[[ $# == 3 ]] || exit 2
+libcoll=$(realpath "$1") sweep=$(realpath "$2") case=$3
 source "$(dirname "$0")/common.sh"
 export LIBCOLL_CACHE_DIR=$directory/cache LIBCOLL_COST_MODEL=no
 
-bring_up torus:2x2x2 --rate 100mbit --ranks-per-node 2 --routes auto
-for collective in allreduce allgather alltoall; do
-  job=(mpirun -n 16 "$sweep" "$collective" -f -m 16:65536 -i 3 -x 1)
-  fabric run -- "$libcoll" run -- "${job[@]}" </dev/null >with.out 2>err || fail "$collective under libcoll failed: $(cat err)"
-  if grep 'not steered' err; then fail "$collective is not steered"; fi
-  fabric run -- "${job[@]}" </dev/null >without.out || fail "$collective failed natively"
-  [[ $(grep '^# Checksum: ' with.out) == "$(grep '^# Checksum: ' without.out)" ]] || fail "$collective: results differ"
-  awk '!/^#/ && NF > 6 { lines++; if ($6 == 0 || $6 != $7) bad = 1 } END { exit !lines || bad }' with.out ||
-    fail "$collective: calls were not served: $(cat with.out)"
-done
+case $case in
+  results)
+    bring_up torus:2x2x2 --rate 100mbit --ranks-per-node 2 --routes auto
+    for collective in allreduce allgather alltoall; do
+      job=(mpirun -n 16 "$sweep" "$collective" -f -m 16:65536 -i 3 -x 1)
+      fabric run -- "$libcoll" run -- "${job[@]}" </dev/null >with.out 2>err ||
+        fail "$collective under libcoll failed: $(cat err)"
+      if grep 'not steered' err; then fail "$collective is not steered"; fi
+      fabric run -- "${job[@]}" </dev/null >without.out || fail "$collective failed natively"
+      [[ $(grep '^# Checksum: ' with.out) == "$(grep '^# Checksum: ' without.out)" ]] ||
+        fail "$collective: results differ"
+      awk '!/^#/ && NF > 6 { lines++; if ($6 == 0 || $6 != $7) bad = 1 } END { exit !lines || bad }' with.out ||
+        fail "$collective: calls were not served: $(cat with.out)"
+    done
+    ;;
+  links)
+    # The leaders of a node share its links by the plan's routes: two for pairs of one side, which default routes would
+    # not take. Between two nodes go four blocks.
+    "$libcoll" plan complete_bipartite:4,4 alltoall --output routes.xml --quiet
+    bring_up complete_bipartite:4,4 --rate 500mbit --ranks-per-node 2 --routes routes.xml
+    size=262144
+    bytes_of_links >before
+    fabric run -- "$libcoll" run -- mpirun -n 16 "$sweep" alltoall -f -m "$size:$size" -i 3 -x 1 </dev/null >out 2>err ||
+      fail "alltoall failed: $(cat err)"
+    if grep 'not steered' err; then fail "alltoall is not steered"; fi
+    made=$(awk '!/^#/ && NF > 6 && $6 == $7 { print $7 }' out)
+    [[ $made -ge 4 ]] || fail "not all calls were served: $(cat out)"
+    check_links before routes.xml $((4 * size * made)) 32
+    ;;
+  *) fail "wrong usage" ;;
+esac

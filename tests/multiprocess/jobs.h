@@ -85,13 +85,6 @@ static inline long expected(const struct Job* job, int i) {
   }
 }
 
-/* Whether libcoll serves the kind: all-to-alls of unequal blocks only where every node has one rank. */
-static inline int is_served_kind(int kind) {
-  static int ranks_are_nodes = -1;
-  if (ranks_are_nodes < 0) ranks_are_nodes = nodes_spanned(MPI_COMM_WORLD) == size_of(MPI_COMM_WORLD);
-  return ranks_are_nodes || kind != 6;
-}
-
 static inline int is_right(const struct Job* job) {
   for (int i = 0; i < size_of(job->comm) * per_block; ++i) {
     if (job->output[i] != expected(job, i)) return 0;

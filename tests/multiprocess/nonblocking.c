@@ -19,7 +19,6 @@ static const char* const names[kinds] = {
 
 static void start(struct Job* job, int kind, int salt, MPI_Comm comm, int served) {
   const int size = size_of(comm);
-  served = served && is_served_kind(kind);
   describe(job, kind, salt, comm, served);
   fill(job, salt);
   long* in = job->input;
@@ -143,14 +142,13 @@ static void check_many(MPI_Comm first, MPI_Comm second, int way) {
 /* Calls go on, and complete, although their requests were freed: seen by their results alone. */
 static void check_freed(MPI_Comm comm) {
   for (int kind = 0; kind < kinds; ++kind) {
-    if (!is_served_kind(kind)) continue; /* MPI's own may not be freed */
     start(&jobs[kind], kind, 7 + kind, comm, 1);
     MPI_Request_free(&jobs[kind].request);
     CHECK(jobs[kind].request == MPI_REQUEST_NULL, "the request is left");
   }
   for (int kind = 0; kind < kinds; ++kind) {
     const double begin = MPI_Wtime();
-    while (is_served_kind(kind) && !is_right(&jobs[kind])) {
+    while (!is_right(&jobs[kind])) {
       int flag = 0;
       MPI_Iprobe(MPI_ANY_SOURCE, 12345, comm, &flag, MPI_STATUS_IGNORE);
       CHECK(MPI_Wtime() - begin < 60, "%s does not complete", names[kind]);
@@ -235,7 +233,6 @@ static void check_fallen_through(MPI_Comm comm) {
 /* Comes to its result without a call of MPI's: there is a thread for it. */
 static void check_thread(MPI_Comm comm) {
   for (int kind = 0; kind < kinds; ++kind) {
-    if (!is_served_kind(kind)) continue;
     start(&jobs[kind], kind, 3 + kind, comm, 1);
     const double begin = MPI_Wtime();
     while (!is_right_without_mpi(&jobs[kind])) {
@@ -290,7 +287,6 @@ static void check_overlap(MPI_Comm comm) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   CHECK(size_of(MPI_COMM_WORLD) <= most_ranks, "too many ranks");
-  is_served_kind(0); /* asks all ranks */
   const MPI_Comm first = check_agreement();
   MPI_Comm second;
   MPI_Comm_dup(MPI_COMM_WORLD, &second);

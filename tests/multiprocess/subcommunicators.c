@@ -60,7 +60,7 @@ static void check_equal(MPI_Comm comm, int count, int served, const char* what) 
   free(b.expected);
 }
 
-static void check_unequal(MPI_Comm comm, int count, int served, int flat, const char* what) {
+static void check_unequal(MPI_Comm comm, int count, int served, const char* what) {
   const int size = size_of(comm);
   const int rank = rank_in(comm);
   int counts[most_ranks];
@@ -85,7 +85,7 @@ static void check_unequal(MPI_Comm comm, int count, int served, int flat, const 
   compare(&b, "allgatherv", served, what);
   MPI_Alltoallv(b.input, sent, sent_offsets, MPI_INT, b.output, received, received_offsets, MPI_INT, comm);
   PMPI_Alltoallv(b.input, sent, sent_offsets, MPI_INT, b.expected, received, received_offsets, MPI_INT, comm);
-  compare(&b, "alltoallv", served && flat, what);
+  compare(&b, "alltoallv", served, what);
   MPI_Reduce_scatter(b.input, b.output, counts, MPI_INT, MPI_SUM, comm);
   PMPI_Reduce_scatter(b.input, b.expected, counts, MPI_INT, MPI_SUM, comm);
   compare(&b, "reduce_scatter", served, what);
@@ -109,7 +109,7 @@ static void check_all(MPI_Comm comm, const char* what) {
   const int counts[] = {1, 50, 3001};
   for (int i = 0; i < 3; ++i) {
     check_equal(comm, counts[i], nodes > 1, what);
-    check_unequal(comm, counts[i], nodes > 1, nodes == size_of(comm), what);
+    check_unequal(comm, counts[i], nodes > 1, what);
   }
 }
 

@@ -78,9 +78,7 @@ static inline int twin_alltoall(const void* input, int count, MPI_Datatype type,
 static inline int twin_alltoallv(const void* input, const int* counts, const int* displacements, MPI_Datatype type,
                                  void* output, const int* output_counts, const int* output_displacements,
                                  MPI_Datatype output_type, MPI_Comm comm) {
-  int ranks = 0;
-  MPI_Comm_size(comm, &ranks);
-  if (input == MPI_IN_PLACE && (ranks == 1 || nodes_spanned(comm) != ranks)) {
+  if (input == MPI_IN_PLACE && nodes_spanned(comm) == 1) {
     return PMPI_Alltoallv(input, counts, displacements, type, output, output_counts, output_displacements, output_type,
                           comm);
   }

@@ -900,6 +900,20 @@ TEST_F(Command, RunHandsEverythingToTheRanksOfOpenMpi) {
   }
 }
 
+/// Where libfabric's own variables are known to suit, and the user has set none.
+TEST_F(Command, RunKeepsLibfabricsBuffersSmall) {
+  const auto environment = [&](const std::string& settings) {
+    return "\n" + shell("LIBCOLL_TRANSPORT=ofi " + settings + " libcoll " + fake + "-- env").out;
+  };
+  EXPECT_TRUE(contains(environment("LIBCOLL_OFI_PROVIDER=tcp"), "\nFI_OFI_RXM_BUFFER_SIZE=1024\n"));
+  const std::string users = environment("LIBCOLL_OFI_PROVIDER=tcp FI_OFI_RXM_EAGER_LIMIT=4096");
+  EXPECT_TRUE(contains(users, "\nFI_OFI_RXM_EAGER_LIMIT=4096\n")) << users;
+  EXPECT_FALSE(contains(users, "FI_OFI_RXM_BUFFER_SIZE")) << users;
+  for (const std::string other : {"", "LIBCOLL_OFI_PROVIDER=shm"}) {
+    EXPECT_FALSE(contains(environment(other), "FI_OFI_RXM_")) << other;
+  }
+}
+
 TEST_F(Command, RunPlansOnceWhatTheProgramNeeds) {
   const std::string call = "run --library libcoll_fake.so --topology ring:4 -- true";
   ASSERT_EQ(libcoll(call).code, 0);

@@ -55,7 +55,7 @@ struct Rank {
 
 class World {
  public:
-  World(const std::vector<std::int32_t>& locals, std::int32_t leaders, bool reduces, bool has_domains) {
+  World(const std::vector<std::int32_t>& locals, std::int32_t leaders, bool reduces, bool has_domains, bool alone) {
     nodes_.resize(locals.size());
     for (std::size_t n = 0; n < locals.size(); ++n) {
       Node& node = nodes_[n];
@@ -64,7 +64,7 @@ class World {
       for (std::int32_t local = 0; local < node.locals; ++local) {
         Rank rank;
         rank.node = &node;
-        rank.outline = {reduces, has_domains, node.locals, local, leaders, reduces && leaders == node.locals};
+        rank.outline = {reduces, has_domains, node.locals, local, leaders, reduces && leaders == node.locals, alone};
         rank.phases = std::make_unique<Phases>(node.memory->bytes, node.locals, local);
         ranks_.push_back(std::move(rank));
       }
@@ -122,7 +122,7 @@ class World {
   static void count(Done& done, Work work) {
     if (work == Work::copy_in) ++done.copy_in;
     if (work == Work::reduce_domain) ++done.reduce_domain;
-    if (work == Work::reduce_node) ++done.reduce_node;
+    if (work == Work::reduce_node || work == Work::reduce_alone) ++done.reduce_node;
     if (work == Work::move) ++done.move;
     if (work == Work::copy_out) ++done.copy_out;
   }
@@ -141,11 +141,13 @@ class World {
                          [&](const Done& each) { return each.move >= now; });
     };
     const bool input = all(&Done::copy_in, now);
-    const bool reduced = outline.reduces ? all(&Done::reduce_node, now) : input;
+    const bool sum = outline.reduces_alone ? rank.node->done.front().reduce_node >= now : all(&Done::reduce_node, now);
+    const bool reduced = outline.reduces ? sum : input;
     bool right = true;
     if (work == Work::copy_in) right = all(&Done::copy_out, now - 2);  // the half is free
     if (work == Work::reduce_domain) right = outline.has_domains && input;
     if (work == Work::reduce_node) right = outline.has_domains ? all(&Done::reduce_domain, now) : input;
+    if (work == Work::reduce_alone) right = outline.local == 0 && input;
     if (work == Work::move) {
       right = outline.local < outline.leaders && (outline.leaders_move_own ? rank.done().reduce_node == now : reduced);
     }
@@ -164,9 +166,11 @@ TEST(Stages, AnyOrderOfTheRanksIsSafeAndComesToAnEnd) {
   for (const std::vector<std::int32_t>& locals : shapes) {
     const std::int32_t fewest = *std::min_element(locals.begin(), locals.end());
     for (std::int32_t leaders = locals.size() > 1 ? 1 : 0; leaders <= (locals.size() > 1 ? fewest : 0); ++leaders) {
-      for (const unsigned traits : {0U, 1U, 3U}) {
+      for (const unsigned traits : {0U, 1U, 3U, 5U, 7U}) {
+        const bool alone = (traits & 4U) != 0;
+        if (alone && leaders > 1) continue;
         for (int turn = 0; turn < 20; ++turn) {
-          World world(locals, leaders, (traits & 1U) != 0, (traits & 2U) != 0);
+          World world(locals, leaders, (traits & 1U) != 0, (traits & 2U) != 0, alone);
           ASSERT_EQ(world.run(random), "") << locals.size() << " nodes, " << leaders << " leaders, traits " << traits;
         }
       }
@@ -214,6 +218,7 @@ struct Player {
     if (next.work == Work::copy_in) call.copy_in();
     if (next.work == Work::reduce_domain) call.reduce_domain();
     if (next.work == Work::reduce_node) call.reduce_node();
+    if (next.work == Work::reduce_alone) call.reduce_alone();
     if (next.work == Work::copy_out) call.copy_out();
     if (next.published != 0) memory.phases().post(next.published);
     if (++stage < stages.size()) return true;
@@ -238,22 +243,67 @@ std::int64_t length(const Kind& kind, std::size_t rank) {
   return kind.equal ? kind.elements : kind.elements * static_cast<std::int64_t>(rank);
 }
 
+/// Elements of the block between two ranks of an all-to-all.
+std::int64_t block(const Kind& kind, std::size_t source, std::size_t destination) {
+  return kind.equal ? kind.elements : kind.elements * static_cast<std::int64_t>((3 * source + destination) % 4);
+}
+
+/// Of this rank's input, where its block for the destination begins.
+std::size_t block_begin(const Kind& kind, std::size_t source, std::size_t destination) {
+  std::int64_t begin = 0;
+  for (std::size_t other = 0; other < destination; ++other) begin += block(kind, source, other);
+  return static_cast<std::size_t>(begin);
+}
+
 std::size_t total(const Kind& kind, std::size_t ranks) {
   std::int64_t sum = 0;
   for (std::size_t rank = 0; rank < ranks; ++rank) sum += length(kind, rank);
   return static_cast<std::size_t>(sum);
 }
 
+/// Own row and column of an all-to-all's counts, and blocks one after the other.
+void describe_exchange(const Kind& kind, std::size_t ranks, std::size_t rank, Call& call) {
+  const auto word = static_cast<std::int64_t>(sizeof(std::uint64_t));
+  call.counts.assign(ranks * ranks, 0);
+  std::int64_t received = 0;
+  for (std::size_t other = 0; other < ranks; ++other) {
+    call.counts[rank * ranks + other] = block(kind, rank, other);
+    call.counts[other * ranks + rank] = block(kind, other, rank);
+    call.input_offsets.push_back(static_cast<std::int64_t>(block_begin(kind, rank, other)) * word);
+    call.output_offsets.push_back(received);
+    received += block(kind, other, rank) * word;
+  }
+}
+
+/// Elements of a rank's input and output.
+struct Sizes {
+  std::size_t input = 0;
+  std::size_t output = 0;
+};
+
+Sizes sizes_of(const Kind& kind, std::size_t ranks, std::size_t rank) {
+  if (kind.collective == Collective::alltoall) {
+    Sizes sizes{block_begin(kind, rank, ranks), 0};
+    for (std::size_t other = 0; other < ranks; ++other) {
+      sizes.output += static_cast<std::size_t>(block(kind, other, rank));
+    }
+    return sizes;
+  }
+  const auto own = static_cast<std::size_t>(length(kind, rank));
+  const std::size_t all = kind.collective == Collective::allreduce ? own : total(kind, ranks);
+  return {kind.collective == Collective::allgather ? own : all,
+          kind.collective == Collective::reduce_scatter ? own : all};
+}
+
 void begin_call(Player& player, const Arrangement& arrangement, std::size_t rank, std::size_t number,
                 const Kind& kind) {
   const std::size_t ranks = arrangement.node_of_rank.size();
   const bool gathers = kind.collective == Collective::allgather;
-  const auto own = static_cast<std::size_t>(length(kind, rank));
-  const std::size_t all = kind.collective == Collective::allreduce ? own : total(kind, ranks);
-  Words input(gathers ? own : all);
+  const Sizes sizes = sizes_of(kind, ranks, rank);
+  Words input(sizes.input);
   for (std::size_t i = 0; i < input.size(); ++i) input[i] = value(number, rank, i);
   player.inputs.push_back(std::move(input));
-  player.outputs.emplace_back(kind.collective == Collective::reduce_scatter ? own : all);
+  player.outputs.emplace_back(sizes.output);
   Call call;
   call.collective = kind.collective;
   call.input = reinterpret_cast<const std::byte*>(player.inputs.back().data());
@@ -261,8 +311,10 @@ void begin_call(Player& player, const Arrangement& arrangement, std::size_t rank
   call.elements = kind.elements;
   call.element_bytes = sizeof(std::uint64_t);
   call.reducer.apply = &add;
+  const bool exchanges = kind.collective == Collective::alltoall;
+  if (exchanges && !kind.equal) describe_exchange(kind, ranks, rank, call);
   std::int64_t offset = 0;
-  for (std::size_t other = 0; other < ranks && !kind.equal; ++other) {
+  for (std::size_t other = 0; other < ranks && !kind.equal && !exchanges; ++other) {
     call.counts.push_back(length(kind, other));
     (gathers ? call.output_offsets : call.input_offsets).push_back(offset);
     offset += length(kind, other) * call.element_bytes;
@@ -281,12 +333,17 @@ Words expected(const Kind& kind, std::size_t ranks, std::size_t rank, std::size_
     return all;
   };
   std::size_t begin = 0;
+  if (kind.collective == Collective::alltoall) {
+    for (std::size_t other = 0; other < ranks; ++other) {
+      const std::size_t place = block_begin(kind, other, rank);
+      const auto elements = static_cast<std::size_t>(block(kind, other, rank));
+      for (std::size_t i = 0; i < elements; ++i) result.push_back(value(number, other, place + i));
+    }
+    return result;
+  }
   for (std::size_t other = 0; other < ranks; begin += static_cast<std::size_t>(length(kind, other++))) {
     for (std::size_t i = 0; i < static_cast<std::size_t>(length(kind, other)); ++i) {
       if (kind.collective == Collective::allgather) result.push_back(value(number, other, i));
-      if (kind.collective == Collective::alltoall) {
-        result.push_back(value(number, other, rank * static_cast<std::size_t>(kind.elements) + i));
-      }
       if (kind.collective == Collective::reduce_scatter && other == rank) result.push_back(sum(begin + i));
       if (kind.collective == Collective::allreduce && other == 0) result.push_back(sum(i));
     }
@@ -299,7 +356,9 @@ TEST(NodeRounds, CallsOfAllKindsOneAfterTheOtherInAnyOrderOfTheRanks) {
   const std::vector<Kind> kinds = {{Collective::allreduce, true, 1500},     {Collective::allgather, true, 700},
                                    {Collective::alltoall, true, 333},       {Collective::allgather, false, 500},
                                    {Collective::reduce_scatter, true, 400}, {Collective::reduce_scatter, false, 250},
-                                   {Collective::allreduce, true, 1},        {Collective::alltoall, true, 2}};
+                                   {Collective::allreduce, true, 1},        {Collective::alltoall, true, 2},
+                                   {Collective::alltoall, false, 300},      {Collective::alltoall, false, 0},
+                                   {Collective::reduce_scatter, true, 1}};
   for (const std::int32_t domains : {1, 2}) {
     const std::vector<RankPlace> places = {{0, 0, 0}, {0, 1, 1 % domains}, {0, 2, 0}, {0, 3, 3 % domains}};
     const Arrangement arrangement = arrange(places, 1, 0);

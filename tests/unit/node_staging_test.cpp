@@ -113,9 +113,15 @@ Vectors run(const Job& job, Collective collective, const Vectors& inputs, std::i
     each([&](const Staging& staging, const Round& round, std::size_t rank) { staging.copy_in(round, bytes_in(rank)); });
     if (collective == Collective::allreduce) {
       each([&](const Staging& staging, const Round& round, std::size_t) {
-        if (staging.has_domains()) staging.reduce_domain(round, reducer);
+        if (staging.is_small(round)) {
+          if (staging.local() == 0) staging.reduce_alone(round, reducer);
+        } else if (staging.has_domains()) {
+          staging.reduce_domain(round, reducer);
+        }
       });
-      each([&](const Staging& staging, const Round& round, std::size_t) { staging.reduce_node(round, reducer); });
+      each([&](const Staging& staging, const Round& round, std::size_t) {
+        if (!staging.is_small(round)) staging.reduce_node(round, reducer);
+      });
     }
     const std::int32_t leaders = job.stagings.front()->leaders(round_for(job, collective, begin, elements, 0));
     for (std::int32_t leader = 0; leader < leaders && job.nodes() > 1; ++leader) {

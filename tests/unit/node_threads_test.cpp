@@ -9,7 +9,9 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdint>
 #include <cstring>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,6 +19,7 @@
 
 #include "libcoll/node/phases.h"
 #include "libcoll/node/segment.h"
+#include "libcoll/node/turns.h"
 
 namespace libcoll {
 namespace {
@@ -268,6 +271,38 @@ TEST(Phases, ChildrenWaitForEachOtherAsThreadsDo) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
   }
+}
+
+/// Threads that are far apart: who hears of a turn late must not see what only a later one does without.
+TEST(Turns, WhatIsToldForATurnIsHeardInItAndAfterIt) {
+  constexpr std::int32_t processes = 3;
+  constexpr std::uint32_t turns = 2000;
+  std::vector<std::uint64_t> memory(Turns::bytes(processes) / sizeof(std::uint64_t) + 32);
+  auto* begin = reinterpret_cast<std::byte*>(memory.data());
+  begin += (128 - reinterpret_cast<std::uintptr_t>(begin) % 128) % 128;
+  const auto cables = [](std::uint32_t turn) {
+    std::set<Cable> gone;
+    for (std::uint32_t each = 0; each <= turn / 400; ++each) {
+      gone.emplace(static_cast<NodeId>(each), static_cast<NodeId>(each + 1));
+    }
+    return gone;
+  };
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> hearers;
+  for (std::int32_t self = 1; self < processes; ++self) {
+    hearers.emplace_back([&, self] {
+      Turns own(begin, processes, self);
+      for (std::uint32_t turn = 1; turn <= turns; ++turn) {
+        wrong += own.hear(turn, {}) && own.cables(turn) == cables(turn) ? 0 : 1;
+      }
+    });
+  }
+  Turns own(begin, processes, 0);
+  for (std::uint32_t turn = 1; turn <= turns; ++turn) own.tell(turn, cables(turn));
+  for (std::thread& hearer : hearers) hearer.join();
+  EXPECT_EQ(wrong, 0);
+  own.fail();
+  EXPECT_FALSE(Turns(begin, processes, 1).hear(turns + 1, {}));
 }
 
 }  // namespace

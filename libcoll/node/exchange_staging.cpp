@@ -1,0 +1,199 @@
+#include "libcoll/node/exchange_staging.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace libcoll {
+namespace {
+
+constexpr auto word_bytes = static_cast<std::int64_t>(sizeof(std::int64_t));
+
+/// Elements of a round at most, beside the one for every stream that rounding may add.
+std::int64_t capacity(const Arrangement& arrangement, std::int64_t bytes, std::int64_t element_bytes) {
+  return bytes / element_bytes - 2 * static_cast<std::int64_t>(arrangement.nodes.size());
+}
+
+}  // namespace
+
+ExchangeStaging::ExchangeStaging(const Arrangement& arrangement, std::int32_t rank, std::int64_t bytes,
+                                 const ExchangedBlocks& blocks)
+    : arrangement_(arrangement),
+      blocks_(blocks),
+      rank_(static_cast<std::size_t>(rank)),
+      node_(static_cast<std::size_t>(arrangement.node_of_rank[rank_])),
+      bytes_(bytes) {}
+
+bool ExchangeStaging::fits(const Arrangement& arrangement, std::int64_t bytes, std::int64_t element_bytes) {
+  const auto ranks = static_cast<std::int64_t>(arrangement.node_of_rank.size());
+  const auto nodes = static_cast<std::int64_t>(arrangement.nodes.size());
+  const std::int64_t lengths = arrangement.most_ranks * 2 * ranks + nodes + nodes * nodes;
+  return lengths * word_bytes <= bytes && capacity(arrangement, bytes, element_bytes) > 0;
+}
+
+// ---- lengths --------------------------------------------------------------------------------------------------------
+
+std::int64_t* ExchangeStaging::said_by(std::size_t local) const {
+  return reinterpret_cast<std::int64_t*>(memory_) + local * 2 * ranks();
+}
+
+std::int64_t* ExchangeStaging::sums() const { return said_by(locals().size()); }
+
+void ExchangeStaging::copy_lengths_in() const {
+  std::int64_t* said = said_by(static_cast<std::size_t>(arrangement_.local_of_rank[rank_]));
+  for (std::size_t other = 0; other < ranks(); ++other) {
+    said[other] = blocks_.counts[rank_ * ranks() + other];
+    said[ranks() + other] = blocks_.counts[other * ranks() + rank_];
+  }
+}
+
+void ExchangeStaging::sum_own(std::int64_t* sums) const {
+  std::fill(sums, sums + nodes(), 0);
+  for (std::size_t local = 0; local < locals().size(); ++local) {
+    const std::int64_t* sent = said_by(local);
+    for (std::size_t rank = 0; rank < ranks(); ++rank) sums[node_of(rank)] += sent[rank];
+  }
+}
+
+/// The same words go to every node: an allgather by the plan that the blocks will take.
+ShardPart ExchangeStaging::lengths_part() const {
+  sum_own(sums());
+  ShardPart part;
+  part.input = reinterpret_cast<const std::byte*>(sums());
+  part.output = reinterpret_cast<std::byte*>(sums() + nodes());
+  part.shape.elements = static_cast<std::int64_t>(nodes());
+  part.shape.element_bytes = word_bytes;
+  part.shape.input_stride_bytes = 0;
+  part.shape.output_stride_bytes = part.shape.elements * word_bytes;
+  part.empty = false;
+  return part;
+}
+
+void ExchangeStaging::read_lengths() {
+  const std::int64_t* moved = sums() + nodes();
+  streams_.assign(moved, moved + nodes() * nodes());
+  sum_own(streams_.data() + node_ * nodes());  // with no other node, nobody has
+  place_blocks();
+  count_rounds();
+}
+
+void ExchangeStaging::place_blocks() {
+  sent_begin_.assign(ranks(), 0);
+  received_begin_.assign(ranks(), 0);
+  const auto own_local = static_cast<std::size_t>(arrangement_.local_of_rank[rank_]);
+  for (std::size_t other = 0; other < nodes(); ++other) {
+    const std::vector<std::int32_t>& theirs = arrangement_.nodes[other].ranks;
+    std::int64_t sent = 0;
+    for (std::size_t local = 0; local <= own_local; ++local) {
+      for (const std::int32_t rank : theirs) {
+        if (local == own_local) sent_begin_[static_cast<std::size_t>(rank)] = sent;
+        sent += said_by(local)[rank];
+      }
+    }
+    std::int64_t received = 0;
+    for (const std::int32_t rank : theirs) {
+      for (std::size_t local = 0; local < locals().size(); ++local) {
+        if (local == own_local) received_begin_[static_cast<std::size_t>(rank)] = received;
+        received += said_by(local)[ranks() + static_cast<std::size_t>(rank)];
+      }
+    }
+  }
+}
+
+void ExchangeStaging::count_rounds() {
+  const std::int64_t most = capacity(arrangement_, bytes_, blocks_.element_bytes);
+  rounds_ = 0;
+  for (std::size_t node = 0; node < nodes(); ++node) {
+    std::int64_t all = stream(node, node);
+    for (std::size_t other = 0; other < nodes(); ++other) {
+      if (other != node) all += stream(node, other) + stream(other, node);
+    }
+    rounds_ = std::max(rounds_, (all + most - 1) / most);
+  }
+}
+
+// ---- blocks ---------------------------------------------------------------------------------------------------------
+
+Stretch ExchangeStaging::window(std::size_t from, std::size_t to) const {
+  return share_of(stream(from, to), rounds_, round_);
+}
+
+void ExchangeStaging::begin_round(std::int64_t round, std::byte* memory) {
+  round_ = round;
+  memory_ = memory;
+  outgoing_.clear();
+  incoming_.clear();
+  std::int64_t end = 0;
+  for (std::size_t other = 0; other < nodes(); ++other) {
+    outgoing_.push_back(end);
+    end += window(node_, other).length();
+  }
+  for (std::size_t other = 0; other < nodes(); ++other) {
+    // What stays on the node is read from where it was written.
+    incoming_.push_back(other == node_ ? outgoing_[node_] : end);
+    if (other != node_) end += window(other, node_).length();
+  }
+}
+
+template <class Visit>
+void ExchangeStaging::for_part(std::size_t from, std::size_t to, std::int64_t place, std::int64_t begin,
+                               std::int64_t length, Visit visit) const {
+  const Stretch taken = window(from, to);
+  const std::int64_t first = std::max(taken.begin, begin);
+  const std::int64_t last = std::min(taken.end, begin + length);
+  if (first >= last) return;
+  const std::int64_t element = blocks_.element_bytes;
+  visit(memory_ + (place + first - taken.begin) * element, (first - begin) * element,
+        static_cast<std::size_t>((last - first) * element));
+}
+
+void ExchangeStaging::copy_in(const std::byte* input) const {
+  for (std::size_t rank = 0; rank < ranks(); ++rank) {
+    const std::size_t to = node_of(rank);
+    for_part(node_, to, outgoing_[to], sent_begin_[rank], blocks_.counts[rank_ * ranks() + rank],
+             [&](std::byte* place, std::int64_t offset, std::size_t bytes) {
+               std::memcpy(place, input + blocks_.input_offsets[rank] + offset, bytes);
+             });
+  }
+}
+
+void ExchangeStaging::copy_out(std::byte* output) const {
+  for (std::size_t rank = 0; rank < ranks(); ++rank) {
+    const std::size_t from = node_of(rank);
+    for_part(from, node_, incoming_[from], received_begin_[rank], blocks_.counts[rank * ranks() + rank_],
+             [&](const std::byte* place, std::int64_t offset, std::size_t bytes) {
+               std::memcpy(output + blocks_.output_offsets[rank] + offset, place, bytes);
+             });
+  }
+}
+
+std::int32_t ExchangeStaging::leaders() const {
+  std::int64_t longest = 0;
+  for (std::size_t from = 0; from < nodes(); ++from) {
+    for (std::size_t to = 0; to < nodes(); ++to) {
+      if (from != to) longest = std::max(longest, window(from, to).length());
+    }
+  }
+  return leaders_for(longest * blocks_.element_bytes, arrangement_.leaders);
+}
+
+ShardPart ExchangeStaging::part_of(std::int32_t leader) const {
+  const std::int64_t element = blocks_.element_bytes;
+  const std::int32_t parts = leaders();
+  ShardPart part;
+  part.input = memory_;
+  part.output = memory_;
+  part.shape.element_bytes = element;
+  for (std::size_t from = 0; from < nodes(); ++from) {
+    for (std::size_t to = 0; to < nodes(); ++to) {
+      const std::int64_t elements = from == to ? 0 : window(from, to).length();
+      const Stretch stretch = stretch_of(elements, parts, leader);
+      part.shape.counts.push_back(stretch.length());
+      part.empty = part.empty && stretch.length() == 0;
+      if (from == node_) part.shape.input_offsets.push_back((outgoing_[to] + stretch.begin) * element);
+      if (to == node_) part.shape.output_offsets.push_back((incoming_[from] + stretch.begin) * element);
+    }
+  }
+  return part;
+}
+
+}  // namespace libcoll

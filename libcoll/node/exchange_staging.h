@@ -1,0 +1,90 @@
+// All-to-all of nodes with several ranks whose blocks are of any length, staged in memory that the ranks of a node
+// share. Every rank knows only what it sends and receives itself; a first round tells all nodes how much each of them
+// has for each other, and from it all of them conclude how many more rounds there will be, and what each one moves.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "libcoll/execute/script.h"
+#include "libcoll/node/arrangement.h"
+#include "libcoll/node/shard_staging.h"
+
+namespace libcoll {
+
+/// One rank's part of a call.
+struct ExchangedBlocks {
+  std::int64_t element_bytes = 1;
+  std::vector<std::int64_t> counts;  ///< elements, by source's rank · N + destination's; this rank's row and column
+  std::vector<std::int64_t> input_offsets;   ///< bytes, by the destination's rank
+  std::vector<std::int64_t> output_offsets;  ///< bytes, by the source's rank
+};
+
+/// One rank's view. What a node has for another one is a stream: the blocks of its first local rank for each of the
+/// other's, then those of its second, and so on. A round takes the same share of every stream. Memory has a place for
+/// the round's part of each stream that leaves the node, or stays, then for each one that comes in.
+class ExchangeStaging {
+ public:
+  /// `bytes` of shared memory are there for a round. The arguments must outlive this.
+  ExchangeStaging(const Arrangement& arrangement, std::int32_t rank, std::int64_t bytes, const ExchangedBlocks& blocks);
+
+  /// Whether any round can be run at all.
+  [[nodiscard]] static bool fits(const Arrangement& arrangement, std::int64_t bytes, std::int64_t element_bytes);
+
+  // The round of lengths: all of the node say theirs, the first leader moves their sums, all read what came.
+  void begin_lengths(std::byte* memory) { memory_ = memory; }
+  void copy_lengths_in() const;
+  /// Precondition: all of the node have said theirs.
+  [[nodiscard]] ShardPart lengths_part() const;
+  void read_lengths();
+
+  // The others, precondition of all: read_lengths().
+  [[nodiscard]] std::int64_t rounds() const { return rounds_; }
+  void begin_round(std::int64_t round, std::byte* memory);
+  void copy_in(const std::byte* input) const;
+  /// How many leaders share the round.
+  [[nodiscard]] std::int32_t leaders() const;
+  [[nodiscard]] ShardPart part_of(std::int32_t leader) const;
+  void copy_out(std::byte* output) const;
+
+ private:
+  [[nodiscard]] std::size_t ranks() const { return arrangement_.node_of_rank.size(); }
+  [[nodiscard]] std::size_t nodes() const { return arrangement_.nodes.size(); }
+  [[nodiscard]] const std::vector<std::int32_t>& locals() const { return arrangement_.nodes[node_].ranks; }
+  [[nodiscard]] std::size_t node_of(std::size_t rank) const {
+    return static_cast<std::size_t>(arrangement_.node_of_rank[rank]);
+  }
+  /// In the round of lengths: what the local rank sends to every rank, then what it receives from every rank.
+  [[nodiscard]] std::int64_t* said_by(std::size_t local) const;
+  /// What this node has for every other one, then the same of every node.
+  [[nodiscard]] std::int64_t* sums() const;
+  void sum_own(std::int64_t* sums) const;
+  void place_blocks();
+  void count_rounds();
+  [[nodiscard]] std::int64_t stream(std::size_t from, std::size_t to) const { return streams_[from * nodes() + to]; }
+  /// The part of a stream that the round takes.
+  [[nodiscard]] Stretch window(std::size_t from, std::size_t to) const;
+  /// Calls visit(place in memory, offset in the block, bytes) if the round takes any of the block between this rank and
+  /// the other.
+  template <class Visit>
+  void for_part(std::size_t from, std::size_t to, std::int64_t place, std::int64_t begin, std::int64_t length,
+                Visit visit) const;
+
+  const Arrangement& arrangement_;
+  const ExchangedBlocks& blocks_;
+  std::size_t rank_;
+  std::size_t node_;
+  std::int64_t bytes_;
+  std::vector<std::int64_t> streams_;         ///< elements from node to node
+  std::vector<std::int64_t> sent_begin_;      ///< by destination's rank: where its block begins in the stream …
+  std::vector<std::int64_t> received_begin_;  ///< … and by source's
+  std::int64_t rounds_ = 0;
+  // Of the round at hand.
+  std::byte* memory_ = nullptr;
+  std::int64_t round_ = 0;
+  std::vector<std::int64_t> outgoing_;  ///< by node: elements before what is for it …
+  std::vector<std::int64_t> incoming_;  ///< … and what is from it
+};
+
+}  // namespace libcoll
