@@ -103,11 +103,12 @@ void flow_to_paths(benchmark::State& state, const char* specification, bool whol
     state.ResumeTiming();
     if (whole_units) push_to_whole_units(problem, (1 + limits.gap) * solution.bound, pushed);
     for (std::vector<double>& flow : pushed.flow) flow = by_link_id(problem, flow);
-    const std::vector<PairPaths> all = decompose(*topology, problem.sources, pushed.flow, threads);
+    std::vector<PairPaths> all = decompose(*topology, problem.sources, pushed.flow, threads);
     state.PauseTiming();
     pairs = all.size();
     paths = 0;
     for (const PairPaths& pair : all) paths += pair.paths.size();
+    all = {};
     state.counters["gap"] = pushed.load / solution.bound - 1;
     state.ResumeTiming();
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <utility>
 
 #include "planner/flow/link_classes.h"
@@ -26,11 +25,9 @@ void rescale(std::vector<WeightedPath>& paths) {
 
 FlowProblem graph_of(const Topology& topology) { return flow_problem(topology, source_orbits(topology, {})); }
 
-std::vector<double> in_problem_order(const FlowProblem& problem, const std::vector<double>& by_id) {
-  std::vector<double> flow;
-  flow.reserve(problem.links());
-  for (const LinkId link : problem.link_id) flow.push_back(by_id[at(link)]);
-  return flow;
+void in_problem_order(const FlowProblem& problem, const std::vector<double>& by_id, std::vector<double>& flow) {
+  flow.resize(problem.links());
+  for (std::size_t link = 0; link < flow.size(); ++link) flow[link] = by_id[at(problem.link_id[link])];
 }
 
 }  // namespace
@@ -38,6 +35,12 @@ std::vector<double> in_problem_order(const FlowProblem& problem, const std::vect
 PathDecomposition::PathDecomposition(const FlowProblem& problem) : problem_(problem), cycles_(problem) {}
 
 std::vector<PairPaths> PathDecomposition::split(NodeId source, std::vector<double> flow) {
+  std::vector<PairPaths> pairs(at(problem_.hosts - 1));
+  split_into(source, flow, pairs);
+  return pairs;
+}
+
+void PathDecomposition::split_into(NodeId source, std::vector<double>& flow, std::span<PairPaths> pairs) {
   for (double& amount : flow) amount = amount > least_flow ? amount : 0;
   // Flow back into the source is part of a cycle by definition.
   std::fill(flow.begin() + problem_.in_begin[at(source)], flow.begin() + problem_.in_begin[at(source) + 1], 0.0);
@@ -51,10 +54,10 @@ std::vector<PairPaths> PathDecomposition::split(NodeId source, std::vector<doubl
     }
   }
 
-  std::vector<PairPaths> pairs;
-  pairs.reserve(at(problem_.hosts));
-  for (NodeId host = 0; host < problem_.hosts; ++host) {
-    if (host != source) pairs.push_back({source, host, {}});
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const auto host = static_cast<NodeId>(i);
+    pairs[i].source = source;
+    pairs[i].destination = host < source ? host : host + 1;
   }
   const auto pair_of = [&](NodeId host) -> PairPaths& { return pairs[at(host) - (host > source ? 1 : 0)]; };
   // Against the flow: what reaches a host is its own once those behind it have theirs.
@@ -66,7 +69,6 @@ std::vector<PairPaths> PathDecomposition::split(NodeId source, std::vector<doubl
     if (pair.paths.empty()) pair.paths.push_back({shortest_path(source, pair.destination), 1});
     rescale(pair.paths);
   }
-  return pairs;
 }
 
 /// One unit to the destination, as far as the flow brings it.
@@ -160,26 +162,25 @@ std::vector<LinkId> PathDecomposition::shortest_path(NodeId source, NodeId desti
 
 std::vector<PairPaths> decompose(const Topology& topology, NodeId source, const std::vector<double>& flow) {
   const FlowProblem graph = graph_of(topology);
-  return PathDecomposition(graph).split(source, in_problem_order(graph, flow));
+  std::vector<double> in_order;
+  in_problem_order(graph, flow, in_order);
+  return PathDecomposition(graph).split(source, std::move(in_order));
 }
 
 std::vector<PairPaths> decompose(const Topology& topology, std::span<const NodeId> sources,
                                  const std::vector<std::vector<double>>& flow, std::int32_t threads) {
   const FlowProblem graph = graph_of(topology);
-  std::vector<std::vector<PairPaths>> parts(sources.size());
+  const std::size_t others = at(topology.host_count() - 1);
+  std::vector<PairPaths> pairs(sources.size() * others);
   const std::int32_t workers = sources.size() < least_sources_for_threads ? 1 : std::max(1, threads);
   run_on_threads(workers, [&](std::int32_t worker) {
     PathDecomposition decomposition(graph);
+    std::vector<double> in_order;
     for (std::size_t i = at(worker); i < sources.size(); i += at(workers)) {
-      parts[i] = decomposition.split(sources[i], in_problem_order(graph, flow[i]));
+      in_problem_order(graph, flow[i], in_order);
+      decomposition.split_into(sources[i], in_order, std::span(pairs).subspan(i * others, others));
     }
   });
-  std::vector<PairPaths> pairs;
-  pairs.reserve(sources.size() * at(topology.host_count()));
-  for (std::vector<PairPaths>& part : parts) {
-    pairs.insert(pairs.end(), std::make_move_iterator(part.begin()), std::make_move_iterator(part.end()));
-    part = {};
-  }
   return pairs;
 }
 

@@ -36,6 +36,9 @@ class PathDecomposition {
   /// a destination that the flow misses altogether gets a shortest path. Precondition: the source reaches every host.
   std::vector<PairPaths> split(NodeId source, std::vector<double> flow);
 
+  /// The same into `pairs`, one for every other host; `flow` is used up.
+  void split_into(NodeId source, std::vector<double>& flow, std::span<PairPaths> pairs);
+
  private:
   std::vector<WeightedPath> peel(NodeId source, NodeId destination, std::vector<double>& flow);
   [[nodiscard]] std::int32_t largest_inflow(NodeId node, const std::vector<double>& flow) const;
