@@ -15,6 +15,7 @@ struct Options {
   std::string name;
   std::string size = "full";
   double time_limit_seconds = 300;
+  double limit_seconds = 0;
   std::int32_t threads = 1;
   bool json = false;
 };
@@ -73,8 +74,8 @@ int run(const Options& options) {
     return fail("found report '" + options.name + "', expected one of " + join(names, ", "), options.json);
   }
   const auto start = std::chrono::steady_clock::now();
-  const ReportTable table =
-      report->make({options.size == "full", options.threads, Deadline(options.time_limit_seconds)});
+  const ReportTable table = report->make(
+      {options.size == "full", options.threads, Deadline(options.time_limit_seconds), options.limit_seconds});
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   if (options.json) {
     print_json(report_json(*report, table, spent.count()));
@@ -185,6 +186,10 @@ void add_report(CLI::App& app, int& exit_code) {
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
+  sub->add_option("--limit", options->limit_seconds,
+                  "For each plan of fig7 to fig9, in place of a share of the time there is")
+      ->type_name("SECONDS")
+      ->check(CLI::PositiveNumber);
   sub->add_option("--size", options->size, "small: only what takes seconds, or full")
       ->check(CLI::IsMember({"small", "full"}))
       ->capture_default_str();

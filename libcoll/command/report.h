@@ -21,6 +21,7 @@ struct ReportScope {
   bool full = true;  ///< false: only what takes seconds
   std::int32_t threads = 1;
   Deadline deadline{0};
+  double limit_seconds = 0;  ///< for each plan of tables of planners; 0: a share of the deadline
 };
 
 /// What the paper says, and the range of figures that agrees with it where it gives one.

@@ -65,21 +65,24 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
-/// Plans unless what is known of the scheme's pace says that it will not end within `share` of the time left. What may
-/// come near that gets it for a limit; others do not, as the limit rules out GLPK's fastest method.
+/// Plans unless what is known of the scheme's pace says that it will not end within its budget: `share` of the time
+/// left, or the limit of a plan that was asked for. What may come near that gets it for a limit; others do not, as the
+/// limit rules out GLPK's fastest method.
 Outcome attempt(const Topology& topology, const Scheme& scheme, bool schedule, const ReportScope& scope, Pace& pace,
                 double share) {
   const double left = scope.deadline.limited() ? scope.deadline.remaining() : 1e9;
+  const double budget = scope.limit_seconds > 0 ? std::min(scope.limit_seconds, left) : share * left;
   const double size = topology.host_count();
   double expected = std::max(pace.expected(scheme.name, size, scheme.growth), least_seconds);
   if (scheme.seconds > 0) expected = std::min(expected, longest_beyond_limit * scheme.seconds);
-  if (expected > share * left) {
+  if (expected > budget) {
     return {std::nullopt, stopped + std::string("about ") + seconds_text(expected) + " expected at this size"};
   }
   PlanOptions options = options_of(scheme, schedule, scope.threads);
   const double certain = pace.growth(scheme.name) ? measured_share : certain_share;
-  const bool unsure = scope.deadline.limited() && scheme.seconds <= 0 && expected > certain * share * left;
-  if (unsure) options.time_limit_seconds = share * left;
+  const bool unsure =
+      (scope.deadline.limited() || scope.limit_seconds > 0) && scheme.seconds <= 0 && expected > certain * budget;
+  if (unsure) options.time_limit_seconds = budget;
   const auto start = std::chrono::steady_clock::now();
   Result<Plan> plan = make_plan(topology, Collective::alltoall, scheme.algorithm, options);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;

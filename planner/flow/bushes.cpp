@@ -8,6 +8,7 @@
 #include <numeric>
 #include <utility>
 
+#include "planner/flow/cycle_canceller.h"
 #include "planner/index.h"
 
 namespace libcoll {
@@ -18,6 +19,7 @@ constexpr double first_power = 8;
 constexpr double power_growth = 1.6;
 constexpr double fastest_growth = 4;
 constexpr double largest_power = 1e6;
+constexpr double power_for_gap = 8;  // over a gap: what p is to be near a solution with that gap
 // Prices stay above zero so that lengths grow strictly along every link: that is what orders a bush.
 constexpr double least_price = 1e-9;
 constexpr double least_flow = 1e-11;  // below is dust of cancellation
@@ -30,6 +32,11 @@ constexpr std::int32_t most_halvings = 4;  // of a Newton step that overshoots
 /// Loads and prices of classes.
 class Prices {
  public:
+  struct Entry {
+    double load = 0;
+    double price = 0;
+  };
+
   explicit Prices(const FlowProblem& problem) : capacity_(&problem.capacity), load_(problem.classes(), 0) {
     price_.assign(problem.classes(), 1);
   }
@@ -44,6 +51,11 @@ class Prices {
   void add(std::size_t link_class, double amount) {
     load_[link_class] = std::max(0.0, load_[link_class] + amount);
     price_[link_class] = price_at(link_class, load_[link_class]);
+  }
+
+  void put(std::size_t link_class, Entry entry) {
+    load_[link_class] = entry.load;
+    price_[link_class] = entry.price;
   }
 
   /// Without a new price, which takes most of the time.
@@ -89,7 +101,8 @@ class Equilibrator {
         tree_(at(problem.nodes)),
         busiest_(at(problem.nodes)),
         times_(problem.classes(), 0),
-        wanted_(at(problem.nodes)) {}
+        wanted_(at(problem.nodes)),
+        own_classes_(problem.classes() == problem.links()) {}
 
   /// A first bush: one path to every host, shortest by hops and then by the prices so far.
   void plant_tree(std::size_t source, Bush& bush, Prices& prices) {
@@ -308,19 +321,21 @@ class Equilibrator {
       slope += weight * times_[link_class] * times_[link_class] * prices.slope(link_class);
     }
     double amount = slope > 0 ? std::min(most, difference / slope) : most;
-    for (std::int32_t i = 0; i < most_halvings; ++i) {
+    after_.resize(touched_.size());
+    for (std::int32_t i = 0;; ++i) {
       double rest = 0;
-      for (const std::size_t link_class : touched_) {
-        rest -=
-            times_[link_class] *
-            prices.price_at(link_class, std::max(0.0, prices.load(link_class) + weight * times_[link_class] * amount));
+      for (std::size_t k = 0; k < touched_.size(); ++k) {
+        const double times = times_[touched_[k]];
+        after_[k].load = std::max(0.0, prices.load(touched_[k]) + weight * times * amount);
+        after_[k].price = prices.price_at(touched_[k], after_[k].load);
+        rest -= times * after_[k].price;
       }
-      if (rest > -0.5 * difference) break;
+      if (rest > -0.5 * difference || i == most_halvings) break;
       amount /= 2;
     }
-    for (const std::size_t link_class : touched_) {
-      if (times_[link_class] != 0) prices.add(link_class, weight * times_[link_class] * amount);
-      times_[link_class] = 0;
+    for (std::size_t k = 0; k < touched_.size(); ++k) {
+      if (times_[touched_[k]] != 0) prices.put(touched_[k], after_[k]);
+      times_[touched_[k]] = 0;
     }
     for (const std::int32_t link : used_) {
       double& flow = bush.flow[at(link)];
@@ -338,7 +353,10 @@ class Equilibrator {
     touched_.clear();
     const auto count = [&](std::int32_t link, double change) {
       const std::size_t link_class = class_of(link);
-      if (std::find(touched_.begin(), touched_.end(), link_class) == touched_.end()) touched_.push_back(link_class);
+      // Neither way meets a link twice.
+      if (own_classes_ || std::find(touched_.begin(), touched_.end(), link_class) == touched_.end()) {
+        touched_.push_back(link_class);
+      }
       times_[link_class] += change;
     };
     for (const std::int32_t link : used_) count(link, -1);
@@ -355,7 +373,9 @@ class Equilibrator {
   std::vector<std::int32_t> shortest_;
   std::vector<double> times_;
   std::vector<std::size_t> touched_;
+  std::vector<Prices::Entry> after_;  ///< of touched_: once the shift is done
   std::vector<double> wanted_;
+  bool own_classes_;  ///< every link is a class of its own
 };
 
 }  // namespace
@@ -369,6 +389,19 @@ class Bushes::Forest {
     // A graph with many shortest paths, such as a torus with holes, is all but solved by them; one with few is not.
     const double all_shortest = plant(&Equilibrator::plant_all_shortest);
     if (plant(&Equilibrator::plant_tree) > all_shortest) plant(&Equilibrator::plant_all_shortest);
+  }
+
+  void start_from(const FlowSolution& solution) {
+    CycleCanceller cycles(problem_);
+    for (std::size_t i = 0; i < bushes_.size(); ++i) {
+      bushes_[i].flow = solution.flow[i];
+      cycles.run(problem_.sources[i], bushes_[i].flow, bushes_[i].order);
+    }
+    prices_.set(class_loads(problem_, solution.flow), 1, 1);
+    power_ = std::min(largest_power, power_for_gap / std::max(solution.gap(), 1 / largest_power));
+    best_ = solution;
+    kept_gap_ = solution.gap();
+    kept_load_ = current_load_ = solution.load;
   }
 
   FlowSolution solve(const FlowLimits& limits, double handover_gap) {
@@ -480,6 +513,8 @@ class Bushes::Forest {
 
 Bushes::Bushes(const FlowProblem& problem) : forest_(std::make_unique<Forest>(problem)) {}
 Bushes::~Bushes() = default;
+
+void Bushes::start_from(const FlowSolution& solution) { forest_->start_from(solution); }
 
 FlowSolution Bushes::solve(const FlowLimits& limits, double handover_gap) {
   return forest_->solve(limits, handover_gap);

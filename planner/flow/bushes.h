@@ -30,6 +30,8 @@ class Bushes {
   /// from the optimum: from there on other methods are faster. As long as it is nearer, more p is all that it takes,
   /// and no other method is (tori with holes, all that has many ways of equal length).
   FlowSolution solve(const FlowLimits& limits, double handover_gap = 0);
+  /// Goes on from another method's solution, whose flow is without cycles, at a p for its gap.
+  void start_from(const FlowSolution& solution);
 
  private:
   class Forest;

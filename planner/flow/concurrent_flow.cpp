@@ -15,6 +15,7 @@
 #include "planner/flow/master_lp.h"
 #include "planner/flow/pdhg.h"
 #include "planner/flow/tree_columns.h"
+#include "planner/flow/whole_units.h"
 #include "planner/index.h"
 #include "planner/topology/automorphisms.h"
 #include "planner/topology/facts.h"
@@ -25,14 +26,17 @@ namespace {
 constexpr double accepted_gap = 1e-6;  // of what is called exact
 constexpr double default_gap = 1e-3;   // where exact methods are too slow
 constexpr double gap_for_bushes = 1e-2;
-constexpr double handover_gap = 3e-2;           // from bushes to PDHG, where the gap asked for is beyond bushes
+constexpr double handover_gap = 1.5e-2;         // from bushes to PDHG, where the gap asked for is beyond bushes
 constexpr double worth_following = 0.5;         // part of the gap that PDHG was given
 constexpr double least_first_order_gap = 2e-4;  // below, single precision makes it slow
 // Measured with GLPK on generalized Kautz graphs: simplex is exact and as fast below, interior point wins above.
 constexpr std::int64_t most_columns_for_simplex = 4000;
 // The interior-point method then takes a second.
 constexpr std::int64_t most_columns_for_lp = 20'000;
-constexpr double search_seconds = 0.5;  // for automorphisms
+// Simplex then takes some hundredths of a second.
+constexpr std::int64_t most_columns_for_moment = 1000;
+constexpr std::size_t most_classes_for_moment = 16;  // for columns of trees
+constexpr double search_seconds = 0.5;               // for automorphisms
 constexpr std::int64_t most_stabiliser_work = 300'000'000;
 // Starting threads costs more than a step on less.
 constexpr std::int64_t least_columns_for_threads = 100'000;
@@ -203,11 +207,7 @@ ConcurrentFlow make_plan(const Topology& topology, const Symmetry& symmetry, Sol
       plan.classes = link_classes(topology, {});
       solved.flow = written_out(topology, symmetry, solved.flow);
     }
-    for (std::size_t i = 0; i < plan.classes.sources.size(); ++i) {
-      for (PairPaths& pair : decompose(topology, plan.classes.sources[i], std::move(solved.flow[i]))) {
-        plan.pairs.push_back(std::move(pair));
-      }
-    }
+    plan.pairs = decompose(topology, plan.classes.sources, solved.flow, options.threads);
     plan.flow = rate(path_load(plan.classes, plan.pairs));
   }
   // In exact arithmetic the flow is below the bound, so only rounding can lift it above.
@@ -236,17 +236,34 @@ class Planning {
   Result<ConcurrentFlow> run() {
     const bool exact = options_.gap <= 0;
     const double enough = exact ? accepted_gap : options_.gap;
-    if (options_.few_paths && columns() <= most_columns_for_simplex) try_vertices(enough);
-    if (!reached(enough) && few_prices()) by_trees();
+    const bool by_lp = lp_is_worth_it();
+    if (by_lp && options_.few_paths && columns() <= most_columns_for_simplex) try_vertices(enough);
+    const bool few = few_prices();
+    if (!reached(enough) && few && (by_lp || symmetry_.orbits.capacity.size() <= most_classes_for_moment)) by_trees();
+    if (!by_lp && !reached(exact ? default_gap : enough)) by_first_order(exact ? default_gap : enough);
+    if (!by_lp && exact) return finished();
+    if (!by_lp && !reached(enough) && few) by_trees();
     if (!reached(enough) && (enough < least_first_order_gap || columns() <= most_columns_for_simplex)) {
       try_master_lp(enough);
     }
-    if (!reached(exact ? default_gap : options_.gap)) by_first_order(exact ? default_gap : options_.gap);
+    if (by_lp && !reached(exact ? default_gap : enough)) by_first_order(exact ? default_gap : enough);
+    return finished();
+  }
+
+ private:
+  Result<ConcurrentFlow> finished() {
     if (!best_) return last_;
     return std::move(*best_);
   }
 
- private:
+  /// Whether a linear program comes first: it is exact, but where a gap will do, others are there long before, and
+  /// symmetry alone is no reason to ask for more than without it.
+  [[nodiscard]] bool lp_is_worth_it() const {
+    if (columns() <= most_columns_for_moment) return true;
+    if (options_.gap > 0) return options_.gap < least_first_order_gap;
+    return std::int64_t{topology_.host_count()} * topology_.link_count() <= most_columns_for_lp;
+  }
+
   [[nodiscard]] std::int64_t columns() const {
     return static_cast<std::int64_t>(symmetry_.orbits.sources.size()) * topology_.link_count();
   }
@@ -321,13 +338,17 @@ class Planning {
       solution = solve_by_pdhg(problem, std::move(solution), limits);
       method = "bushes, pdhg";
     }
-    // Where PDHG went far before it stalled, bushes do not follow.
-    if (solution.gap() > std::max(limits.gap, worth_following * handed_over) && !limits.late()) {
+    if (solution.gap() > limits.gap && !limits.late()) {
+      // Where PDHG went far before it stalled, bushes do not follow on their own.
+      if (solution.gap() <= worth_following * handed_over) bushes.start_from(solution);
       FlowSolution again = bushes.solve(limits);
       if (again.gap() < solution.gap()) {
         solution = std::move(again);
-        method = "bushes";
+        method = "bushes, pdhg, bushes";
       }
+    }
+    if (options_.paths) {
+      push_to_whole_units(problem, std::max(solution.load, (1 + limits.gap) * solution.bound), solution);
     }
     keep(make_plan(topology_, symmetry_, from_solution(problem, std::move(solution), method.c_str()), options_));
   }
@@ -346,6 +367,26 @@ Result<ConcurrentFlow> max_concurrent_flow(const Topology& topology, const FlowO
   if (topology.host_count() < 2) return Error{"all-to-all needs at least two hosts"};
   if (unreachable_pair(topology)) return Error{"in " + topology.name() + " some host cannot reach another"};
   return Planning(topology, options).run();
+}
+
+std::vector<PairPaths> pairs_from(const Topology& topology, const std::vector<NodeId>& sources,
+                                  const ConcurrentFlow& flow) {
+  std::vector<PairPaths> result;
+  for (const Automorphism& image : flow.classes.images) {
+    for (const PairPaths& pair : flow.pairs) {
+      const NodeId source = image[at(pair.source)];
+      if (std::find(sources.begin(), sources.end(), source) == sources.end()) continue;
+      PairPaths& copy = result.emplace_back();
+      copy.source = source;
+      copy.destination = image[at(pair.destination)];
+      for (const WeightedPath& path : pair.paths) {
+        copy.paths.push_back({image_of(topology, image, path.links), path.weight});
+      }
+    }
+  }
+  const auto key = [](const PairPaths& pair) { return std::pair(pair.source, pair.destination); };
+  std::sort(result.begin(), result.end(), [&](const PairPaths& a, const PairPaths& b) { return key(a) < key(b); });
+  return result;
 }
 
 }  // namespace libcoll

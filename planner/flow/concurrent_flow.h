@@ -31,7 +31,7 @@ struct ConcurrentFlow {
   std::vector<PairPaths> pairs;
   double flow = 0;  ///< F that these paths reach, rounded down: 1 / their largest link load at unit demands
   FlowCertificate certificate;
-  std::string method;               ///< "trees", "simplex", "interior-point", "bushes" or "bushes, pdhg"
+  std::string method;  ///< "trees", "simplex", "interior-point", "bushes", "bushes, pdhg" or "bushes, pdhg, bushes"
   std::int64_t symmetry_order = 1;  ///< automorphisms made use of
 };
 
@@ -39,12 +39,17 @@ struct ConcurrentFlow {
 /// - Automorphisms leave one source for every orbit of hosts, one price for every orbit of links: by the family's
 ///   translations where they are transitive, otherwise by search. Few prices: exactly, by columns of trees.
 /// - Small instances: exactly, by the master LP (6)–(9), once more another way should the gap stay above 10⁻⁶.
-/// - Others: bushes to 3 %, then PDHG to the gap that was asked for (0.1 % by default), then bushes again where PDHG
-///   does not get there.
+/// - Others, and those of many columns where a gap will do: bushes to 1.5 %, then PDHG to the gap that was asked for
+///   (0.1 % by default), then bushes again where PDHG does not get there. Their fractions are then pushed to whole
+///   units as far as the gap allows, so that few pairs take several paths.
 /// The paths are those of a decomposition. Where the group leaves no host in place but by the identity they stay
 /// paths of one source per orbit; otherwise they are written out for every host. Without options.paths, `pairs` and
 /// classes.images are empty. Error when a host cannot reach another, for fewer than two hosts, or when the LP solver
 /// gives up.
 Result<ConcurrentFlow> max_concurrent_flow(const Topology& topology, const FlowOptions& options = {});
+
+/// The pairs from one of the sources, of a flow that may know them as images of others'; by source and destination.
+std::vector<PairPaths> pairs_from(const Topology& topology, const std::vector<NodeId>& sources,
+                                  const ConcurrentFlow& flow);
 
 }  // namespace libcoll

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "planner/flow/lowering.h"
+#include "planner/flow/path_equilibrium.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/path_sets.h"
 
@@ -18,61 +19,54 @@ namespace {
 
 constexpr double proven = 1e-6;                // a gap that is the solver's noise
 constexpr std::int64_t most_columns = 20'000;  // the LP takes half a minute then
+constexpr double equilibrium_gap = 1e-3;       // beyond
 
 /// What a flow on some path sets comes to.
 struct Candidate {
   std::vector<PairPaths> pairs;
   std::vector<double> prices;
   double load = 0;
+  double bound = 0;  ///< no weights on these paths load less
   std::int64_t paths = 0;
   std::string method;
-  bool solved = false;   ///< false: out of time, the weights are equal
+  bool solved = false;   ///< to the end, or within equilibrium_gap
   bool optimal = false;  ///< no other paths load less
 };
 
-/// (21)–(24) on paths of the fabric.
+void take(Candidate& candidate, PathFlow flow, const char* method) {
+  candidate.pairs = std::move(flow.pairs);
+  candidate.prices = std::move(flow.prices);
+  candidate.load = flow.load;
+  candidate.method = method;
+}
+
+/// (21)–(24) on paths of the fabric: by linear programming, and where those are too many or time runs out, near enough.
 Result<Candidate> solve_on(const Topology& fabric, const InjectionNetwork& network, const LinkClasses& classes,
-                           Result<std::vector<PairPaths>> paths, const PlanOptions& options, const Deadline& deadline) {
+                           Result<std::vector<PairPaths>> paths, const PlanOptions& options, const Deadline& deadline,
+                           std::int64_t most_lp_paths) {
   if (!paths) return paths.error();
   Candidate result;
   for (PairPaths& pair : *paths) {
     result.paths += static_cast<std::int64_t>(pair.paths.size());
     for (WeightedPath& path : pair.paths) path.links = network_path(network, fabric, path.links);
   }
-  Result<PathFlow> solved = solve_path_lp(network.topology, classes, *paths, options.demand, deadline.remaining());
-  if (!solved && !deadline.passed()) return solved.error();
-  result.solved = solved.ok();
-  if (solved.ok()) {
-    result.method = to_string(method_for(result.paths + 1, options.time_limit_seconds));
-    result.pairs = std::move(solved->pairs);
-    result.prices = std::move(solved->prices);
-    result.load = solved->load;
-  } else {
-    result.method = "equal weights, as the time limit was hit";
-    result.load = largest_load(classes, *paths, fabric.host_count(), options.demand);
-    result.pairs = std::move(*paths);
-  }
-  return result;
-}
-
-/// The pairs from one of the sources, of a flow that may know them as images of others'.
-std::vector<PairPaths> pairs_from(const Topology& topology, const std::vector<NodeId>& sources,
-                                  const ConcurrentFlow& flow) {
-  std::vector<PairPaths> result;
-  for (const Automorphism& image : flow.classes.images) {
-    for (const PairPaths& pair : flow.pairs) {
-      const NodeId source = image[static_cast<std::size_t>(pair.source)];
-      if (std::find(sources.begin(), sources.end(), source) == sources.end()) continue;
-      PairPaths& copy = result.emplace_back();
-      copy.source = source;
-      copy.destination = image[static_cast<std::size_t>(pair.destination)];
-      for (const WeightedPath& path : pair.paths) {
-        copy.paths.push_back({image_of(topology, image, path.links), path.weight});
-      }
+  // A linear program that is stopped leaves nothing.
+  if (deadline.limited()) most_lp_paths = std::min(most_lp_paths, most_columns_for_simplex);
+  if (result.paths <= most_lp_paths) {
+    Result<PathFlow> solved = solve_path_lp(network.topology, classes, *paths, options.demand, deadline.remaining());
+    if (!solved && !deadline.passed()) return solved.error();
+    if (solved.ok()) {
+      take(result, std::move(*solved), to_string(method_for(result.paths + 1, options.time_limit_seconds)));
+      result.bound = result.load;
+      result.solved = true;
+      return result;
     }
   }
-  const auto key = [](const PairPaths& pair) { return std::pair(pair.source, pair.destination); };
-  std::sort(result.begin(), result.end(), [&](const PairPaths& a, const PairPaths& b) { return key(a) < key(b); });
+  PathEquilibrium near =
+      equilibrate_paths(classes, std::move(*paths), fabric.host_count(), options.demand, equilibrium_gap, deadline);
+  take(result, std::move(near.flow), "path equilibration");
+  result.bound = near.bound;
+  result.solved = result.load <= (1 + equilibrium_gap) * result.bound;
   return result;
 }
 
@@ -107,9 +101,10 @@ std::optional<Candidate> around_link_mcf(const Topology& fabric, const Injection
   result.load = largest_load(classes, sets, fabric.host_count(), options.demand);
   for (const PairPaths& pair : sets) result.paths += static_cast<std::int64_t>(pair.paths.size());
   const double bound = flow->certificate.flow_upper_bound;
-  if (result.load * bound > 1 + proven && result.paths <= most_columns) {
-    Result<Candidate> shared = solve_on(fabric, network, classes, sets, options, deadline);
-    if (shared && shared->solved && shared->load < result.load) result = std::move(*shared);
+  result.bound = 1 / bound;
+  if (result.load * bound > 1 + proven) {
+    Result<Candidate> shared = solve_on(fabric, network, classes, sets, options, deadline, most_columns);
+    if (shared && shared->load < result.load) result = std::move(*shared);
   }
   if (result.pairs.empty()) {
     for (PairPaths& pair : sets) std::erase_if(pair.paths, [](const WeightedPath& path) { return path.weight <= 0; });
@@ -122,8 +117,9 @@ std::optional<Candidate> around_link_mcf(const Topology& fabric, const Injection
 
 constexpr std::int32_t most_rounds = 8;  // of other disjoint sets, while they gain
 constexpr std::int32_t most_failures = 3;
-constexpr std::int64_t most_paths = 4'000;  // beyond, one LP is all there is time for
-constexpr double longest = 1 << 20;         // of whole lengths
+constexpr std::int64_t most_paths = 4'000;        // beyond, there is no time for an LP in every round
+constexpr std::int64_t most_near_paths = 50'000;  // nor for anything else
+constexpr double longest = 1 << 20;               // of whole lengths
 
 /// Whole lengths of the fabric's links, in proportion to prices.
 std::vector<std::int64_t> lengths_of(std::vector<double> prices, std::size_t links) {
@@ -143,8 +139,8 @@ void choose_better_sets(const Topology& fabric, const InjectionNetwork& network,
   std::int32_t failures = 0;
   for (std::int32_t round = 0; round < most_rounds && failures < most_failures && !deadline.passed(); ++round) {
     const std::vector<std::int64_t> lengths = lengths_of(prices, fabric.links().size());
-    Result<Candidate> other =
-        solve_on(fabric, network, classes, candidate_paths(fabric, set, classes.sources, lengths), options, deadline);
+    Result<Candidate> other = solve_on(fabric, network, classes, candidate_paths(fabric, set, classes.sources, lengths),
+                                       options, deadline, most_paths);
     if (!other || !other->solved) return;
     for (std::size_t i = 0; i < prices.size(); ++i) prices[i] = (prices[i] + other->prices[i]) / 2;
     const bool better = other->load < best.load * (1 - 1e-6);
@@ -165,14 +161,18 @@ Result<Schedule> plan_p_mcf(const Topology& topology, const PlanOptions& options
   const bool disjoint = set->kind == PathSet::Kind::disjoint;
   std::optional<Candidate> best;
   if (disjoint) best = around_link_mcf(topology, *network, classes, options, deadline);
-  if (!best || (!best->optimal && best->paths <= most_paths)) {
-    Result<Candidate> plain =
-        solve_on(topology, *network, classes, candidate_paths(topology, *set, classes.sources), options, deadline);
+  if (!best || (!best->optimal && best->paths <= most_near_paths)) {
+    Result<Candidate> plain = solve_on(topology, *network, classes, candidate_paths(topology, *set, classes.sources),
+                                       options, deadline, disjoint && best ? most_paths : most_columns);
     if (!plain) return plain.error();
     if (!best || plain->load < best->load) best = std::move(*plain);
   }
-  if (disjoint && best->solved && !best->optimal && best->paths <= most_paths) {
+  if (disjoint && best->solved && !best->optimal && best->paths <= most_near_paths) {
     choose_better_sets(topology, *network, classes, *set, options, deadline, *best);
+  }
+  if (options.figures != nullptr) {
+    // What these paths allow: below F_upper_bound by what the choice of paths costs, above F by what the solver left.
+    options.figures->more.emplace_back("F_upper_bound_paths", upper_rate_on_fabric(*network, 1 / best->bound));
   }
   FluidPlan plan;
   plan.method = std::move(best->method);

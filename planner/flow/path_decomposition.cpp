@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <numeric>
 #include <utility>
 
+#include "planner/flow/link_classes.h"
+#include "planner/flow/run_on_threads.h"
 #include "planner/index.h"
 
 namespace libcoll {
@@ -14,184 +15,7 @@ namespace {
 // Demands are 1, so these are relative to a pair's data: what is below is noise of the LP solver.
 constexpr double least_flow = 1e-9;
 constexpr double least_weight = 1e-7;
-
-/// Finds cycles of positive flow by depth-first search and takes their least flow away until none is left.
-class CycleCanceller {
- public:
-  CycleCanceller(const Topology& topology, std::vector<double>& flow)
-      : topology_(topology), flow_(flow), state_(at(topology.node_count()), State::unseen) {}
-
-  void run() {
-    for (NodeId node = 0; node < topology_.node_count(); ++node) {
-      if (state_[at(node)] == State::unseen) search_from(node);
-    }
-  }
-
- private:
-  enum class State : std::uint8_t { unseen, on_path, done };
-
-  void search_from(NodeId start) {
-    path_.clear();
-    NodeId node = start;
-    state_[at(node)] = State::on_path;
-    for (;;) {
-      const LinkId link = next_link(node);
-      if (link >= 0) {
-        path_.push_back(link);
-        const NodeId to = topology_.link(link).to;
-        node = state_[at(to)] == State::on_path ? cancel(to) : to;
-        state_[at(node)] = State::on_path;
-        continue;
-      }
-      state_[at(node)] = State::done;
-      if (path_.empty()) return;
-      node = topology_.link(path_.back()).from;
-      path_.pop_back();
-    }
-  }
-
-  [[nodiscard]] LinkId next_link(NodeId node) const {
-    for (const LinkId link : topology_.out_links(node)) {
-      if (flow_[at(link)] > 0 && state_[at(topology_.link(link).to)] != State::done) return link;
-    }
-    return -1;
-  }
-
-  /// The path ends in `node`, which it has met before: cancels that cycle and steps back to the tail of its first
-  /// emptied link, which is returned.
-  NodeId cancel(NodeId node) {
-    std::size_t first = path_.size() - 1;
-    while (topology_.link(path_[first]).from != node) --first;
-    double least = flow_[at(path_[first])];
-    for (std::size_t i = first; i < path_.size(); ++i) least = std::min(least, flow_[at(path_[i])]);
-    std::size_t emptied = path_.size();
-    for (std::size_t i = path_.size(); i-- > first;) {
-      double& flow = flow_[at(path_[i])];
-      flow -= least;
-      if (flow > least_flow) continue;
-      flow = 0;
-      emptied = i;
-    }
-    const NodeId tail = topology_.link(path_[emptied]).from;
-    for (std::size_t i = emptied; i < path_.size(); ++i) state_[at(topology_.link(path_[i]).to)] = State::unseen;
-    // The cycle's entry may be the head of the last link; it stays on the path.
-    state_[at(node)] = State::on_path;
-    path_.resize(emptied);
-    return tail;
-  }
-
-  const Topology& topology_;
-  std::vector<double>& flow_;
-  std::vector<State> state_;
-  std::vector<LinkId> path_;
-};
-
-/// Hops from the source, and the last link of a shortest path (-1: none), by node.
-struct ShortestTree {
-  std::vector<std::int32_t> hops;
-  std::vector<LinkId> last_link;
-};
-
-ShortestTree shortest_tree(const Topology& topology, NodeId source) {
-  ShortestTree tree{std::vector<std::int32_t>(at(topology.node_count()), -1),
-                    std::vector<LinkId>(at(topology.node_count()), -1)};
-  std::vector<NodeId> queue{source};
-  tree.hops[at(source)] = 0;
-  for (std::size_t taken = 0; taken < queue.size(); ++taken) {
-    for (const LinkId link : topology.out_links(queue[taken])) {
-      const NodeId to = topology.link(link).to;
-      if (tree.hops[at(to)] >= 0) continue;
-      tree.hops[at(to)] = tree.hops[at(queue[taken])] + 1;
-      tree.last_link[at(to)] = link;
-      queue.push_back(to);
-    }
-  }
-  return tree;
-}
-
-std::vector<LinkId> shortest_path(const Topology& topology, const ShortestTree& tree, NodeId destination) {
-  std::vector<LinkId> links;
-  for (NodeId node = destination; tree.last_link[at(node)] >= 0; node = topology.link(links.back()).from) {
-    links.push_back(tree.last_link[at(node)]);
-  }
-  std::reverse(links.begin(), links.end());
-  return links;
-}
-
-/// Takes paths off an acyclic single-source flow.
-class Peeler {
- public:
-  Peeler(const Topology& topology, NodeId source, std::vector<double>& flow)
-      : topology_(topology), source_(source), flow_(flow) {}
-
-  /// One unit to the destination, as far as the flow brings it.
-  std::vector<WeightedPath> peel(NodeId destination) {
-    std::vector<WeightedPath> paths;
-    double wanted = 1;
-    while (wanted > least_weight && walk_back(destination)) {
-      double amount = wanted;
-      for (const LinkId link : walk_) amount = std::min(amount, flow_[at(link)]);
-      for (const LinkId link : walk_) take(link, amount);
-      wanted -= amount;
-      const auto same = std::find_if(paths.begin(), paths.end(), [&](const WeightedPath& path) {
-        return std::equal(path.links.begin(), path.links.end(), walk_.rbegin(), walk_.rend());
-      });
-      if (same != paths.end()) {
-        same->weight += amount;
-      } else {
-        // Of the right size: a plan may hold millions of paths.
-        paths.push_back({{walk_.rbegin(), walk_.rend()}, amount});
-      }
-    }
-    if (paths.size() == 1 && paths.front().weight > least_weight) return paths;
-    paths.erase(
-        std::remove_if(paths.begin(), paths.end(), [](const auto& path) { return path.weight <= least_weight; }),
-        paths.end());
-    std::sort(paths.begin(), paths.end(), [](const auto& a, const auto& b) { return a.links < b.links; });
-    paths.shrink_to_fit();
-    return paths;
-  }
-
- private:
-  void take(LinkId link, double amount) {
-    double& flow = flow_[at(link)];
-    flow = flow - amount > least_flow ? flow - amount : 0;
-  }
-
-  [[nodiscard]] LinkId largest_inflow(NodeId node) const {
-    LinkId largest = -1;
-    for (const LinkId link : topology_.in_links(node)) {
-      if (flow_[at(link)] > 0 && (largest < 0 || flow_[at(link)] > flow_[at(largest)])) largest = link;
-    }
-    return largest;
-  }
-
-  /// walk_: a path of positive flow from the destination back to the source. False where there is none. Where noise
-  /// ends a walk before the source, the link that led there is a dead end and is emptied.
-  bool walk_back(NodeId destination) {
-    walk_.clear();
-    NodeId node = destination;
-    while (node != source_) {
-      const LinkId link = largest_inflow(node);
-      if (link >= 0) {
-        walk_.push_back(link);
-        node = topology_.link(link).from;
-      } else if (walk_.empty()) {
-        return false;
-      } else {
-        flow_[at(walk_.back())] = 0;
-        node = topology_.link(walk_.back()).to;
-        walk_.pop_back();
-      }
-    }
-    return true;
-  }
-
-  const Topology& topology_;
-  NodeId source_;
-  std::vector<double>& flow_;
-  std::vector<LinkId> walk_;
-};
+constexpr std::size_t least_sources_for_threads = 64;
 
 void rescale(std::vector<WeightedPath>& paths) {
   double total = 0;
@@ -199,31 +23,164 @@ void rescale(std::vector<WeightedPath>& paths) {
   for (WeightedPath& path : paths) path.weight /= total;
 }
 
+FlowProblem graph_of(const Topology& topology) { return flow_problem(topology, source_orbits(topology, {})); }
+
+void in_problem_order(const FlowProblem& problem, const std::vector<double>& by_id, std::vector<double>& flow) {
+  flow.resize(problem.links());
+  for (std::size_t link = 0; link < flow.size(); ++link) flow[link] = by_id[at(problem.link_id[link])];
+}
+
 }  // namespace
 
-std::vector<PairPaths> decompose(const Topology& topology, NodeId source, std::vector<double> flow) {
+PathDecomposition::PathDecomposition(const FlowProblem& problem) : problem_(problem), cycles_(problem) {}
+
+std::vector<PairPaths> PathDecomposition::split(NodeId source, std::vector<double> flow) {
+  std::vector<PairPaths> pairs(at(problem_.hosts - 1));
+  split_into(source, flow, pairs);
+  return pairs;
+}
+
+void PathDecomposition::split_into(NodeId source, std::vector<double>& flow, std::span<PairPaths> pairs) {
   for (double& amount : flow) amount = amount > least_flow ? amount : 0;
   // Flow back into the source is part of a cycle by definition.
-  for (const LinkId link : topology.in_links(source)) flow[at(link)] = 0;
-  CycleCanceller(topology, flow).run();
+  std::fill(flow.begin() + problem_.in_begin[at(source)], flow.begin() + problem_.in_begin[at(source) + 1], 0.0);
+  cycles_.run(source, flow, order_);
+  if (order_.size() < at(problem_.nodes)) {
+    // What flows where the source's own flow does not come is noise, and could go round in circles.
+    std::vector<bool> reached(at(problem_.nodes), false);
+    for (const NodeId node : order_) reached[at(node)] = true;
+    for (std::size_t link = 0; link < flow.size(); ++link) {
+      if (!reached[at(problem_.from[link])]) flow[link] = 0;
+    }
+  }
 
-  std::vector<PairPaths> pairs;
-  for (NodeId host = 0; host < topology.host_count(); ++host) {
-    if (host != source) pairs.push_back({source, host, {}});
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    const auto host = static_cast<NodeId>(i);
+    pairs[i].source = source;
+    pairs[i].destination = host < source ? host : host + 1;
   }
-  const ShortestTree tree = shortest_tree(topology, source);
-  std::vector<std::size_t> order(pairs.size());
-  std::iota(order.begin(), order.end(), 0);
-  // Far destinations have the fewest alternatives left to them by the others.
-  std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    return tree.hops[at(pairs[a].destination)] > tree.hops[at(pairs[b].destination)];
+  const auto pair_of = [&](NodeId host) -> PairPaths& { return pairs[at(host) - (host > source ? 1 : 0)]; };
+  // Against the flow: what reaches a host is its own once those behind it have theirs.
+  for (std::size_t i = order_.size(); i-- > 1;) {
+    if (order_[i] >= problem_.hosts) continue;
+    pair_of(order_[i]).paths = peel(source, order_[i], flow);
+  }
+  for (PairPaths& pair : pairs) {
+    if (pair.paths.empty()) pair.paths.push_back({shortest_path(source, pair.destination), 1});
+    rescale(pair.paths);
+  }
+}
+
+/// One unit to the destination, as far as the flow brings it.
+std::vector<WeightedPath> PathDecomposition::peel(NodeId source, NodeId destination, std::vector<double>& flow) {
+  std::vector<WeightedPath> paths;
+  double wanted = 1;
+  while (wanted > least_weight && walk_back(source, destination, flow)) {
+    double amount = wanted;
+    for (const std::int32_t link : walk_) amount = std::min(amount, flow[at(link)]);
+    for (const std::int32_t link : walk_) {
+      flow[at(link)] = flow[at(link)] - amount > least_flow ? flow[at(link)] - amount : 0;
+    }
+    wanted -= amount;
+    std::vector<LinkId> links = walked();
+    const auto same =
+        std::find_if(paths.begin(), paths.end(), [&](const WeightedPath& path) { return path.links == links; });
+    if (same != paths.end()) {
+      same->weight += amount;
+    } else {
+      paths.push_back({std::move(links), amount});
+    }
+  }
+  if (paths.size() == 1 && paths.front().weight > least_weight) return paths;
+  std::erase_if(paths, [](const WeightedPath& path) { return path.weight <= least_weight; });
+  std::sort(paths.begin(), paths.end(), [](const auto& a, const auto& b) { return a.links < b.links; });
+  // A plan may hold millions of paths.
+  paths.shrink_to_fit();
+  return paths;
+}
+
+std::int32_t PathDecomposition::largest_inflow(NodeId node, const std::vector<double>& flow) const {
+  std::int32_t largest = -1;
+  double most = 0;
+  for (std::int32_t link = problem_.in_begin[at(node)]; link < problem_.in_begin[at(node) + 1]; ++link) {
+    if (flow[at(link)] <= most) continue;
+    most = flow[at(link)];
+    largest = link;
+  }
+  return largest;
+}
+
+/// walk_: a path of positive flow from the destination back to the source. False where there is none. Where noise
+/// ends a walk before the source, the link that led there is a dead end and is emptied.
+bool PathDecomposition::walk_back(NodeId source, NodeId destination, std::vector<double>& flow) {
+  walk_.clear();
+  NodeId node = destination;
+  while (node != source) {
+    const std::int32_t link = largest_inflow(node, flow);
+    if (link >= 0) {
+      walk_.push_back(link);
+      node = problem_.from[at(link)];
+    } else if (walk_.empty()) {
+      return false;
+    } else {
+      flow[at(walk_.back())] = 0;
+      node = problem_.to[at(walk_.back())];
+      walk_.pop_back();
+    }
+  }
+  return true;
+}
+
+/// walk_ from the source on, in the topology's ids.
+std::vector<LinkId> PathDecomposition::walked() const {
+  std::vector<LinkId> links(walk_.size());
+  std::transform(walk_.rbegin(), walk_.rend(), links.begin(),
+                 [&](std::int32_t link) { return problem_.link_id[at(link)]; });
+  return links;
+}
+
+/// By breadth-first search.
+std::vector<LinkId> PathDecomposition::shortest_path(NodeId source, NodeId destination) const {
+  std::vector<std::int32_t> last(at(problem_.nodes), -1);
+  std::vector<NodeId> queue{source};
+  for (std::size_t head = 0; head < queue.size() && last[at(destination)] < 0; ++head) {
+    for (std::int32_t k = problem_.out_begin[at(queue[head])]; k < problem_.out_begin[at(queue[head]) + 1]; ++k) {
+      const std::int32_t link = problem_.out_link[at(k)];
+      const NodeId to = problem_.to[at(link)];
+      if (to == source || last[at(to)] >= 0) continue;
+      last[at(to)] = link;
+      queue.push_back(to);
+    }
+  }
+  std::vector<LinkId> links;
+  for (NodeId node = destination; node != source; node = problem_.from[at(last[at(node)])]) {
+    links.push_back(problem_.link_id[at(last[at(node)])]);
+  }
+  std::reverse(links.begin(), links.end());
+  return links;
+}
+
+std::vector<PairPaths> decompose(const Topology& topology, NodeId source, const std::vector<double>& flow) {
+  const FlowProblem graph = graph_of(topology);
+  std::vector<double> in_order;
+  in_problem_order(graph, flow, in_order);
+  return PathDecomposition(graph).split(source, std::move(in_order));
+}
+
+std::vector<PairPaths> decompose(const Topology& topology, std::span<const NodeId> sources,
+                                 const std::vector<std::vector<double>>& flow, std::int32_t threads) {
+  const FlowProblem graph = graph_of(topology);
+  const std::size_t others = at(topology.host_count() - 1);
+  std::vector<PairPaths> pairs(sources.size() * others);
+  const std::int32_t workers = sources.size() < least_sources_for_threads ? 1 : std::max(1, threads);
+  run_on_threads(workers, [&](std::int32_t worker) {
+    PathDecomposition decomposition(graph);
+    std::vector<double> in_order;
+    for (std::size_t i = at(worker); i < sources.size(); i += at(workers)) {
+      in_problem_order(graph, flow[i], in_order);
+      decomposition.split_into(sources[i], in_order, std::span(pairs).subspan(i * others, others));
+    }
   });
-  Peeler peeler(topology, source, flow);
-  for (const std::size_t i : order) {
-    pairs[i].paths = peeler.peel(pairs[i].destination);
-    if (pairs[i].paths.empty()) pairs[i].paths.push_back({shortest_path(topology, tree, pairs[i].destination), 1});
-    rescale(pairs[i].paths);
-  }
   return pairs;
 }
 

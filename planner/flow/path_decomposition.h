@@ -1,8 +1,12 @@
 // A single-source flow as weighted paths, without the child LPs (10)–(14) of paper 003.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
+#include "planner/flow/cycle_canceller.h"
+#include "planner/flow/flow_problem.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {
@@ -20,11 +24,39 @@ struct PairPaths {
   std::vector<WeightedPath> paths;
 };
 
-/// Splits a flow that brings one unit from the source to every other host (`flow` by link) into paths, one entry
-/// per destination in ascending order. Cycles are cancelled first; in the acyclic rest every walk back from
-/// a destination along positive flow ends in the source, and each path empties a link or completes a destination, so
-/// that there are at most |E|+N paths. Noise of an LP solver (up to about 1e-6) is dropped and the weights rescaled;
-/// a destination that the flow misses altogether gets a shortest path. Precondition: the source reaches every host.
-std::vector<PairPaths> decompose(const Topology& topology, NodeId source, std::vector<double> flow);
+/// Takes the flows of one source after another apart. The problem, of which only the graph counts, is to outlive it.
+class PathDecomposition {
+ public:
+  explicit PathDecomposition(const FlowProblem& problem);
+
+  /// Splits a flow that brings one unit from the source to every other host (`flow` by the problem's links) into paths,
+  /// one entry per destination in ascending order. Cycles are cancelled first; in the acyclic rest every walk back from
+  /// a destination along positive flow ends in the source, and each path empties a link or completes a destination, so
+  /// that there are at most |E|+N paths. Noise of an LP solver (up to about 1e-6) is dropped and the weights rescaled;
+  /// a destination that the flow misses altogether gets a shortest path. Precondition: the source reaches every host.
+  std::vector<PairPaths> split(NodeId source, std::vector<double> flow);
+
+  /// The same into `pairs`, one for every other host; `flow` is used up.
+  void split_into(NodeId source, std::vector<double>& flow, std::span<PairPaths> pairs);
+
+ private:
+  std::vector<WeightedPath> peel(NodeId source, NodeId destination, std::vector<double>& flow);
+  [[nodiscard]] std::int32_t largest_inflow(NodeId node, const std::vector<double>& flow) const;
+  bool walk_back(NodeId source, NodeId destination, std::vector<double>& flow);
+  [[nodiscard]] std::vector<LinkId> walked() const;
+  [[nodiscard]] std::vector<LinkId> shortest_path(NodeId source, NodeId destination) const;
+
+  const FlowProblem& problem_;
+  CycleCanceller cycles_;
+  std::vector<NodeId> order_;
+  std::vector<std::int32_t> walk_;
+};
+
+/// The same for one source and a flow by the topology's link ids.
+std::vector<PairPaths> decompose(const Topology& topology, NodeId source, const std::vector<double>& flow);
+
+/// The same for many sources, each thread at some of them; source by source.
+std::vector<PairPaths> decompose(const Topology& topology, std::span<const NodeId> sources,
+                                 const std::vector<std::vector<double>>& flow, std::int32_t threads);
 
 }  // namespace libcoll

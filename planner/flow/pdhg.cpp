@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "planner/flow/block_distances.h"
+#include "planner/flow/cycle_canceller.h"
 #include "planner/flow/run_on_threads.h"
 #include "planner/flow/vector_target.h"
 #include "planner/index.h"
@@ -28,7 +29,9 @@ constexpr double evaluation_growth = 1.1;
 // Evaluations that together improve neither the iterate nor the residual by a tenth: a gap may stand still for long
 // while the residual falls, but what does neither has stalled.
 constexpr std::int32_t patience = 5;
-constexpr double least_share = 0.05;  // of the gap, times a node's inflow: below is noise of the iteration
+constexpr double far_from_gap = 4;        // times the gap asked for
+constexpr std::int32_t most_skipped = 4;  // looks at the bound only, in a row
+constexpr double least_share = 0.05;      // of the gap, times a node's inflow: below is noise of the iteration
 
 /// What a block's step reads and writes; [link or node][lane].
 struct Block {
@@ -120,81 +123,6 @@ LIBCOLL_ALWAYS_INLINE void move_potentials(Block& block) {
 LIBCOLL_FOR_EACH_TARGET(move_flow_on_target, (Block & block), (move_flow(block)), (block))
 LIBCOLL_FOR_EACH_TARGET(move_potentials_on_target, (Block & block), (move_potentials(block)), (block))
 
-/// Cancels the cycles of a source's flow that can be reached along it, by depth-first search: each loses its least
-/// flow. Leaves the nodes it reached in a topological order of what is left.
-class CycleCanceller {
- public:
-  explicit CycleCanceller(const FlowProblem& problem)
-      : problem_(problem), state_(at(problem.nodes)), next_(at(problem.nodes)) {}
-
-  void run(NodeId root, std::vector<double>& flow, std::vector<NodeId>& order) {
-    std::fill(state_.begin(), state_.end(), State::unseen);
-    path_.clear();
-    order.clear();
-    NodeId node = root;
-    enter(node);
-    for (;;) {
-      const std::int32_t link = next_link(node, flow);
-      if (link >= 0) {
-        path_.push_back(link);
-        const NodeId to = problem_.to[at(link)];
-        if (state_[at(to)] == State::on_path) {
-          node = cancel(to, flow);
-        } else {
-          node = to;
-          enter(node);
-        }
-        continue;
-      }
-      state_[at(node)] = State::done;
-      order.push_back(node);
-      if (path_.empty()) break;
-      node = problem_.from[at(path_.back())];
-      path_.pop_back();
-    }
-    std::reverse(order.begin(), order.end());
-  }
-
- private:
-  enum class State : std::uint8_t { unseen, on_path, done };
-
-  void enter(NodeId node) {
-    state_[at(node)] = State::on_path;
-    next_[at(node)] = problem_.out_begin[at(node)];
-  }
-
-  std::int32_t next_link(NodeId node, const std::vector<double>& flow) {
-    for (; next_[at(node)] < problem_.out_begin[at(node) + 1]; ++next_[at(node)]) {
-      const std::int32_t link = problem_.out_link[at(next_[at(node)])];
-      if (flow[at(link)] > 0 && state_[at(problem_.to[at(link)])] != State::done) return link;
-    }
-    return -1;
-  }
-
-  /// The path ends in `node`, which is on it: empties the cycle's least link and steps back to that link's tail.
-  NodeId cancel(NodeId node, std::vector<double>& flow) {
-    std::size_t first = path_.size() - 1;
-    while (problem_.from[at(path_[first])] != node) --first;
-    std::size_t least = first;
-    for (std::size_t i = first; i < path_.size(); ++i) {
-      if (flow[at(path_[i])] < flow[at(path_[least])]) least = i;
-    }
-    const double amount = flow[at(path_[least])];
-    for (std::size_t i = first; i < path_.size(); ++i) {
-      flow[at(path_[i])] = i == least ? 0 : std::max(0.0, flow[at(path_[i])] - amount);
-    }
-    for (std::size_t i = least; i + 1 < path_.size(); ++i) state_[at(problem_.to[at(path_[i])])] = State::unseen;
-    const NodeId tail = problem_.from[at(path_[least])];
-    path_.resize(least);
-    return tail;
-  }
-
-  const FlowProblem& problem_;
-  std::vector<State> state_;
-  std::vector<std::int32_t> next_;
-  std::vector<std::int32_t> path_;
-};
-
 /// The iterate, its anchor, and the steps that lead on.
 class Iteration {
  public:
@@ -261,28 +189,26 @@ class Iteration {
     return result;
   }
 
-  /// The loads of the iterate made feasible, without links of less than `least_part` of their head's inflow; the flows
-  /// too when there is room for them.
-  std::vector<double> feasible_loads(double least_part, std::vector<std::vector<double>>* flows) const {
+  /// The iterate made feasible, without links of less than `least_part` of their head's inflow: its flows and loads.
+  std::vector<double> feasible_loads(double least_part, std::vector<std::vector<double>>& flows) const {
     std::vector<std::vector<double>> loads(at(threads_), std::vector<double>(problem_.classes(), 0));
-    if (flows != nullptr) flows->resize(problem_.sources.size());
+    flows.resize(problem_.sources.size());
     // Lengths well above zero order the nodes along every shortest path.
     std::vector<float> lengths;
     for (const float price : price_) lengths.push_back(std::max(price, 1e-3F));
     run_on_threads(threads_, [&](std::int32_t worker) {
       std::vector<float> distance;
-      std::vector<double> flow(problem_.links());
       Scratch scratch{CycleCanceller(problem_), {}, {}, {}};
       for (std::size_t block = at(worker); block < blocks_; block += at(threads_)) {
         const std::span<const NodeId> sources = sources_of(block);
         block_distances({problem_.in_begin, problem_.from}, lengths, sources, distance);
         for (std::size_t i = 0; i < sources.size(); ++i) {
           const std::size_t source = block * lanes + i;
+          std::vector<double>& flow = flows[source];
           make_feasible(source, least_part, lengths, distance, scratch, flow);
           for (std::size_t link = 0; link < flow.size(); ++link) {
             loads[at(worker)][at(problem_.link_class[link])] += problem_.weight[source] * flow[link];
           }
-          if (flows != nullptr) (*flows)[source] = flow;
         }
       }
     });
@@ -440,7 +366,7 @@ class Iteration {
                      const std::vector<float>& distance, Scratch& scratch, std::vector<double>& flow) const {
     const std::size_t lane = source % lanes;
     const float* iterate = flow_.data() + source / lanes * problem_.links() * lanes + lane;
-    std::fill(flow.begin(), flow.end(), 0);
+    flow.assign(problem_.links(), 0);
     for (NodeId v = 0; v < problem_.nodes; ++v) {
       if (v == problem_.sources[source]) continue;
       double inflow = 0;
@@ -533,6 +459,9 @@ FlowSolution solve_by_pdhg(const FlowProblem& problem, FlowSolution start, const
   double last_progress = std::numeric_limits<double>::infinity();
   double last_residual = std::numeric_limits<double>::infinity();
   std::int32_t waiting = 0;
+  std::int32_t skipped = 0;
+  double own_gap = 0;
+  std::vector<std::vector<double>> candidate;
   for (std::int64_t steps = 1;; ++steps) {
     const double residual = std::sqrt(iteration.step());
     if (iteration.since_restart() == 1) {
@@ -553,14 +482,25 @@ FlowSolution solve_by_pdhg(const FlowProblem& problem, FlowSolution start, const
       best.bound = bound;
       best.prices = std::move(prices);
     }
+    if (best.gap() <= limits.gap) return best;
+    // A flow far from the gap is not worth making feasible at every look, as the bound goes ahead of it.
+    const bool far = own_gap > far_from_gap * limits.gap && !late;
+    if (far && ++skipped < most_skipped) {
+      if (residual < 0.9 * last_residual) {
+        last_residual = residual;
+        waiting = 0;
+      }
+      continue;
+    }
+    skipped = 0;
     const double least_part = least_share * best.gap();
-    const double load = largest_load(problem, iteration.feasible_loads(least_part, nullptr));
+    const double load = largest_load(problem, iteration.feasible_loads(least_part, candidate));
     if (load < best.load) {
       best.load = load;
-      iteration.feasible_loads(least_part, &best.flow);
+      std::swap(best.flow, candidate);
     }
     // The start may be better than the iterate for long while that comes nearer.
-    const double own_gap = load / best.bound - 1;
+    own_gap = load / best.bound - 1;
     if (own_gap < 0.9 * last_progress || residual < 0.9 * last_residual) {
       last_progress = std::min(last_progress, own_gap);
       last_residual = std::min(last_residual, residual);

@@ -9,9 +9,11 @@
 #include <tuple>
 #include <utility>
 
+#include "planner/flow/concurrent_flow.h"
 #include "planner/flow/demand.h"
 #include "planner/flow/lowering.h"
 #include "planner/flow/path_lp.h"
+#include "planner/flow/timed_paths.h"
 #include "planner/index.h"
 #include "planner/route/sssp.h"
 #include "planner/schedule/cost.h"
@@ -24,7 +26,9 @@ constexpr std::int32_t no_column = -1;
 constexpr double near_fluid = 0.01;  // of the fluid bound: enough steps
 constexpr double least_flow = 1e-9;  // relative to a pair's data: what is below is noise of the solver
 constexpr double least_weight = 1e-7;
-constexpr std::size_t most_choices = 32;  // ways in time that chunks of a pair may choose from
+constexpr std::size_t most_choices = 32;          // ways in time that chunks of a pair may choose from
+constexpr std::int64_t most_lp_columns = 20'000;  // beyond, paths are put in time first
+constexpr double flow_gap = 0.002;                // of the link MCF whose paths are put in time
 
 /// Flow of one source through the time-expanded graph.
 struct SourceFlow {
@@ -206,83 +210,6 @@ class Peeler {
   std::vector<double*> parts_;
 };
 
-/// One shortest path for each pair, every hop as late as it can be: what there is without an LP.
-std::vector<TimedPair> shortest_in_time(const LinkClasses& rows, const std::vector<Route>& routes, std::int32_t steps) {
-  std::vector<TimedPair> pairs;
-  for (const Route& route : routes) {
-    if (std::find(rows.sources.begin(), rows.sources.end(), route.source) == rows.sources.end()) continue;
-    TimedPath path{route.links, std::vector<std::int32_t>(route.links.size()), 1};
-    std::iota(path.steps.begin(), path.steps.end(), steps - static_cast<std::int32_t>(route.links.size()) + 1);
-    pairs.push_back({route.source, route.destination, {std::move(path)}});
-  }
-  return pairs;
-}
-
-/// Σ_t of the largest load of step t.
-double stepped_load(const LinkClasses& rows, const std::vector<TimedPair>& pairs, std::int32_t steps,
-                    std::int32_t hosts, std::span<const double> demand) {
-  std::vector<std::vector<double>> amounts(at(steps), std::vector<double>(rows.loads.size(), 0));
-  for (const TimedPair& pair : pairs) {
-    for (const TimedPath& path : pair.paths) {
-      const double amount = share(demand, hosts, pair.source, pair.destination) * path.weight;
-      for (std::size_t i = 0; i < path.links.size(); ++i) amounts[at(path.steps[i] - 1)][at(path.links[i])] += amount;
-    }
-  }
-  double sum = 0;
-  for (const std::vector<double>& of_step : amounts) sum += largest_load(rows, of_step);
-  return sum;
-}
-
-/// Adds the pair's ways at other times, weight 0, so that whole chunks have somewhere to go.
-void add_retimings(TimedPair& pair, std::int32_t steps) {
-  const std::vector<TimedPath> given = pair.paths;
-  for (const TimedPath& path : given) {
-    std::vector<std::int32_t> times(path.links.size());
-    std::iota(times.begin(), times.end(), 1);
-    const auto hops = static_cast<std::int32_t>(times.size());
-    for (bool more = true; more && pair.paths.size() < most_choices;) {
-      const bool known = std::any_of(pair.paths.begin(), pair.paths.end(), [&](const TimedPath& other) {
-        return other.links == path.links && other.steps == times;
-      });
-      if (!known) pair.paths.push_back({path.links, times, 0});
-      // The next ascending choice of steps in lexicographic order.
-      std::int32_t last = hops - 1;
-      while (last >= 0 && times[at(last)] == steps - (hops - 1 - last)) --last;
-      more = last >= 0;
-      if (more) std::iota(times.begin() + last, times.end(), times[at(last)] + 1);
-    }
-  }
-}
-
-ChunkProblem stepped_problem(const LinkClasses& rows, const std::vector<TimedPair>& pairs, std::int32_t steps,
-                             std::int32_t hosts, std::span<const double> demand) {
-  ChunkProblem problem;
-  problem.groups = steps;
-  for (std::int32_t step = 0; step < steps; ++step) {
-    for (const Rational capacity : rows.capacity) {
-      problem.capacity.push_back(capacity.to_double());
-      problem.group.push_back(step);
-    }
-  }
-  const auto per_step = static_cast<std::int32_t>(rows.capacity.size());
-  for (const TimedPair& pair : pairs) {
-    problem.size.push_back(share(demand, hosts, pair.source, pair.destination));
-    std::vector<Choice>& choices = problem.commodities.emplace_back();
-    for (const TimedPath& path : pair.paths) {
-      std::map<std::int32_t, std::int32_t> loads;
-      for (std::size_t i = 0; i < path.links.size(); ++i) {
-        for (const ClassLoad& load : rows.loads[at(path.links[i])]) {
-          loads[(path.steps[i] - 1) * per_step + load.link_class] += load.times;
-        }
-      }
-      Choice& choice = choices.emplace_back();
-      choice.weight = path.weight;
-      for (const auto& [resource, times] : loads) choice.uses.push_back({resource, times});
-    }
-  }
-  return problem;
-}
-
 /// The pair's transfers under an image; chunks next to each other that cross a link in the same step go together.
 void append(Schedule& schedule, const TimedPair& pair, const std::vector<std::int32_t>& counts,
             const Automorphism& image) {
@@ -319,6 +246,37 @@ struct Stepped {
   std::string method;
 };
 
+/// The paths of a link MCF spread over steps: near the optimum in a moment, whatever the size. Nothing where there is
+/// no such flow.
+std::optional<Stepped> link_mcf_in_time(const Topology& topology, const LinkClasses& rows, double fluid_load,
+                                        std::int32_t first, std::int32_t last, const PlanOptions& options,
+                                        const Deadline& deadline) {
+  constexpr double share_of_flow = 0.2;  // of the time left, as next
+  constexpr double share_of_steps = 0.3;
+  FlowOptions wanted;
+  wanted.gap = flow_gap;
+  wanted.time_limit_seconds = share_of_flow * deadline.remaining();
+  wanted.threads = options.threads;
+  wanted.symmetry = options.symmetry;
+  const Result<ConcurrentFlow> flow = max_concurrent_flow(topology, wanted);
+  if (!flow) return std::nullopt;
+  const std::vector<PairPaths> pairs = pairs_from(topology, rows.sources, *flow);
+  const Deadline in_time(share_of_steps * deadline.remaining());  // none where there is none
+  std::optional<Stepped> best;
+  for (std::int32_t steps = first; steps <= last && (!best || !in_time.passed()); ++steps) {
+    const bool fits = std::all_of(pairs.begin(), pairs.end(), [&](const PairPaths& pair) {
+      return std::all_of(pair.paths.begin(), pair.paths.end(),
+                         [&](const WeightedPath& path) { return path.links.size() <= at(steps); });
+    });
+    if (!fits) continue;
+    TimeSteppedFlow timed = paths_in_time(rows, pairs, steps, topology.host_count(), options.demand, in_time);
+    const bool better = !best || timed.load < best->flow.load;
+    if (better) best = Stepped{std::move(timed), steps, "paths of link MCF in time"};
+    if (!better || best->flow.load <= (1 + near_fluid) * fluid_load) break;
+  }
+  return best;
+}
+
 /// The number of steps asked for or the smallest that serves.
 Result<Stepped> solve_steps(const Topology& topology, const LinkClasses& rows, double fluid_load,
                             const PlanOptions& options, const Deadline& deadline) {
@@ -330,12 +288,16 @@ Result<Stepped> solve_steps(const Topology& topology, const LinkClasses& rows, d
                  " steps, expected at least the diameter, " + std::to_string(diameter)};
   }
   std::optional<Stepped> best;
+  // An LP that is stopped leaves nothing, and a large one takes hours.
+  const std::int64_t columns = static_cast<std::int64_t>(rows.sources.size()) * topology.link_count() * first;
+  if (deadline.limited() || columns > most_lp_columns)
+    best = link_mcf_in_time(topology, rows, fluid_load, first, last, options, deadline);
   for (std::int32_t steps = first; steps <= last; ++steps) {
+    if (best && (best->flow.load <= (1 + near_fluid) * fluid_load || deadline.passed())) break;
     Result<TimeSteppedFlow> flow = solve_time_stepped(topology, rows, steps, options.demand, deadline.remaining());
     if (!flow && deadline.passed()) break;
     if (!flow) return flow.error();
     if (!best || flow->load < best->flow.load * (1 - least_weight)) best = Stepped{std::move(*flow), steps, "LP"};
-    if (best->flow.load <= (1 + near_fluid) * fluid_load || deadline.passed()) break;
   }
   if (best) return std::move(*best);
   const Result<std::vector<Route>> routes = sssp_routes(topology);
@@ -439,7 +401,7 @@ Result<Schedule> plan_ts_mcf(const Topology& topology, const PlanOptions& option
   const double load = stepped->flow.load;
   double chunked_load = load;
   if (options.schedule) {
-    for (TimedPair& pair : stepped->flow.pairs) add_retimings(pair, schedule.steps);
+    for (TimedPair& pair : stepped->flow.pairs) add_retimings(pair, schedule.steps, most_choices);
     const ChunkProblem problem = stepped_problem(rows, stepped->flow.pairs, schedule.steps, hosts, options.demand);
     const ChunkSolution solution = choose_chunks(problem, load, options, true, deadline);
     schedule.chunks_per_shard = solution.chunks;

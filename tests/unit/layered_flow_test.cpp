@@ -157,7 +157,10 @@ TEST(Layers, ByDefaultAreNoMoreThanFour) {
   EXPECT_GE(schedule->proof.flow, 14.0 / 1133 * 0.98);
   const Figure* loss = figure(figures, "loss_layers");
   ASSERT_NE(loss, nullptr);
-  EXPECT_NEAR(schedule->proof.flow, 14.0 / 1133 * (1 - std::get<double>(*loss)), 1e-9);
+  // By default the flow before layers is within 0.1 % of the optimum.
+  const double kept = 14.0 / 1133 * (1 - std::get<double>(*loss));
+  EXPECT_LE(schedule->proof.flow, kept * (1 + 1e-9));
+  EXPECT_GE(schedule->proof.flow, kept * (1 - 1e-3));
   options.layer_method = "lash";
   EXPECT_GT(layers_of(*plan_mcf_path(topology, options)), 4);
 }

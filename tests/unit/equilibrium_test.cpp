@@ -1,0 +1,183 @@
+// What stands in for linear programs where those are too large, and flows of whole units.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "planner/flow/bushes.h"
+#include "planner/flow/concurrent_flow.h"
+#include "planner/flow/path_decomposition.h"
+#include "planner/flow/path_equilibrium.h"
+#include "planner/flow/path_lp.h"
+#include "planner/flow/path_sets.h"
+#include "planner/flow/pdhg.h"
+#include "planner/flow/timed_paths.h"
+#include "planner/flow/ts_mcf.h"
+#include "planner/flow/whole_units.h"
+#include "planner/topology/automorphisms.h"
+#include "planner/topology/facts.h"
+#include "planner/topology/generators.h"
+#include "tests/unit/flow_checks.h"
+
+namespace libcoll {
+namespace {
+
+// --- whole units ------------------------------------------------------------------------------------------------
+
+std::size_t paths_of(const FlowProblem& problem, const FlowSolution& solution) {
+  std::size_t paths = 0;
+  PathDecomposition decomposition(problem);
+  for (std::size_t i = 0; i < solution.flow.size(); ++i) {
+    for (const PairPaths& pair : decomposition.split(problem.sources[i], solution.flow[i])) paths += pair.paths.size();
+  }
+  return paths;
+}
+
+TEST(WholeUnits, SplitFewerPairsWithinTheLoadAllowed) {
+  for (const bool symmetry : {false, true}) {
+    const Topology topology = generate("genkautz:100,4").value();
+    const std::vector<Automorphism> generators =
+        symmetry ? find_automorphisms(topology, 60).generators : std::vector<Automorphism>{};
+    const FlowProblem problem = flow_problem(topology, source_orbits(topology, generators));
+    FlowSolution solution = solve_by_pdhg(problem, solve_by_bushes(problem, gap_of(0.03)), gap_of(0.005));
+    const double allowed = 1.01 * solution.bound;
+    const std::size_t before = paths_of(problem, solution);
+    push_to_whole_units(problem, allowed, solution);
+    expect_feasible(problem, solution);
+    EXPECT_LE(solution.load, allowed * (1 + 1e-9));
+    const std::size_t pairs = problem.sources.size() * 99;
+    const std::size_t after = paths_of(problem, solution);
+    EXPECT_GT(before, pairs);
+    EXPECT_GE(after, pairs);
+    EXPECT_LT(after - pairs, (before - pairs) / 2);
+  }
+}
+
+TEST(WholeUnits, LeaveNothingToSplitWhereLoadsDoNotMatter) {
+  // Single-source flows with whole demands are convex combinations of whole ones, and every cycle may be pushed round.
+  for (std::uint32_t seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE(seed);
+    const Topology topology = random_network(seed);
+    const FlowProblem problem = flow_problem(topology, source_orbits(topology, {}));
+    FlowSolution solution = solve_by_bushes(problem, gap_of(0.02));
+    push_to_whole_units(problem, 1e9, solution);
+    expect_feasible(problem, solution);
+    for (const std::vector<double>& flow : solution.flow) {
+      for (const double amount : flow) EXPECT_EQ(amount, std::round(amount));
+    }
+    EXPECT_EQ(paths_of(problem, solution), problem.sources.size() * static_cast<std::size_t>(problem.hosts - 1));
+  }
+}
+
+TEST(WholeUnits, NothingMovesWithoutRoom) {
+  const Topology topology = generate("genkautz:27,4").value();
+  const FlowProblem problem = flow_problem(topology, source_orbits(topology, {}));
+  FlowSolution solution = solve_by_bushes(problem, gap_of(0.02));
+  const double load = solution.load;
+  push_to_whole_units(problem, load, solution);
+  expect_feasible(problem, solution);
+  EXPECT_LE(solution.load, load * (1 + 1e-9));
+}
+
+// --- path equilibration ------------------------------------------------------------------------------------------
+
+TEST(PathEquilibrium, AgreesWithTheLinearProgram) {
+  for (std::uint32_t seed = 1; seed <= 12; ++seed) {
+    SCOPED_TRACE(seed);
+    const Topology topology = random_network(seed);
+    const LinkClasses classes = link_classes(topology, {});
+    for (const char* text : {"disjoint", "shortest", "all:5"}) {
+      SCOPED_TRACE(text);
+      Result<std::vector<PairPaths>> paths = candidate_paths(topology, parse_path_set(text).value(), classes.sources);
+      if (!paths) continue;  // all:5 does not reach everywhere in each of these networks
+      const Result<PathFlow> exact = solve_path_lp(topology, classes, *paths, {}, 0);
+      ASSERT_TRUE(exact.ok());
+      constexpr double gap = 2e-3;
+      const PathEquilibrium near =
+          equilibrate_paths(classes, std::move(*paths), topology.host_count(), {}, gap, Deadline(0));
+      EXPECT_GE(near.flow.load, exact->load * (1 - 1e-6));
+      EXPECT_LE(near.bound, exact->load * (1 + 1e-6));
+      // In problems so small a step of p can be too large to come back from.
+      EXPECT_LE(near.flow.load, 1.03 * exact->load);
+      double priced = 0;
+      for (LinkId link = 0; link < topology.link_count(); ++link) {
+        priced += topology.capacity(link).to_double() * near.flow.prices[static_cast<std::size_t>(link)];
+      }
+      EXPECT_NEAR(priced, 1, 1e-9);
+    }
+  }
+}
+
+TEST(PathEquilibrium, EndsNearTheOptimumWhereManyPathsShareALink) {
+  for (const char* specification : {"genkautz:27,4", "genkautz:36,4"}) {
+    SCOPED_TRACE(specification);
+    const Topology topology = generate(specification).value();
+    const LinkClasses classes = link_classes(topology, {});
+    const std::vector<PairPaths> paths = candidate_paths(topology, PathSet{}, classes.sources).value();
+    const Result<PathFlow> exact = solve_path_lp(topology, classes, paths, {}, 0);
+    ASSERT_TRUE(exact.ok());
+    const PathEquilibrium near = equilibrate_paths(classes, paths, topology.host_count(), {}, 2e-3, Deadline(0));
+    EXPECT_LE(near.flow.load, 1.015 * near.bound);
+    EXPECT_GE(near.flow.load, exact->load * (1 - 1e-6));
+    EXPECT_LE(near.bound, exact->load * (1 + 1e-6));
+  }
+}
+
+TEST(PathEquilibrium, IsNoWorseThanItsStartWithoutTime) {
+  const Topology topology = generate("genkautz:27,4").value();
+  const LinkClasses classes = link_classes(topology, {});
+  const std::vector<PairPaths> paths = candidate_paths(topology, PathSet{}, classes.sources).value();
+  const Deadline over(1e-9);
+  const PathEquilibrium near = equilibrate_paths(classes, paths, topology.host_count(), {}, 1e-6, over);
+  EXPECT_LE(near.flow.load, largest_load(classes, paths, topology.host_count(), {}) * (1 + 1e-9));
+  EXPECT_LE(near.bound, near.flow.load);
+}
+
+// --- paths in time -----------------------------------------------------------------------------------------------
+
+TEST(PathsInTime, AreOptimalWhereThereIsOnePathOnly) {
+  // On a ring of one direction the paths are given, and the LP only chooses the steps.
+  for (const char* specification : {"uniring:4", "uniring:6"}) {
+    const Topology topology = generate(specification).value();
+    const LinkClasses rows = link_classes(topology, {});
+    const std::int32_t diameter = graph_facts(topology).diameter;
+    const std::vector<PairPaths> paths = candidate_paths(topology, PathSet{}, rows.sources).value();
+    for (const std::int32_t steps : {diameter, diameter + 2}) {
+      SCOPED_TRACE(steps);
+      const auto exact = solve_time_stepped(topology, rows, steps, {}, 0);
+      ASSERT_TRUE(exact.ok());
+      const TimeSteppedFlow timed = paths_in_time(rows, paths, steps, topology.host_count(), {}, Deadline(0));
+      EXPECT_GE(timed.load, exact->load * (1 - 1e-6));
+      EXPECT_LE(timed.load, exact->load * 1.01);
+    }
+  }
+}
+
+TEST(PathsInTime, ComeNearTheTimeSteppedOptimum) {
+  const Topology topology = generate("genkautz:16,4").value();
+  const LinkClasses rows = link_classes(topology, {});
+  const auto flow = max_concurrent_flow(topology);
+  ASSERT_TRUE(flow.ok());
+  const std::vector<PairPaths> paths = pairs_from(topology, rows.sources, *flow);
+  const std::int32_t steps = graph_facts(topology).diameter + 1;
+  const auto exact = solve_time_stepped(topology, rows, steps, {}, 0);
+  ASSERT_TRUE(exact.ok());
+  const TimeSteppedFlow timed = paths_in_time(rows, paths, steps, topology.host_count(), {}, Deadline(0));
+  EXPECT_GE(timed.load, exact->load * (1 - 1e-6));
+  EXPECT_LE(timed.load, exact->load * 1.1);
+  for (const TimedPair& pair : timed.pairs) {
+    double total = 0;
+    for (const TimedPath& path : pair.paths) {
+      total += path.weight;
+      ASSERT_EQ(path.links.size(), path.steps.size());
+      EXPECT_GE(path.steps.front(), 1);
+      EXPECT_LE(path.steps.back(), steps);
+      for (std::size_t i = 1; i < path.steps.size(); ++i) EXPECT_LT(path.steps[i - 1], path.steps[i]);
+    }
+    EXPECT_NEAR(total, 1, 1e-6);
+  }
+}
+
+}  // namespace
+}  // namespace libcoll
