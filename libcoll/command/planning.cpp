@@ -25,6 +25,8 @@
 namespace libcoll::command {
 namespace {
 
+constexpr std::size_t faults_shown = 20;
+
 /// One hop of a chunk, or its whole way when it is routed.
 struct Hop {
   std::int32_t step;
@@ -250,7 +252,8 @@ Result<Plan> make_plan(const Topology& topology, Collective collective, const st
       std::string(to_string(collective)) + " by " + std::string(planner->name) + " on " + topology.name();
   Result<Plan> plan = run_planner(what, options, [&](const PlanOptions& o) { return planner->plan(topology, o); });
   if (plan.ok() && plan->checked) {
-    plan->faults = planner->lockstep ? verify_lockstep(plan->schedule) : verify(plan->schedule);
+    const auto check = planner->lockstep ? &verify_lockstep : &verify;
+    plan->faults = check(plan->schedule, faults_shown, options.threads);
   }
   return plan;
 }
@@ -261,7 +264,7 @@ Result<Plan> make_part_plan(const Topology& part, Collective collective, const s
   Result<Plan> plan =
       run_planner(std::string(to_string(collective)) + " on " + part.name(), options,
                   [&](const PlanOptions& o) { return plan_part(planners(), part, collective, name, o); });
-  if (plan.ok() && plan->checked) plan->faults = verify(plan->schedule);
+  if (plan.ok() && plan->checked) plan->faults = verify(plan->schedule, faults_shown, options.threads);
   return plan;
 }
 

@@ -11,9 +11,11 @@
 
 #include "planner/broadcast/bfb_steps.h"
 #include "planner/broadcast/max_flow.h"
+#include "planner/effort.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/reverse.h"
 #include "planner/topology/facts.h"
+#include "planner/work_sharing.h"
 
 namespace libcoll {
 namespace {
@@ -203,31 +205,44 @@ Status check(const Topology& topology, const Facts& facts) {
   return {};
 }
 
-Result<Steps> make_steps(const Topology& topology) {
+Error too_late(const Topology& topology) {
+  return Error{"bfb on " + topology.name() +
+               ": the time was over before there was a plan, and it has none before its end: allow more, or take "
+               "another planner"};
+}
+
+Result<Steps> make_steps(const Topology& topology, const Effort& effort) {
   const Facts facts = graph_facts(topology);
   if (Status status = check(topology, facts); !status) return status.error();
   Steps steps;
   set_widths(topology, steps);
-  steps.problems.resize(static_cast<std::size_t>(facts.diameter));
+  const auto hosts = static_cast<std::size_t>(topology.host_count());
+  steps.problems.assign(static_cast<std::size_t>(facts.diameter), std::vector<Problem>(hosts));
   const DistanceMatrix distance = hop_distances(topology);
-  for (NodeId u = 0; u < topology.host_count(); ++u) {
+  share_work(effort.threads, hosts, [&](std::int32_t, std::size_t position) {
+    if (effort.deadline.passed()) return;
+    const auto u = static_cast<NodeId>(position);
     std::vector<std::vector<NodeId>> at_distance(steps.problems.size() + 1);
     for (NodeId v = 0; v < topology.host_count(); ++v) {
       const std::int32_t hops = distance[static_cast<std::size_t>(v)][static_cast<std::size_t>(u)];
       at_distance[static_cast<std::size_t>(hops)].push_back(v);
     }
     for (std::size_t t = 1; t < at_distance.size(); ++t) {
-      steps.problems[t - 1].push_back(problem_of(topology, steps.widths, distance, u, at_distance[t]));
+      steps.problems[t - 1][position] = problem_of(topology, steps.widths, distance, u, at_distance[t]);
     }
-  }
+  });
+  if (effort.deadline.passed()) return too_late(topology);
   return steps;
 }
 
-/// max_u U_{u,t}, in shards per width 1.
-Rational step_load(const std::vector<Problem>& step) {
-  Rational load(0);
-  for (const Problem& problem : step) load = std::max(load, fractional_load(problem));
-  return load;
+/// The largest load that `load_of` finds for the problems of a step. When it is late, of some of them.
+template <class LoadOf>
+Rational step_load(const std::vector<Problem>& step, const Effort& effort, const LoadOf& load_of) {
+  std::vector<Rational> loads(step.size(), Rational(0));
+  share_work(effort.threads, step.size(), [&](std::int32_t, std::size_t u) {
+    if (!effort.deadline.passed()) loads[u] = load_of(step[u]);
+  });
+  return *std::max_element(loads.begin(), loads.end());
 }
 
 /// Least number of chunks per shard with which every link's room at the load is a whole number of chunks; 0 when
@@ -244,12 +259,11 @@ std::int64_t exact_chunks(std::span<const Rational> loads, const Steps& steps, s
 }
 
 /// Σ_t max_u of the discrete form (13), in shards per width 1.
-Rational chunked_time(const Steps& steps, std::int64_t chunks) {
+Rational chunked_time(const Steps& steps, std::int64_t chunks, const Effort& effort) {
   Rational time(0);
   for (const std::vector<Problem>& step : steps.problems) {
-    Rational load(0);
-    for (const Problem& problem : step) load = std::max(load, chunked_plan(problem, chunks).load);
-    time += load / Rational(chunks);
+    const auto load_of = [chunks](const Problem& problem) { return chunked_plan(problem, chunks).load; };
+    time += step_load(step, effort, load_of) / Rational(chunks);
   }
   return time;
 }
@@ -277,16 +291,19 @@ struct Phase {
   std::vector<Rational> loads;  ///< U_t
 };
 
-Result<Phase> make_phase(const Topology& topology) {
-  Result<Steps> steps = make_steps(topology);
+Result<Phase> make_phase(const Topology& topology, const Effort& effort) {
+  Result<Steps> steps = make_steps(topology, effort);
   if (!steps) return steps.error();
   Phase phase{std::move(steps).value(), {}};
-  for (const std::vector<Problem>& step : phase.steps.problems) phase.loads.push_back(step_load(step));
+  for (const std::vector<Problem>& step : phase.steps.problems) {
+    phase.loads.push_back(step_load(step, effort, fractional_load));
+  }
+  if (effort.deadline.passed()) return too_late(topology);
   return phase;
 }
 
-/// The number of chunks up to the limit that loses least, the smallest of equals.
-std::int64_t best_chunks(std::span<const Phase> phases, std::int64_t limit) {
+/// The number of chunks up to the limit that loses least, the smallest of equals; of those there is time for.
+std::int64_t best_chunks(std::span<const Phase> phases, std::int64_t limit, const Effort& effort) {
   struct Candidate {
     Rational bound;
     std::int64_t chunks = 1;
@@ -303,25 +320,27 @@ std::int64_t best_chunks(std::span<const Phase> phases, std::int64_t limit) {
   for (const Candidate& candidate : candidates) {
     if (best.chunks != 0 && best.bound <= candidate.bound) break;
     Rational time(0);
-    for (const Phase& phase : phases) time += chunked_time(phase.steps, candidate.chunks);
+    for (const Phase& phase : phases) time += chunked_time(phase.steps, candidate.chunks, effort);
+    if (best.chunks != 0 && effort.deadline.passed()) break;
     if (best.chunks == 0 || time < best.bound) best = {time, candidate.chunks};
   }
   return best.chunks;
 }
 
-std::int64_t choose_chunks(std::span<const Phase> phases, const PlanOptions& options) {
+std::int64_t choose_chunks(std::span<const Phase> phases, const PlanOptions& options, const Effort& effort) {
   const std::int64_t limit = options.max_chunks > 0 ? options.max_chunks : default_max_chunks;
   std::int64_t exact = 1;
   for (const Phase& phase : phases) {
     const std::int64_t chunks = exact_chunks(phase.loads, phase.steps, limit);
     exact = chunks == 0 ? 0 : std::lcm(exact, chunks);
   }
-  return exact > 0 && exact <= limit ? exact : best_chunks(phases, limit);
+  return exact > 0 && exact <= limit ? exact : best_chunks(phases, limit, effort);
 }
 
 /// Hands the chunks of a class out source by source, link by link: every link takes contiguous intervals.
-void append_class(Schedule& schedule, const Problem& problem, const SourceClass& members,
-                  std::vector<std::int64_t> chunks_over, NodeId u, std::int32_t step) {
+void append_class(const Schedule& schedule, const Problem& problem, const SourceClass& members,
+                  std::vector<std::int64_t> chunks_over, NodeId u, std::int32_t step,
+                  std::vector<Transfer>& transfers) {
   std::size_t turn = 0;
   for (const NodeId v : members.sources) {
     std::int32_t begin = 0;
@@ -329,23 +348,27 @@ void append_class(Schedule& schedule, const Problem& problem, const SourceClass&
       while (chunks_over[turn] == 0) ++turn;
       const std::int64_t count = std::min<std::int64_t>(chunks_over[turn], schedule.chunks_per_shard - begin);
       const LinkId link = problem.links[static_cast<std::size_t>(members.links[turn])];
-      schedule.transfers.push_back({v, begin, static_cast<std::int32_t>(count), schedule.topology.link(link).from, u,
-                                    step, direct, TransferKind::copy});
+      transfers.push_back({v, begin, static_cast<std::int32_t>(count), schedule.topology.link(link).from, u, step,
+                           direct, TransferKind::copy});
       chunks_over[turn] -= count;
       begin += static_cast<std::int32_t>(count);
     }
   }
 }
 
-void append_problem(Schedule& schedule, const Problem& problem, const Transport& solved, NodeId u, std::int32_t step) {
+std::vector<Transfer> transfers_of(const Schedule& schedule, const Problem& problem, const Transport& solved, NodeId u,
+                                   std::int32_t step) {
+  std::vector<Transfer> transfers;
   for (std::size_t i = 0; i < problem.classes.size(); ++i) {
     std::vector<std::int64_t> chunks_over;
     for (const std::int32_t arc : solved.arcs[i]) chunks_over.push_back(solved.network.flow(arc));
-    append_class(schedule, problem, problem.classes[i], std::move(chunks_over), u, step);
+    append_class(schedule, problem, problem.classes[i], std::move(chunks_over), u, step, transfers);
   }
+  return transfers;
 }
 
-Schedule make_allgather(const Topology& topology, const Phase& phase, std::int64_t chunks) {
+Result<Schedule> make_allgather(const Topology& topology, const Phase& phase, std::int64_t chunks,
+                                const Effort& effort) {
   Schedule schedule;
   schedule.collective = Collective::allgather;
   schedule.algorithm = "bfb";
@@ -354,12 +377,18 @@ Schedule make_allgather(const Topology& topology, const Phase& phase, std::int64
   schedule.steps = static_cast<std::int32_t>(phase.steps.problems.size());
   Rational time(0);
   for (std::size_t t = 0; t < phase.steps.problems.size(); ++t) {
-    Rational load(0);
-    for (NodeId u = 0; u < topology.host_count(); ++u) {
-      const Problem& problem = phase.steps.problems[t][static_cast<std::size_t>(u)];
+    const std::vector<Problem>& step = phase.steps.problems[t];
+    std::vector<std::vector<Transfer>> into(step.size());
+    const Rational load = step_load(step, effort, [&](const Problem& problem) {
+      const auto u = static_cast<std::size_t>(&problem - step.data());
       const ChunkedPlan solved = chunked_plan(problem, chunks);
-      load = std::max(load, solved.load);
-      append_problem(schedule, problem, solved.transport, u, static_cast<std::int32_t>(t) + 1);
+      into[u] =
+          transfers_of(schedule, problem, solved.transport, static_cast<NodeId>(u), static_cast<std::int32_t>(t) + 1);
+      return solved.load;
+    });
+    if (effort.deadline.passed()) return too_late(topology);
+    for (const std::vector<Transfer>& transfers : into) {
+      schedule.transfers.insert(schedule.transfers.end(), transfers.begin(), transfers.end());
     }
     time += load * Rational(phase.steps.unit, chunks);
   }
@@ -371,8 +400,10 @@ Schedule make_allgather(const Topology& topology, const Phase& phase, std::int64
 }
 
 Result<Schedule> make_reduce_scatter(const Topology& topology, const Topology& transposed, const Phase& phase,
-                                     std::int64_t chunks) {
-  Result<Schedule> schedule = reverse(make_allgather(transposed, phase, chunks));
+                                     std::int64_t chunks, const Effort& effort) {
+  const Result<Schedule> gathering = make_allgather(transposed, phase, chunks, effort);
+  if (!gathering) return gathering.error();
+  Result<Schedule> schedule = reverse(*gathering);
   // The transpose of the transpose has the same links; the name is the user's.
   if (schedule) schedule->topology = topology;
   return schedule;
@@ -404,7 +435,7 @@ Result<Schedule> without_transfers(const Topology& topology, Collective collecti
   if (collective != Collective::reduce_scatter) phases.push_back(topology);
   for (const Topology& graph : phases) {
     std::int64_t images = 1;
-    const Result<std::vector<Rational>> loads = bfb_step_loads(graph, options.symmetry, &images);
+    const Result<std::vector<Rational>> loads = bfb_step_loads(graph, options.symmetry, &images, options.threads);
     if (!loads) return loads.error();
     if (options.figures != nullptr) options.figures->symmetry_order = images;
     schedule.steps += static_cast<std::int32_t>(loads->size());
@@ -418,7 +449,7 @@ Result<Schedule> without_transfers(const Topology& topology, Collective collecti
 }  // namespace
 
 Result<std::vector<std::vector<Rational>>> bfb_loads(const Topology& topology) {
-  const Result<Steps> steps = make_steps(topology);
+  const Result<Steps> steps = make_steps(topology, {});
   if (!steps) return steps.error();
   std::vector<std::vector<Rational>> loads;
   for (const std::vector<Problem>& step : steps->problems) {
@@ -430,39 +461,44 @@ Result<std::vector<std::vector<Rational>>> bfb_loads(const Topology& topology) {
 
 Result<Schedule> plan_bfb_allgather(const Topology& topology, const PlanOptions& options) {
   if (!options.schedule) return without_transfers(topology, Collective::allgather, options);
-  const Result<Phase> phase = make_phase(topology);
+  const Effort effort = effort_of(options);
+  const Result<Phase> phase = make_phase(topology, effort);
   if (!phase) return phase.error();
   const std::span<const Phase> phases(&phase.value(), 1);
-  const std::int64_t chunks = choose_chunks(phases, options);
+  const std::int64_t chunks = choose_chunks(phases, options, effort);
   report(options, topology, phases, chunks);
-  return make_allgather(topology, *phase, chunks);
+  return make_allgather(topology, *phase, chunks, effort);
 }
 
 Result<Schedule> plan_bfb_reduce_scatter(const Topology& topology, const PlanOptions& options) {
   if (!options.schedule) return without_transfers(topology, Collective::reduce_scatter, options);
   const Topology transposed = transpose(topology);
-  const Result<Phase> phase = make_phase(transposed);
+  const Effort effort = effort_of(options);
+  const Result<Phase> phase = make_phase(transposed, effort);
   if (!phase) return phase.error();
   const std::span<const Phase> phases(&phase.value(), 1);
-  const std::int64_t chunks = choose_chunks(phases, options);
+  const std::int64_t chunks = choose_chunks(phases, options, effort);
   report(options, topology, phases, chunks);
-  return make_reduce_scatter(topology, transposed, *phase, chunks);
+  return make_reduce_scatter(topology, transposed, *phase, chunks, effort);
 }
 
 Result<Schedule> plan_bfb_allreduce(const Topology& topology, const PlanOptions& options) {
   if (!options.schedule) return without_transfers(topology, Collective::allreduce, options);
   const Topology transposed = transpose(topology);
+  const Effort effort = effort_of(options);
   std::vector<Phase> phases;
   for (const Topology* graph : {&transposed, &topology}) {
-    Result<Phase> phase = make_phase(*graph);
+    Result<Phase> phase = make_phase(*graph, effort);
     if (!phase) return phase.error();
     phases.push_back(std::move(phase).value());
   }
-  const std::int64_t chunks = choose_chunks(phases, options);
+  const std::int64_t chunks = choose_chunks(phases, options, effort);
   report(options, topology, phases, chunks);
-  const Result<Schedule> reduce_scatter = make_reduce_scatter(topology, transposed, phases[0], chunks);
+  const Result<Schedule> reduce_scatter = make_reduce_scatter(topology, transposed, phases[0], chunks, effort);
   if (!reduce_scatter) return reduce_scatter.error();
-  return concatenate(*reduce_scatter, make_allgather(topology, phases[1], chunks));
+  const Result<Schedule> allgather = make_allgather(topology, phases[1], chunks, effort);
+  if (!allgather) return allgather.error();
+  return concatenate(*reduce_scatter, *allgather);
 }
 
 }  // namespace libcoll

@@ -22,7 +22,8 @@ Result<std::vector<std::vector<Rational>>> bfb_loads(const Topology& topology);
 /// with the number of chunks up to the limit that loses least; the proof then states what it achieves. Figures:
 /// fractional_bandwidth_time, T_B of (1), and rounding_bound, which that form stays below (Theorem 20); both exact.
 /// Without options.schedule, steps and optimal T_B alone, by bfb_step_loads() (max_link_load is then an upper bound).
-/// Errors as for bfb_loads.
+/// Takes options.threads. Errors as for bfb_loads, and when options.time_limit_seconds are over before the schedule is
+/// made.
 Result<Schedule> plan_bfb_allgather(const Topology& topology, const PlanOptions& options);
 
 /// The mirror image (reverse of the allgather on the transpose) and, for allreduce, reduce-scatter then allgather

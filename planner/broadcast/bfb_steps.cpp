@@ -8,12 +8,14 @@
 
 #include "planner/broadcast/bfb.h"
 #include "planner/index.h"
+#include "planner/run_on_threads.h"
 #include "planner/topology/automorphisms.h"
 
 namespace libcoll {
 namespace {
 
-constexpr std::int32_t max_set_nodes = 1 << 13;  ///< two sets of all nodes for every node: 16 MiB at most
+constexpr std::int32_t least_nodes_for_threads = 512;  ///< a step of fewer takes less than starting threads
+constexpr std::int32_t max_set_nodes = 1 << 13;        ///< two sets of all nodes for every node: 16 MiB at most
 
 using Word = std::uint64_t;
 constexpr std::size_t word_bits = 64;
@@ -178,10 +180,11 @@ class Arrivals {
   std::vector<Counts> enough_;  ///< of this step, that the load was enough for
 };
 
-/// reached(u) = u and all that its in-neighbours have in `near`; returns whether that is more than near(u) anywhere.
-bool grow(const InNeighbours& graph, const NodeSets& near, NodeSets& reached) {
+/// Every `stride`-th node from `first` on: reached(u) = u and all that its in-neighbours have in `near`; returns
+/// whether that is more than near(u) anywhere.
+bool grow(const InNeighbours& graph, const NodeSets& near, NodeId first, std::int32_t stride, NodeSets& reached) {
   bool grown = false;
-  for (NodeId u = 0; u < graph.node_count(); ++u) {
+  for (NodeId u = first; u < graph.node_count(); u += stride) {
     const std::span<Word> set = reached.of(u);
     const std::span<const Word> own = near.of(u);
     std::copy(own.begin(), own.end(), set.begin());
@@ -309,21 +312,31 @@ Rational balanced_load(std::span<const std::uint32_t> masks, std::int32_t links)
   return load;
 }
 
-std::vector<Rational> bfb_step_loads(const InNeighbours& graph, NodeId evaluated) {
+std::vector<Rational> bfb_step_loads(const InNeighbours& graph, NodeId evaluated, std::int32_t threads) {
   const std::int32_t node_count = graph.node_count();
   NodeSets near(node_count);
   NodeSets reached(node_count);
   for (NodeId u = 0; u < node_count; ++u) near.of(u)[at(u) / word_bits] |= Word{1} << (at(u) % word_bits);
+  if (node_count < least_nodes_for_threads) threads = 1;
   std::vector<Rational> loads;
-  Arrivals arrivals;
-  while (grow(graph, near, reached)) {
-    Rational load(0);
-    arrivals.start_step();
-    for (NodeId u = 0; u < evaluated; ++u) {
-      arrivals.set(graph.of(u), near, near.of(u), reached.of(u));
-      if (!arrivals.empty() && !arrivals.fits(load)) load = std::max(load, arrivals.load());
-    }
-    loads.push_back(load);
+  std::vector<Arrivals> arrivals(at(threads));
+  std::vector<char> grown(at(threads));
+  std::vector<Rational> largest(at(threads));
+  for (;;) {
+    run_on_threads(
+        threads, [&](std::int32_t worker) { grown[at(worker)] = grow(graph, near, worker, threads, reached) ? 1 : 0; });
+    if (std::count(grown.begin(), grown.end(), 1) == 0) break;
+    run_on_threads(threads, [&](std::int32_t worker) {
+      Arrivals& mine = arrivals[at(worker)];
+      Rational load(0);
+      mine.start_step();
+      for (NodeId u = worker; u < evaluated; u += threads) {
+        mine.set(graph.of(u), near, near.of(u), reached.of(u));
+        if (!mine.empty() && !mine.fits(load)) load = std::max(load, mine.load());
+      }
+      largest[at(worker)] = load;
+    });
+    loads.push_back(*std::max_element(largest.begin(), largest.end()));
     std::swap(near, reached);
   }
   return all_reached(near, node_count) ? loads : std::vector<Rational>{};
@@ -347,7 +360,8 @@ std::vector<Rational> bfb_step_loads(const InNeighbours& graph, std::span<const 
   return loads;
 }
 
-Result<std::vector<Rational>> bfb_step_loads(const Topology& topology, bool symmetry, std::int64_t* images) {
+Result<std::vector<Rational>> bfb_step_loads(const Topology& topology, bool symmetry, std::int64_t* images,
+                                             std::int32_t threads) {
   if (images != nullptr) *images = 1;
   const bool hosts_only = topology.host_count() == topology.node_count();
   if (hosts_only && one_bandwidth(topology)) {
@@ -359,7 +373,7 @@ Result<std::vector<Rational>> bfb_step_loads(const Topology& topology, bool symm
         loads = bfb_step_loads(graph, representatives);
         if (images != nullptr) *images = topology.host_count() / std::ssize(representatives);
       } else if (topology.host_count() <= max_set_nodes) {
-        loads = bfb_step_loads(graph, graph.node_count());
+        loads = bfb_step_loads(graph, graph.node_count(), threads);
       }
       if (!loads.empty()) return loads;
     }

@@ -41,9 +41,9 @@ inline constexpr std::int32_t max_balanced_links = 12;
 Rational balanced_load(std::span<const std::uint32_t> masks, std::int32_t links);
 
 /// max_u U_{u,t} of LP (1) for t = 1..diameter in shards per link, links all alike, the maximum over the nodes below
-/// `evaluated` only (for graphs whose symmetry makes these enough). Empty when some node cannot reach another.
-/// Precondition: degree_max() <= max_balanced_links.
-std::vector<Rational> bfb_step_loads(const InNeighbours& graph, NodeId evaluated);
+/// `evaluated` only (for graphs whose symmetry makes these enough). Empty when some node cannot reach another. The same
+/// on any number of threads. Precondition: degree_max() <= max_balanced_links.
+std::vector<Rational> bfb_step_loads(const InNeighbours& graph, NodeId evaluated, std::int32_t threads = 1);
 
 /// The same by one breadth-first search from each of these nodes and its in-neighbours: for few nodes that stand for
 /// all of their orbits. Precondition as above.
@@ -54,6 +54,6 @@ std::vector<Rational> bfb_step_loads(const InNeighbours& graph, std::span<const 
 /// for each orbit of the topology's family is looked at where that is quicker (family_automorphisms; each was checked);
 /// `images`, when not null, receives the nodes that one stands for. Errors as for bfb_loads().
 Result<std::vector<Rational>> bfb_step_loads(const Topology& topology, bool symmetry = true,
-                                             std::int64_t* images = nullptr);
+                                             std::int64_t* images = nullptr, std::int32_t threads = 1);
 
 }  // namespace libcoll

@@ -1,6 +1,7 @@
 #include "planner/broadcast/edge_splitting.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <numeric>
@@ -12,6 +13,7 @@
 #include "planner/broadcast/flow_network.h"
 #include "planner/broadcast/forest_optimum.h"
 #include "planner/index.h"
+#include "planner/work_sharing.h"
 
 namespace libcoll {
 namespace {
@@ -298,6 +300,7 @@ class Pattern {
 };
 
 /// Least cuts between two sides, one more host at a time on the far one. The near side has the source of the demands.
+/// Copies answer at the same time.
 class SlackOfCuts {
  public:
   SlackOfCuts(const Topology& topology, std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand,
@@ -316,6 +319,10 @@ class SlackOfCuts {
                              ? network_.add_arc(node, sink_, far.contains(node) ? FlowNetwork::infinite : 0)
                              : -1);
     }
+  }
+
+  [[nodiscard]] std::int32_t workers(const Effort& effort, std::size_t questions) const {
+    return workers_for(network_.arc_count(), questions, effort);
   }
 
   /// How far the least cut with this host on the far side is above the sum of the demands; `enough` when it is at least
@@ -339,8 +346,9 @@ class SlackOfCuts {
 
 class Splitter {
  public:
-  Splitter(const Topology& topology, std::span<const std::int64_t> capacity, std::span<const std::int64_t> demand)
-      : topology_(topology), demand_(demand), graph_(topology, capacity) {
+  Splitter(const Topology& topology, std::span<const std::int64_t> capacity, std::span<const std::int64_t> demand,
+           const Effort& effort)
+      : topology_(topology), demand_(demand), effort_(effort), graph_(topology, capacity) {
     witnesses_.resize(demand.size());
     std::iota(witnesses_.begin(), witnesses_.end(), 0);
   }
@@ -400,9 +408,10 @@ class Splitter {
     }
   }
 
-  /// Whether every host can still take in all trees after the splits (Theorem 5). Hosts that could not before come
-  /// first.
+  /// Whether every host can still take in all trees after the splits (Theorem 5), or nobody has the time to find out.
+  /// Hosts that could not before come first.
   bool harmless(NodeId w, std::span<const Split> splits) {
+    if (effort_.deadline.passed()) return true;
     std::map<std::pair<NodeId, NodeId>, std::int64_t> capacity;
     for (const CapacityArc& arc : graph_.arcs()) capacity[{arc.from, arc.to}] = arc.capacity;
     for (const Split& split : splits) {
@@ -414,39 +423,49 @@ class Splitter {
     arcs.reserve(capacity.size());
     for (const auto& [ends, amount] : capacity) arcs.push_back({ends.first, ends.second, amount});
     ForestNetwork network(topology_.node_count(), arcs, demand_);
-    for (auto host = witnesses_.begin(); host != witnesses_.end(); ++host) {
-      if (network.serves(*host)) continue;
-      std::rotate(witnesses_.begin(), host, host + 1);
-      return false;
-    }
-    return true;
+    const auto unserved = unserved_hosts(network, witnesses_, 1, effort_);
+    if (!unserved || unserved->empty()) return true;
+    const auto host = witnesses_.begin() + static_cast<std::ptrdiff_t>(unserved->front().position);
+    std::rotate(witnesses_.begin(), host, host + 1);
+    return false;
   }
 
   /// Theorem 8: the most that (u,w),(w,t) can be split off by. Cuts with the demands' source, u and t on one side and w
   /// and some host on the other lose by it, and so do those with the source and w on one side and u, t and some host on
-  /// the other.
+  /// the other. After the deadline as much as there is.
   std::int64_t splittable(NodeId w, NodeId u, NodeId t) {
     std::int64_t amount = std::min(graph_.capacity(u, w), graph_.capacity(w, t));
+    if (effort_.deadline.passed()) return amount;
     const std::vector<CapacityArc> arcs = graph_.arcs();
-    SlackOfCuts without_w(topology_, arcs, demand_, {u, t}, {w});
-    for (const NodeId host : witnesses_) {
-      if (amount == 0) return 0;
-      if (host == u || host == t) continue;
-      amount = std::min(amount, without_w.beyond(host, amount));
-    }
+    std::vector<NodeId> others = witnesses_;
+    std::erase_if(others, [&](NodeId host) { return host == u || host == t; });
+    amount = least_slack(SlackOfCuts(topology_, arcs, demand_, {u, t}, {w}), others, amount);
     if (amount == 0) return 0;
-    SlackOfCuts with_w(topology_, arcs, demand_, {w}, {u, t});
     // A host among u and t is the nearest of all hosts that may stand on the far side.
     const bool switches_only = u >= topology_.host_count() && t >= topology_.host_count();
-    for (const NodeId host : switches_only ? witnesses_ : std::vector<NodeId>{std::min(u, t)}) {
-      if (amount == 0) return 0;
-      amount = std::min(amount, with_w.beyond(host, amount));
-    }
-    return amount;
+    return least_slack(SlackOfCuts(topology_, arcs, demand_, {w}, {u, t}),
+                       switches_only ? witnesses_ : std::vector<NodeId>{std::min(u, t)}, amount);
+  }
+
+  /// The least of what the cuts of these hosts leave, or `amount` where they all leave that much.
+  std::int64_t least_slack(const SlackOfCuts& cuts, const std::vector<NodeId>& hosts, std::int64_t amount) const {
+    std::atomic<std::int64_t> least{amount};
+    const std::int32_t workers = cuts.workers(effort_, hosts.size());
+    std::vector<SlackOfCuts> copies(at(workers), cuts);
+    first_failures(workers, hosts.size(), 1, [&](std::int32_t worker, std::size_t position) {
+      std::int64_t known = least;
+      if (known == 0 || effort_.deadline.passed()) return known > 0;
+      const std::int64_t slack = copies[at(worker)].beyond(hosts[position], known);
+      while (slack < known && !least.compare_exchange_weak(known, slack)) {
+      }
+      return slack > 0;
+    });
+    return least;
   }
 
   const Topology& topology_;
   std::span<const std::int64_t> demand_;
+  Effort effort_;
   SplittingGraph graph_;
   std::vector<NodeId> witnesses_;  ///< all hosts, those that failed a test last in front
 };
@@ -454,8 +473,36 @@ class Splitter {
 }  // namespace
 
 Result<std::vector<LogicalLink>> split_off_switches(const Topology& topology, std::span<const std::int64_t> capacity,
-                                                    std::span<const std::int64_t> demand) {
-  return Splitter(topology, capacity, demand).run();
+                                                    std::span<const std::int64_t> demand, const Effort& effort) {
+  return Splitter(topology, capacity, demand, effort).run();
+}
+
+std::vector<LogicalLink> ways_between_hosts(const Topology& topology, std::span<const std::int64_t> capacity) {
+  std::vector<LogicalLink> links;
+  for (NodeId host = 0; host < topology.host_count(); ++host) {
+    std::vector<LogicalPath> way(at(topology.node_count()));  // empty: not reached
+    std::vector<NodeId> queue{host};
+    for (std::size_t taken = 0; taken < queue.size(); ++taken) {
+      const NodeId from = queue[taken];
+      const std::span<const LinkId> out = topology.out_links(from);
+      for (std::size_t i = 0; i < out.size(); ++i) {
+        // Hosts begin with different links, so that they do not all take the same switch.
+        const LinkId link = out[(i + at(host)) % out.size()];
+        const NodeId to = topology.link(link).to;
+        if (to == host || !way[at(to)].links.empty()) continue;
+        const std::int64_t width = std::max<std::int64_t>(capacity[at(link)], 1);
+        way[at(to)] = way[at(from)];
+        way[at(to)].links.push_back(link);
+        way[at(to)].capacity = from == host ? width : std::min(way[at(from)].capacity, width);
+        if (to >= topology.host_count()) {
+          queue.push_back(to);
+        } else {
+          links.push_back({host, to, way[at(to)].capacity, {way[at(to)]}});
+        }
+      }
+    }
+  }
+  return links;
 }
 
 }  // namespace libcoll

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "planner/effort.h"
 #include "planner/result.h"
 #include "planner/topology/topology.h"
 
@@ -35,9 +36,16 @@ struct LogicalLink {
 /// to cluster, rail by rail, then within a cluster), and the pattern is kept where one max-flow per host proves it
 /// harmless. Where it is not, it is halved, down to single pairs whose splittable capacity Theorem 8 gives exactly.
 ///
+/// After the deadline the patterns are kept without a proof, and what they leave is paired as it comes: the paths load
+/// no link beyond its capacity, but the demanded trees need not exist, and hosts need not be connected.
+///
 /// Error when the trees do not exist: capacities too small, or switches whose bandwidth in differs from that out in a
 /// way that cannot be split.
 Result<std::vector<LogicalLink>> split_off_switches(const Topology& topology, std::span<const std::int64_t> capacity,
-                                                    std::span<const std::int64_t> demand);
+                                                    std::span<const std::int64_t> demand, const Effort& effort = {});
+
+/// The physical links between hosts, and for two hosts joined by switches alone one shortest way through them, at the
+/// capacity of its narrowest link, at least 1. Nothing is split: ways share links. What is left to do in a hurry.
+std::vector<LogicalLink> ways_between_hosts(const Topology& topology, std::span<const std::int64_t> capacity);
 
 }  // namespace libcoll

@@ -20,6 +20,7 @@ class FlowNetwork {
   /// Adds the arc from→to and returns its index. Preconditions: capacity >= 0, from != to, no such arc yet, no run yet.
   std::int32_t add_arc(std::int32_t from, std::int32_t to, std::int64_t capacity);
 
+  [[nodiscard]] std::int32_t arc_count() const { return static_cast<std::int32_t>(ends_.size()); }
   [[nodiscard]] std::int64_t capacity(std::int32_t arc) const;
   void set_capacity(std::int32_t arc, std::int64_t capacity);
 

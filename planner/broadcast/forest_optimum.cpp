@@ -1,6 +1,7 @@
 #include "planner/broadcast/forest_optimum.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <limits>
 #include <map>
@@ -9,6 +10,7 @@
 
 #include "planner/index.h"
 #include "planner/topology/facts.h"
+#include "planner/work_sharing.h"
 
 namespace libcoll {
 namespace {
@@ -16,6 +18,8 @@ namespace {
 __extension__ using Wide = __int128;
 
 constexpr std::int64_t largest_sum = std::int64_t{1} << 61;
+// Arcs times questions; starting threads costs more than the flows of less.
+constexpr std::size_t least_work_for_threads = 1 << 16;
 
 std::vector<CapacityArc> arcs_of(const Topology& topology) {
   std::vector<CapacityArc> arcs;
@@ -46,6 +50,7 @@ class Search {
     std::iota(roots_.begin(), roots_.end(), 0);
   }
 
+  [[nodiscard]] const Topology& topology() const { return topology_; }
   [[nodiscard]] std::size_t hosts() const { return at(topology_.host_count()); }
   [[nodiscard]] const LinkWidths& widths() const { return widths_; }
 
@@ -75,25 +80,25 @@ class Search {
       network_.set_capacity(link, capacity(widths_.width[link]));
     }
   }
-  bool serves(NodeId host) { return network_.serves(host); }
+  ForestNetwork& network() { return network_; }
   bool serves_all() {
     for (std::size_t host = 0; host < hosts(); ++host) {
       if (!network_.serves(static_cast<NodeId>(host))) return false;
     }
     return true;
   }
-  /// The cut that kept the last host from being served.
-  [[nodiscard]] Cut violated() const {
+  /// The cut that kept a host from being served.
+  [[nodiscard]] Cut violated(const std::vector<bool>& sink_side) const {
     Cut cut;
     for (const NodeId root : roots_) {
-      if (!network_.on_sink_side(root)) ++cut.hosts;
+      if (!sink_side[at(root)]) ++cut.hosts;
     }
     for (NodeId node = 0; node < topology_.node_count(); ++node) {
-      if (network_.on_sink_side(node)) cut.outside.push_back(node);
+      if (sink_side[at(node)]) cut.outside.push_back(node);
     }
     for (LinkId id = 0; id < topology_.link_count(); ++id) {
       const Link& link = topology_.link(id);
-      if (!network_.on_sink_side(link.from) && network_.on_sink_side(link.to)) {
+      if (!sink_side[at(link.from)] && sink_side[at(link.to)]) {
         cut.widths.push_back(widths_.width[at(id)]);
       }
     }
@@ -119,6 +124,20 @@ class Search {
 Error too_fine(const Topology& topology) {
   return Error{"the bandwidths of " + topology.name() +
                " have no common unit that is coarse enough for exact arithmetic: round them"};
+}
+
+/// Whether all hosts are served now; false when the deadline came first. `raise` makes room for a cut and says whether
+/// that could be done; the host behind the cut is asked again then, those before it need no second visit. Error when no
+/// room could be made.
+template <class Raise>
+Result<bool> serve_all(Search& search, std::span<const NodeId> hosts, const Effort& effort, const Raise& raise) {
+  for (;;) {
+    const auto unserved = unserved_hosts(search.network(), hosts, 1, effort);
+    if (!unserved) return false;
+    if (unserved->empty()) return true;
+    hosts = hosts.subspan(unserved->front().position);
+    if (!raise(search.violated(unserved->front().sink_side))) return too_fine(search.topology());
+  }
 }
 
 std::int64_t floor_of(Rational scale, std::int64_t width) {
@@ -175,6 +194,16 @@ void ForestNetwork::set_demand(NodeId host, std::int64_t demand) {
   network_.set_capacity(arc, demand);
 }
 
+std::vector<bool> ForestNetwork::sink_side() const {
+  std::vector<bool> side(at(source_));
+  for (NodeId node = 0; node < source_; ++node) side[at(node)] = on_sink_side(node);
+  return side;
+}
+
+std::int32_t workers_for(std::int32_t arcs, std::size_t flows, const Effort& effort) {
+  return at(arcs) * flows < least_work_for_threads ? 1 : effort.threads;
+}
+
 bool ForestNetwork::serves(NodeId host, bool to_the_end) {
   return network_.run(source_, host, to_the_end ? FlowNetwork::infinite : total_) == total_;
 }
@@ -188,8 +217,32 @@ std::int64_t ForestNetwork::flow_with(NodeId node, NodeId host, std::int64_t lim
   return flow;
 }
 
+std::optional<std::vector<UnservedHost>> unserved_hosts(ForestNetwork& network, std::span<const NodeId> hosts,
+                                                        std::size_t most, const Effort& effort) {
+  const std::int32_t workers = workers_for(network.arc_count(), hosts.size(), effort);
+  std::vector<ForestNetwork> copies(at(workers) - 1, network);
+  std::vector<std::vector<bool>> sink_sides(hosts.size());
+  std::atomic<bool> late{false};
+  const auto served = [&](std::int32_t worker, std::size_t position) {
+    if (late || effort.deadline.passed()) {
+      late = true;
+      return true;
+    }
+    ForestNetwork& mine = worker == 0 ? network : copies[at(worker) - 1];
+    if (mine.serves(hosts[position])) return true;
+    sink_sides[position] = mine.sink_side();
+    return false;
+  };
+  std::vector<UnservedHost> result;
+  for (const std::size_t position : first_failures(workers, hosts.size(), most, served)) {
+    result.push_back({position, std::move(sink_sides[position])});
+  }
+  if (late) return std::nullopt;
+  return result;
+}
+
 Result<BottleneckCut> forest_optimum(const Topology& topology, std::span<const NodeId> sinks, std::int32_t* rounds,
-                                     std::span<const NodeId> roots) {
+                                     std::span<const NodeId> roots, const Effort& effort) {
   if (Status status = check_connected(topology); !status) return status.error();
   Search search(topology, roots);
   std::vector<NodeId> all;
@@ -200,7 +253,7 @@ Result<BottleneckCut> forest_optimum(const Topology& topology, std::span<const N
   }
   BottleneckCut best;
   const auto raise_to = [&](const Cut& cut) {
-    best = {cut.hosts, cut.width(), cut.outside};
+    best = {cut.hosts, cut.width(), cut.outside, true};
     if (rounds != nullptr) ++*rounds;
     const Rational inverse = best.inverse_x();
     if (!search.fits(inverse.numerator(), inverse.denominator())) return false;
@@ -214,11 +267,9 @@ Result<BottleneckCut> forest_optimum(const Topology& topology, std::span<const N
     if (Rational(cut.hosts, cut.width()) > Rational(first.hosts, first.width())) first = std::move(cut);
   }
   if (!raise_to(first)) return too_fine(topology);
-  for (const NodeId sink : sinks) {
-    while (!search.serves(sink)) {
-      if (!raise_to(search.violated())) return too_fine(topology);
-    }
-  }
+  const Result<bool> proven = serve_all(search, sinks, effort, raise_to);
+  if (!proven) return proven.error();
+  best.proven = *proven;
   return best;
 }
 
@@ -263,7 +314,8 @@ std::vector<std::int64_t> tree_capacities(const LinkWidths& widths, Rational sca
   return capacities;
 }
 
-Result<TreeCount> fixed_trees(const Topology& topology, std::int64_t trees, std::span<const NodeId> roots) {
+Result<TreeCount> fixed_trees(const Topology& topology, std::int64_t trees, std::span<const NodeId> roots,
+                              const Effort& effort) {
   if (Status status = check_connected(topology); !status) return status.error();
   Search search(topology, roots);
   Rational scale(0);
@@ -279,14 +331,14 @@ Result<TreeCount> fixed_trees(const Topology& topology, std::int64_t trees, std:
   };
   search.set_demand(trees);
   if (!apply()) return too_fine(topology);
-  for (NodeId host = 0; host < topology.host_count(); ++host) {
-    while (!search.serves(host)) {
-      const Cut cut = search.violated();
-      scale = least_scale(cut, cut.hosts * trees);
-      if (!apply()) return too_fine(topology);
-    }
-  }
-  return TreeCount{trees, scale};
+  std::vector<NodeId> hosts(search.hosts());
+  std::iota(hosts.begin(), hosts.end(), 0);
+  const Result<bool> proven = serve_all(search, hosts, effort, [&](const Cut& cut) {
+    scale = least_scale(cut, cut.hosts * trees);
+    return apply();
+  });
+  if (!proven) return proven.error();
+  return TreeCount{trees, scale, *proven};
 }
 
 Result<TreeCount> fixed_trees_by_bisection(const Topology& topology, std::int64_t trees) {
@@ -310,11 +362,12 @@ Result<TreeCount> fixed_trees_by_bisection(const Topology& topology, std::int64_
 }
 
 Result<TreeCount> best_small_trees(const Topology& topology, Rational inverse_x, std::int64_t most,
-                                   std::span<const NodeId> roots) {
+                                   std::span<const NodeId> roots, const Effort& effort) {
   TreeCount best;
   for (std::int64_t trees = 1; trees <= most; ++trees) {
-    const Result<TreeCount> found = fixed_trees(topology, trees, roots);
+    const Result<TreeCount> found = fixed_trees(topology, trees, roots, effort);
     if (!found) return found.error();
+    if (best.trees > 0 && !found->proven) break;
     if (best.trees == 0 || found->inverse_rate() < best.inverse_rate()) best = *found;
     if (best.inverse_rate() == inverse_x) break;
   }

@@ -2,10 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "planner/broadcast/flow_network.h"
+#include "planner/effort.h"
 #include "planner/rational.h"
 #include "planner/result.h"
 #include "planner/topology/topology.h"
@@ -43,6 +45,8 @@ class ForestNetwork {
   /// on_sink_side() tells the cut closest to the host.
   bool serves(NodeId host, bool to_the_end = false);
   [[nodiscard]] bool on_sink_side(NodeId node) const { return network_.on_sink_side(node); }
+  [[nodiscard]] std::vector<bool> sink_side() const;  ///< the same of every vertex
+  [[nodiscard]] std::int32_t arc_count() const { return network_.arc_count(); }
 
   /// The flow from the demands' source joined with `node` to `host`, or `limit` when it is at least that.
   std::int64_t flow_with(NodeId node, NodeId host, std::int64_t limit);
@@ -54,11 +58,26 @@ class ForestNetwork {
   std::vector<std::int32_t> demand_arcs_;
 };
 
+/// How many threads are worth their start for so many flows in a network of so many arcs.
+std::int32_t workers_for(std::int32_t arcs, std::size_t flows, const Effort& effort);
+
+/// A host that cannot take in the flow of all demands.
+struct UnservedHost {
+  std::size_t position = 0;     ///< in the list that was asked about
+  std::vector<bool> sink_side;  ///< by vertex: the cut closest to the host
+};
+
+/// The first hosts of the list that the network does not serve, at most `most`, ascending by position. Nothing when the
+/// deadline came first. `network` is left in the state of some question.
+std::optional<std::vector<UnservedHost>> unserved_hosts(ForestNetwork& network, std::span<const NodeId> hosts,
+                                                        std::size_t most, const Effort& effort);
+
 /// The bottleneck cut of an allgather: S with 1/x* = |S ∩ Vc| / B+(S). Of a forest with given roots, |S ∩ roots|.
 struct BottleneckCut {
   std::int64_t hosts = 0;       ///< |S ∩ Vc|
   std::int64_t bandwidth = 0;   ///< B+(S) in LinkWidths::unit
   std::vector<NodeId> outside;  ///< the nodes that are not in S, ascending: the certificate
+  bool proven = true;           ///< false: the deadline came before the proof that no cut is narrower
   [[nodiscard]] Rational inverse_x() const { return {hosts, bandwidth}; }
 };
 
@@ -66,10 +85,12 @@ struct BottleneckCut {
 /// that the present x violates is the next candidate, and no host needs a second visit once it is served. `rounds`,
 /// when not null, counts the candidates. `sinks`: the hosts to look at (one of every orbit is enough); empty: all.
 /// `roots`: where trees are to be rooted, equally many each; empty: at all hosts. With a single root 1/x* is
-/// 1 / (the least max-flow from the root to a host), the optimum of a broadcast (Edmonds).
+/// 1 / (the least max-flow from the root to a host), the optimum of a broadcast (Edmonds). After the deadline the
+/// narrowest cut so far.
 /// Error when some host cannot reach another or bandwidths have no workable common unit.
 Result<BottleneckCut> forest_optimum(const Topology& topology, std::span<const NodeId> sinks = {},
-                                     std::int32_t* rounds = nullptr, std::span<const NodeId> roots = {});
+                                     std::int32_t* rounds = nullptr, std::span<const NodeId> roots = {},
+                                     const Effort& effort = {});
 
 /// The same value as paper 004 finds it: Algorithm 1, binary search down to an interval with one fraction of small
 /// denominator (Proposition 2), which is its simplest one by continued fractions. Reference for tests; small widths.
@@ -81,7 +102,8 @@ Rational simplest_between(Rational low, Rational high);
 /// k trees per root, each of bandwidth y = 1/scale (in LinkWidths::unit); a link of width b carries ⌊b·scale⌋ of them.
 struct TreeCount {
   std::int64_t trees = 0;
-  Rational scale;  ///< U of the paper
+  Rational scale;      ///< U of the paper
+  bool proven = true;  ///< false: the deadline came before the proof that the trees exist
   /// T·N/M in 1/unit: k trees of bandwidth 1/U carry a shard. Equal to 1/x* when the trees are optimal.
   [[nodiscard]] Rational inverse_rate() const { return scale / Rational(trees); }
 };
@@ -90,15 +112,18 @@ struct TreeCount {
 TreeCount optimal_trees(Rational inverse_x, const LinkWidths& widths);
 
 /// The best U for a given k (Theorem 14): the least one with which k trees per root fit into the capacities ⌊U·b⌋.
-/// Newton's method as above, and `roots` as above. Preconditions: trees > 0. Errors as for forest_optimum.
-Result<TreeCount> fixed_trees(const Topology& topology, std::int64_t trees, std::span<const NodeId> roots = {});
+/// Newton's method as above, and `roots` as above. After the deadline U is what the cuts so far ask for. Preconditions:
+/// trees > 0. Errors as for forest_optimum.
+Result<TreeCount> fixed_trees(const Topology& topology, std::int64_t trees, std::span<const NodeId> roots = {},
+                              const Effort& effort = {});
 
 /// The same by Algorithm 3, the reference for tests; small widths.
 Result<TreeCount> fixed_trees_by_bisection(const Topology& topology, std::int64_t trees);
 
-/// The best of k = 1..most, the least k of equals (paper 004 §4.5 scans a small range of k). Errors as above.
+/// The best of k = 1..most, the least k of equals (paper 004 §4.5 scans a small range of k); of those looked at before
+/// the deadline, at least k = 1. Errors as above.
 Result<TreeCount> best_small_trees(const Topology& topology, Rational inverse_x, std::int64_t most,
-                                   std::span<const NodeId> roots = {});
+                                   std::span<const NodeId> roots = {}, const Effort& effort = {});
 
 /// The lower bound on T_B of a broadcast from this host, in M/B: d·b over the least max-flow from the root to a host
 /// (Edmonds; paper 004 names it as a by-product). Of a reduction to it: pass the transpose. Errors as for

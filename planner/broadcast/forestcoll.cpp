@@ -21,8 +21,7 @@
 namespace libcoll {
 namespace {
 
-constexpr std::int64_t small_trees = 10;  // what paper 004 §4.5 scans
-constexpr double longest_limit_seconds = 1e8;
+constexpr std::int64_t small_trees = 10;         // what paper 004 §4.5 scans
 constexpr std::int64_t most_trees_scanned = 64;  // every k costs a max-flow per host
 
 /// Links between hosts as they are, with their capacities.
@@ -43,22 +42,36 @@ std::vector<CapacityArc> arcs_of(const std::vector<LogicalLink>& links) {
   return arcs;
 }
 
+/// Routes and layers are made after the trees and take their time, too.
+Effort effort_for_trees(const PlanOptions& options) {
+  constexpr double share = 0.8;
+  Effort effort = effort_of(options);
+  if (effort.deadline.limited()) effort.deadline = Deadline(share * options.time_limit_seconds);
+  return effort;
+}
+
+Error too_late(const Topology& topology, const std::string& what) {
+  return Error{"forestcoll on " + topology.name() + ": the time was over before " + what +
+               ": allow more, or take another planner"};
+}
+
 Result<Forest> pack(const Topology& topology, const TreeCount& count, std::span<const std::int64_t> capacity,
-                    std::span<const std::int64_t> demand, PackingDeadline deadline) {
-  const auto begin = std::chrono::steady_clock::now();
+                    std::span<const std::int64_t> demand, const Effort& effort) {
   Forest forest;
   forest.count = count;
   if (topology.node_count() == topology.host_count()) {
     forest.links = physical_links(topology, capacity);
   } else {
-    Result<std::vector<LogicalLink>> links = split_off_switches(topology, capacity, demand);
+    Result<std::vector<LogicalLink>> links = split_off_switches(topology, capacity, demand, effort);
     if (!links) return links.error();
     forest.links = std::move(links).value();
   }
-  // The removal of switches cannot be cut short; what took long deserves as long for its use.
-  const auto now = std::chrono::steady_clock::now();
-  if (deadline) deadline = std::max(*deadline, now + (now - begin));
-  Result<Packing> packing = pack_out_trees_until(deadline, arcs_of(forest.links), demand);
+  Result<Packing> packing = pack_out_trees_until(effort, arcs_of(forest.links), demand);
+  if (!packing && effort.deadline.passed()) {
+    // Switches split off without proof have cut the fabric in pieces.
+    forest.links = ways_between_hosts(topology, capacity);
+    packing = pack_out_trees_until(effort, arcs_of(forest.links), demand);
+  }
   if (!packing) return packing.error();
   forest.trees = std::move(packing->trees);
   forest.unproven = packing->unproven;
@@ -155,38 +168,37 @@ struct Target {
   LinkWidths widths;
   TreeCount count;
   std::int64_t symmetry = 1;
-  PackingDeadline deadline;
 };
 
 /// `roots`: of the trees; empty: all hosts.
 Result<TreeCount> choose_trees(const Topology& topology, const PlanOptions& options, const Target& target,
-                               std::span<const NodeId> roots) {
+                               std::span<const NodeId> roots, const Effort& effort) {
   const Rational inverse_x = target.cut.inverse_x();
-  if (options.trees > 0) return fixed_trees(topology, options.trees, roots);
-  if (options.trees < 0) return best_small_trees(topology, inverse_x, small_trees, roots);
+  if (options.trees > 0) return fixed_trees(topology, options.trees, roots, effort);
+  if (options.trees < 0) return best_small_trees(topology, inverse_x, small_trees, roots, effort);
   const TreeCount optimal = optimal_trees(inverse_x, target.widths);
   const std::int64_t limit = options.max_chunks > 0 ? options.max_chunks : std::numeric_limits<std::int32_t>::max();
   if (optimal.trees <= limit) return optimal;
-  return best_small_trees(topology, inverse_x, std::min(limit, most_trees_scanned), roots);
+  return best_small_trees(topology, inverse_x, std::min(limit, most_trees_scanned), roots, effort);
 }
 
-Result<Target> make_target(const Topology& topology, const PlanOptions& options, std::span<const NodeId> roots = {}) {
+Result<Target> make_target(const Topology& topology, const PlanOptions& options, const Effort& effort,
+                           std::span<const NodeId> roots = {}) {
   Target target;
-  if (options.time_limit_seconds > 0) {
-    target.deadline = std::chrono::steady_clock::now() +
-                      std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                          std::chrono::duration<double>(std::min(options.time_limit_seconds, longest_limit_seconds)));
-  }
   const std::vector<Automorphism> images = roots.empty() ? translations(topology) : std::vector<Automorphism>{};
   // All hosts are alike under translations: one of them sees the bottleneck.
   const std::vector<NodeId> sinks = images.empty() ? std::vector<NodeId>{} : std::vector<NodeId>{0};
-  const Result<BottleneckCut> cut = forest_optimum(topology, sinks, nullptr, roots);
+  const Result<BottleneckCut> cut = forest_optimum(topology, sinks, nullptr, roots, effort);
   if (!cut) return cut.error();
   target.cut = *cut;
   target.widths = link_widths(topology);
   target.symmetry = std::max<std::int64_t>(static_cast<std::int64_t>(images.size()), 1);
-  const Result<TreeCount> count = choose_trees(topology, options, target, roots);
+  const Result<TreeCount> count = choose_trees(topology, options, target, roots, effort);
   if (!count) return count.error();
+  // Trees can be made without proof; figures alone would say what is not known.
+  if (!options.schedule && !(cut->proven && count->proven)) {
+    return too_late(topology, "1/x* was proved to be no more than " + cut->inverse_x().to_string());
+  }
   target.count = *count;
   return target;
 }
@@ -230,26 +242,26 @@ void lower(const Forest& forest, Planned& planned) {
   schedule.proof.bandwidth_time = bandwidth_time(schedule);
 }
 
-Result<Planned> make_allgather(const Topology& topology, const PlanOptions& options) {
-  Result<Target> target = make_target(topology, options);
+Result<Planned> make_allgather(const Topology& topology, const PlanOptions& options, const Effort& effort) {
+  Result<Target> target = make_target(topology, options, effort);
   if (!target) return target.error();
   Planned made{std::move(target).value(), {}, 0};
   made.schedule = empty_schedule(Collective::allgather, 0, topology, made.target);
   if (!options.schedule) return made;
-  const Result<Forest> forest = allgather_forest(topology, made.target.count, made.target.deadline);
+  const Result<Forest> forest = allgather_forest(topology, made.target.count, effort);
   if (!forest) return forest.error();
   lower(*forest, made);
   return made;
 }
 
-Result<Planned> make_broadcast(const Topology& topology, const PlanOptions& options) {
+Result<Planned> make_broadcast(const Topology& topology, const PlanOptions& options, const Effort& effort) {
   if (Status status = check_root(topology, options.root); !status) return status.error();
-  Result<Target> target = make_target(topology, options, std::span(&options.root, 1));
+  Result<Target> target = make_target(topology, options, effort, std::span(&options.root, 1));
   if (!target) return target.error();
   Planned made{std::move(target).value(), {}, 0};
   made.schedule = empty_schedule(Collective::broadcast, options.root, topology, made.target);
   if (!options.schedule) return made;
-  const Result<Forest> forest = broadcast_forest(topology, options.root, made.target.count, made.target.deadline);
+  const Result<Forest> forest = broadcast_forest(topology, options.root, made.target.count, effort);
   if (!forest) return forest.error();
   lower(*forest, made);
   return made;
@@ -268,10 +280,11 @@ std::optional<std::vector<LinkId>> opposite_links(const Topology& topology) {
 }
 
 /// The allgather on the transpose: planned there, or taken over from `here` when the transpose is wired alike.
-Result<Planned> make_transposed(const Topology& topology, const PlanOptions& options, const Planned* here) {
+Result<Planned> make_transposed(const Topology& topology, const PlanOptions& options, const Effort& effort,
+                                const Planned* here) {
   Topology transposed = transpose(topology);
   const auto opposite = here == nullptr ? std::nullopt : opposite_links(topology);
-  if (!opposite) return make_allgather(transposed, options);
+  if (!opposite) return make_allgather(transposed, options, effort);
   Planned there = *here;
   there.schedule.topology = std::move(transposed);
   for (Route& route : there.schedule.routes) {
@@ -327,28 +340,31 @@ void report(const PlanOptions& options, const Target& target, Rational inverse_r
                           static_cast<double>(schedule.topology.unit_bandwidth_bytes_per_second()) /
                           schedule.proof.bandwidth_time.to_double();
   figures.more.emplace_back("algbw_bytes_per_second", unproven > 0 ? achieved : planned);
-  if (options.time_limit_seconds > 0) figures.more.emplace_back("trees_unproven", unproven);
+  if (options.time_limit_seconds > 0) {
+    const double bound = schedule.proof.bandwidth_bound.to_double();
+    figures.more.emplace_back("trees_unproven", unproven);
+    figures.more.emplace_back("gap", bound > 0 ? schedule.proof.bandwidth_time.to_double() / bound - 1 : 0);
+  }
   if (is_rooted(schedule.collective)) figures.more.emplace_back("bottleneck_outside", node_ranges(target.cut.outside));
   if (!schedule.transfers.empty()) figures.more.emplace_back("tree_depth_max", std::int64_t{depth});
 }
 
 }  // namespace
 
-Result<Forest> allgather_forest(const Topology& topology, const TreeCount& count, const PackingDeadline& deadline) {
+Result<Forest> allgather_forest(const Topology& topology, const TreeCount& count, const Effort& effort) {
   if (Status status = check_connected(topology); !status) return status.error();
   const std::vector<std::int64_t> capacity = tree_capacities(link_widths(topology), count.scale);
   std::vector<OutTree> trees = pack_by_translation(topology, capacity, count.trees, translations(topology));
   if (!trees.empty()) return Forest{count, physical_links(topology, capacity), std::move(trees), 0};
-  return pack(topology, count, capacity, std::vector<std::int64_t>(at(topology.host_count()), count.trees), deadline);
+  return pack(topology, count, capacity, std::vector<std::int64_t>(at(topology.host_count()), count.trees), effort);
 }
 
-Result<Forest> broadcast_forest(const Topology& topology, NodeId root, const TreeCount& count,
-                                const PackingDeadline& deadline) {
+Result<Forest> broadcast_forest(const Topology& topology, NodeId root, const TreeCount& count, const Effort& effort) {
   if (Status status = check_connected(topology); !status) return status.error();
   if (Status status = check_root(topology, root); !status) return status.error();
   std::vector<std::int64_t> demand(at(topology.host_count()), 0);
   demand[at(root)] = count.trees;
-  return pack(topology, count, tree_capacities(link_widths(topology), count.scale), demand, deadline);
+  return pack(topology, count, tree_capacities(link_widths(topology), count.scale), demand, effort);
 }
 
 Result<Forest> broadcast_forest(const Topology& topology, NodeId root) {
@@ -363,7 +379,7 @@ Result<Forest> reduce_forest(const Topology& topology, NodeId root) {
 }
 
 Result<Schedule> plan_forestcoll_allgather(const Topology& topology, const PlanOptions& options) {
-  Result<Planned> made = make_allgather(topology, options);
+  Result<Planned> made = make_allgather(topology, options, effort_for_trees(options));
   if (!made) return made.error();
   report(options, made->target, made->target.count.inverse_rate(), made->unproven, made->schedule,
          made->schedule.steps);
@@ -371,7 +387,7 @@ Result<Schedule> plan_forestcoll_allgather(const Topology& topology, const PlanO
 }
 
 Result<Schedule> plan_forestcoll_reduce_scatter(const Topology& topology, const PlanOptions& options) {
-  Result<Planned> made = make_transposed(topology, options, nullptr);
+  Result<Planned> made = make_transposed(topology, options, effort_for_trees(options), nullptr);
   if (!made) return made.error();
   Schedule schedule = mirrored(std::move(made->schedule), topology);
   report(options, made->target, made->target.count.inverse_rate(), made->unproven, schedule, schedule.steps);
@@ -379,9 +395,10 @@ Result<Schedule> plan_forestcoll_reduce_scatter(const Topology& topology, const 
 }
 
 Result<Schedule> plan_forestcoll_allreduce(const Topology& topology, const PlanOptions& options) {
-  const Result<Planned> gathering = make_allgather(topology, options);
+  const Effort effort = effort_for_trees(options);
+  const Result<Planned> gathering = make_allgather(topology, options, effort);
   if (!gathering) return gathering.error();
-  Result<Planned> reducing = make_transposed(topology, options, &gathering.value());
+  Result<Planned> reducing = make_transposed(topology, options, effort, &gathering.value());
   if (!reducing) return reducing.error();
   const Schedule reduce_scatter = mirrored(std::move(reducing->schedule), topology);
   Result<Schedule> schedule = concatenate(reduce_scatter, gathering->schedule);
@@ -400,7 +417,7 @@ Result<Schedule> plan_forestcoll_allreduce(const Topology& topology, const PlanO
 }
 
 Result<Schedule> plan_forestcoll_broadcast(const Topology& topology, const PlanOptions& options) {
-  Result<Planned> made = make_broadcast(topology, options);
+  Result<Planned> made = make_broadcast(topology, options, effort_for_trees(options));
   if (!made) return made.error();
   report(options, made->target, made->target.count.inverse_rate(), made->unproven, made->schedule,
          made->schedule.steps);
@@ -408,7 +425,7 @@ Result<Schedule> plan_forestcoll_broadcast(const Topology& topology, const PlanO
 }
 
 Result<Schedule> plan_forestcoll_reduce(const Topology& topology, const PlanOptions& options) {
-  Result<Planned> made = make_broadcast(transpose(topology), options);
+  Result<Planned> made = make_broadcast(transpose(topology), options, effort_for_trees(options));
   if (!made) return made.error();
   Schedule schedule = mirrored(std::move(made->schedule), topology);
   report(options, made->target, made->target.count.inverse_rate(), made->unproven, schedule, schedule.steps);

@@ -22,14 +22,15 @@ struct Forest {
 };
 
 /// `count` trees rooted at every host. Uses the translations of the topology where it has them. After the deadline
-/// trees are the shortest, see pack_out_trees_until(). Error when they do not exist or switches cannot be split (see
-/// split_off_switches).
-Result<Forest> allgather_forest(const Topology& topology, const TreeCount& count, const PackingDeadline& deadline = {});
+/// switches are split off and trees are made without proof, see split_off_switches() and pack_out_trees_until(); where
+/// that does not connect the hosts, over ways_between_hosts(). Error when trees do not exist or switches cannot be
+/// split.
+Result<Forest> allgather_forest(const Topology& topology, const TreeCount& count, const Effort& effort = {});
 
 /// `count` trees out of one root. Single-root packing as Blink does it, with switches split off. Errors as above, or
 /// when the root is no host.
 Result<Forest> broadcast_forest(const Topology& topology, NodeId root, const TreeCount& count,
-                                const PackingDeadline& deadline = {});
+                                const Effort& effort = {});
 
 /// The most trees out of one root that fit (Edmonds): count.trees · y = the least max-flow from the root to a host, the
 /// bandwidth at which the root can broadcast. Errors as above.
@@ -45,11 +46,11 @@ Result<Forest> reduce_forest(const Topology& topology, NodeId root);
 /// schedule can count, the best small k within the limit. With options.schedule false no trees are packed: steps is 0
 /// and the figure tree_depth_max is missing. Figures: inverse_x = |S ∩ Vc|/B+(S) of the bottleneck cut in
 /// inverse_x_unit and as a float, trees_per_root, tree_bandwidth (bytes per second), algbw_bytes_per_second (M over the
-/// time of the fluid plan), tree_depth_max; with options.time_limit_seconds also
-/// trees_unproven, how many trees were made without regard for capacities when the time was over (the optimum and the
-/// removal of switches are not cut short, and the packing has at least as long as the latter), and
+/// time of the fluid plan), tree_depth_max. Every stage takes options.threads and heeds options.time_limit_seconds;
+/// with a limit there are also trees_unproven, how many trees were made without regard for capacities when the time was
+/// over, and gap, T_B over the bound that 1/x* (or the narrowest cut known in time) proves, less 1;
 /// algbw_bytes_per_second is then that of the transfers. Errors: unconnected hosts, bandwidths without a workable
-/// common unit, switches that cannot be split.
+/// common unit, switches that cannot be split; without a schedule also when the time was over before 1/x* was proved.
 Result<Schedule> plan_forestcoll_allgather(const Topology& topology, const PlanOptions& options);
 
 /// The mirror image of the forest on the transpose.

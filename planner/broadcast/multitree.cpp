@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "planner/broadcast/pattern.h"
+#include "planner/deadline.h"
 #include "planner/index.h"
 #include "planner/topology/facts.h"
 
@@ -63,9 +65,11 @@ class Growth {
     for (NodeId root = 0; root < topology.host_count(); ++root) trees_.push_back(sprout(root));
   }
 
-  Pattern run() {
-    while (grow_one_step()) {
+  /// Nothing when the deadline comes first.
+  std::optional<Pattern> run(const Deadline& deadline) {
+    while (grow_one_step(deadline)) {
     }
+    if (deadline.passed()) return std::nullopt;
     return std::move(pattern_);
   }
 
@@ -111,8 +115,8 @@ class Growth {
     return order;
   }
 
-  /// False when all trees are complete.
-  bool grow_one_step() {
+  /// False when all trees are complete, or it is too late.
+  bool grow_one_step(const Deadline& deadline) {
     std::vector<std::size_t> order = order_of_turns();
     if (order.empty()) return false;
     ++pattern_.steps;
@@ -125,6 +129,7 @@ class Growth {
       tree.limit = tree.nodes.size();
     }
     while (!order.empty()) {
+      if (deadline.passed()) return false;
       // Links only become fewer within a step: a tree that finds nothing now is done with the step.
       const auto stuck = [&](std::size_t i) { return !add_node(trees_[i], static_cast<ShardId>(i)); };
       order.erase(std::remove_if(order.begin(), order.end(), stuck), order.end());
@@ -262,16 +267,21 @@ Result<Pattern> multitree_pattern(const Topology& topology, const PlanOptions& o
   if (switches && uneven) {
     variants.push_back({Turns::by_remaining_height, Parents::nearest, "remaining height, nearest parent"});
   }
+  const Deadline deadline(options.time_limit_seconds);
   Pattern best;
   std::int32_t height = 0;
   const char* method = nullptr;
   for (const Variant& variant : variants) {
     Growth growth(topology, variant.turns, variant.parents);
-    Pattern pattern = growth.run();
-    if (method != nullptr && pattern.steps >= best.steps) continue;
-    best = std::move(pattern);
+    std::optional<Pattern> pattern = growth.run(deadline);
+    if (!pattern) break;
+    if (method != nullptr && pattern->steps >= best.steps) continue;
+    best = std::move(*pattern);
     height = growth.height();
     method = variant.method;
+  }
+  if (method == nullptr) {
+    return Error{"the time was over before the trees were complete: allow more, or take another planner"};
   }
   share_routes(best);
   if (options.figures != nullptr) {
@@ -284,7 +294,10 @@ Result<Pattern> multitree_pattern(const Topology& topology, const PlanOptions& o
 }  // namespace
 
 Result<Schedule> plan_multitree(Collective collective, const Topology& topology, const PlanOptions& options) {
-  return plan_by_pattern(multitree_pattern, collective, "multitree", topology, options);
+  PlanOptions wanted = options;
+  // Both phases have their trees to make.
+  if (collective == Collective::allreduce) wanted.time_limit_seconds /= 2;
+  return plan_by_pattern(multitree_pattern, collective, "multitree", topology, wanted);
 }
 
 }  // namespace libcoll

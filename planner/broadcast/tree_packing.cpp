@@ -9,6 +9,7 @@
 #include "planner/broadcast/cut_pool.h"
 #include "planner/broadcast/max_flow.h"
 #include "planner/index.h"
+#include "planner/work_sharing.h"
 
 namespace libcoll {
 namespace {
@@ -23,8 +24,9 @@ struct State {
 
 class Packer {
  public:
-  Packer(std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand)
-      : whole_(arcs.begin(), arcs.end()),
+  Packer(const Effort& effort, std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand)
+      : effort_(effort),
+        whole_(arcs.begin(), arcs.end()),
         out_(demand.size()),
         in_(demand.size()),
         pool_(hosts(demand)),
@@ -40,13 +42,13 @@ class Packer {
     std::iota(witnesses_.begin(), witnesses_.end(), 0);
   }
 
-  Result<Packing> run(const PackingDeadline& deadline) {
-    if (!remember_tight_cuts()) return Error{"the capacities do not carry the trees asked for"};
+  Result<Packing> run() {
+    if (!late() && !remember_tight_cuts()) return Error{"the capacities do not carry the trees asked for"};
     std::size_t patience = 1;
     while (wanted() > 0) {
-      if (deadline && std::chrono::steady_clock::now() > *deadline) {
+      if (late()) {
         const std::int64_t missing = wanted();
-        grow_regardless();
+        if (!grow_regardless()) return Error{"some host cannot be reached"};
         return Packing{std::move(trees_), missing};
       }
       if (grow_batch()) {
@@ -54,7 +56,7 @@ class Packer {
         continue;
       }
       // Trees that cannot go wrong, more of them the longer batches fail.
-      for (std::size_t tree = 0; tree < patience && wanted() > 0; ++tree) {
+      for (std::size_t tree = 0; tree < patience && wanted() > 0 && !late(); ++tree) {
         if (!grow_safely(next_root())) return Error{"no arc can be added to an out-tree that must be completed"};
       }
       patience *= 2;
@@ -63,6 +65,7 @@ class Packer {
   }
 
  private:
+  [[nodiscard]] bool late() const { return effort_.deadline.passed(); }
   static std::int32_t hosts(std::span<const std::int64_t> demand) { return static_cast<std::int32_t>(demand.size()); }
   [[nodiscard]] std::int64_t wanted() const {
     return std::accumulate(now_.demand.begin(), now_.demand.end(), std::int64_t{0});
@@ -84,16 +87,21 @@ class Packer {
     return a < b;
   }
 
-  [[nodiscard]] std::vector<bool> sink_side() const {
-    std::vector<bool> set(now_.demand.size());
-    for (std::size_t host = 0; host < set.size(); ++host) set[host] = network_.on_sink_side(static_cast<NodeId>(host));
-    return set;
-  }
-
+  /// False when the trees do not exist. In a hurry it remembers what it comes to.
   bool remember_tight_cuts() {
-    for (NodeId host = 0; host < hosts(now_.demand); ++host) {
-      if (!network_.serves(host, true)) return false;
-      pool_.insert(sink_side(), now_.arcs, now_.demand);
+    const std::int32_t workers = workers_for(network_.arc_count(), witnesses_.size(), effort_);
+    std::vector<ForestNetwork> networks(at(workers), network_);
+    std::vector<std::vector<bool>> cuts(witnesses_.size());
+    const auto failures = first_failures(workers, cuts.size(), 1, [&](std::int32_t worker, std::size_t host) {
+      if (late()) return true;
+      ForestNetwork& network = networks[at(worker)];
+      if (!network.serves(static_cast<NodeId>(host), true)) return false;
+      cuts[host] = network.sink_side();
+      return true;
+    });
+    if (!failures.empty()) return false;
+    for (const std::vector<bool>& cut : cuts) {
+      if (!cut.empty()) pool_.insert(cut, now_.arcs, now_.demand);
     }
     return true;
   }
@@ -101,7 +109,7 @@ class Packer {
   /// --- Batches of trees, tested afterwards. ---
 
   /// Grows trees for as many roots as it can and keeps those after which the rest is proved possible. False when that
-  /// is none.
+  /// is none; when it is late, it keeps none and leaves it at that.
   bool grow_batch() {
     const State before = now_;
     for (std::size_t attempt = 0;; ++attempt) {
@@ -116,14 +124,18 @@ class Packer {
       const std::size_t size = std::max<std::size_t>((batch.size() - batch.size() / 4) >> (attempt / 2), 1);
       batch.resize(size);
       for (const OutTree& tree : batch) use(tree);
-      const std::vector<std::vector<bool>> worn_out = violated_cuts();
-      if (worn_out.empty()) {
+      const auto worn_out = violated_cuts();
+      if (!worn_out) {
+        now_ = before;
+        return true;
+      }
+      if (worn_out->empty()) {
         keep(batch);
         return true;
       }
       now_ = before;
       bool learnt = false;
-      for (const std::vector<bool>& cut : worn_out) learnt = pool_.insert(cut, now_.arcs, now_.demand) || learnt;
+      for (const std::vector<bool>& cut : *worn_out) learnt = pool_.insert(cut, now_.arcs, now_.demand) || learnt;
       if (size == 1 && !learnt) return false;
     }
   }
@@ -211,16 +223,17 @@ class Packer {
     }
   }
 
-  /// Cuts that what is left violates; none when the rest can be packed.
-  std::vector<std::vector<bool>> violated_cuts() {
+  /// Cuts that what is left violates; none when the rest can be packed; nothing when it is late.
+  std::optional<std::vector<std::vector<bool>>> violated_cuts() {
     constexpr std::size_t enough = 8;
     tell_network();
+    auto unserved = unserved_hosts(network_, witnesses_, enough, effort_);
+    if (!unserved) return std::nullopt;
     std::vector<std::vector<bool>> cuts;
-    for (std::size_t i = 0; i < witnesses_.size() && cuts.size() < enough; ++i) {
-      if (network_.serves(witnesses_[i])) continue;
-      cuts.push_back(sink_side());
-      std::rotate(witnesses_.begin(), witnesses_.begin() + static_cast<std::ptrdiff_t>(i),
-                  witnesses_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+    for (UnservedHost& host : *unserved) {
+      cuts.push_back(std::move(host.sink_side));
+      const auto witness = witnesses_.begin() + static_cast<std::ptrdiff_t>(host.position);
+      std::rotate(witnesses_.begin(), witness, witness + 1);
     }
     return cuts;
   }
@@ -235,7 +248,9 @@ class Packer {
     std::size_t next_member = 0;
   };
 
+  /// False when that cannot be done, which Theorem 11 excludes. A tree that is not complete in time is given up.
   bool grow_safely(NodeId root) {
+    const State before = now_;
     Growth growth{{root, now_.demand[at(root)], {}}, {root}, std::vector<std::int32_t>(in_tree_.size(), 0), {}, 0};
     std::fill(in_tree_.begin(), in_tree_.end(), false);
     in_tree_[at(root)] = true;
@@ -244,6 +259,10 @@ class Packer {
     pool_.begin(root, growth.tree.count);
     tell_network();
     while (growth.members.size() < in_tree_.size()) {
+      if (late()) {
+        now_ = before;
+        return true;
+      }
       if (!add_edge(growth)) return false;
     }
     trees_.push_back(std::move(growth.tree));
@@ -293,7 +312,7 @@ class Packer {
     if (bound <= 0) return 0;
     const std::int64_t total = network_.total_demand();
     const std::int64_t count = network_.flow_with(from, to, total + bound) - total;
-    if (count < bound && pool_.insert(sink_side(), now_.arcs, now_.demand)) {
+    if (count < bound && pool_.insert(network_.sink_side(), now_.arcs, now_.demand)) {
       for (const NodeId member : growth.members) pool_.touch(member);
     }
     return count;
@@ -334,8 +353,8 @@ class Packer {
 
   /// --- When there is no time left. ---
 
-  /// Roots take turns, each with a part of its trees, so that loads spread.
-  void grow_regardless() {
+  /// Roots take turns, each with a part of its trees, so that loads spread. False when some host cannot be reached.
+  bool grow_regardless() {
     constexpr std::int64_t parts = 4;
     std::vector<std::int64_t> part;
     part.reserve(now_.demand.size());
@@ -344,10 +363,12 @@ class Packer {
       for (NodeId root = 0; root < hosts(now_.demand); ++root) {
         if (now_.demand[at(root)] == 0) continue;
         const OutTree tree = shortest_tree(root, std::min(part[at(root)], now_.demand[at(root)]));
+        if (tree.edges.size() + 1 != in_tree_.size()) return false;
         use(tree);
         trees_.push_back(tree);
       }
     }
+    return true;
   }
 
   /// Breadth first over arcs that have a capacity at all, every host over the best arc from the level before it.
@@ -356,7 +377,7 @@ class Packer {
     in_tree_[at(root)] = true;
     OutTree tree{root, count, {}};
     std::vector<NodeId> level{root};
-    for (std::int32_t depth = 1; !level.empty(); ++depth) {
+    for (std::int32_t depth = 1; !level.empty() && tree.edges.size() + 1 < in_tree_.size(); ++depth) {
       std::vector<std::int32_t> best(in_tree_.size(), -1);
       for (const NodeId from : level) {
         for (const std::int32_t id : out_[at(from)]) {
@@ -376,6 +397,7 @@ class Packer {
     return tree;
   }
 
+  Effort effort_;
   std::vector<CapacityArc> whole_;
   State now_;
   std::vector<std::vector<std::int32_t>> out_;
@@ -492,14 +514,14 @@ std::vector<OutTree> trees_of(const std::vector<std::vector<Share>>& shares, con
 }  // namespace
 
 Result<std::vector<OutTree>> pack_out_trees(std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand) {
-  Result<Packing> packing = Packer(arcs, demand).run(std::nullopt);
+  Result<Packing> packing = Packer({}, arcs, demand).run();
   if (!packing) return packing.error();
   return std::move(packing->trees);
 }
 
-Result<Packing> pack_out_trees_until(const PackingDeadline& deadline, std::span<const CapacityArc> arcs,
+Result<Packing> pack_out_trees_until(const Effort& effort, std::span<const CapacityArc> arcs,
                                      std::span<const std::int64_t> demand) {
-  return Packer(arcs, demand).run(deadline);
+  return Packer(effort, arcs, demand).run();
 }
 
 std::vector<OutTree> pack_by_translation(const Topology& topology, std::span<const std::int64_t> capacity,

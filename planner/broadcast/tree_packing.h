@@ -1,9 +1,7 @@
 // Packing of spanning out-trees in batches (paper 004 §4.4 and appendix C.3, after Bérczi, Frank and Schrijver).
 #pragma once
 
-#include <chrono>
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -39,16 +37,16 @@ struct OutTree {
 /// do not exist.
 Result<std::vector<OutTree>> pack_out_trees(std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand);
 
-/// A packing, and how many of its trees (the last ones) were made after the deadline.
+/// A packing, and how many of its trees were made after the deadline: the last ones.
 struct Packing {
   std::vector<OutTree> trees;
   std::int64_t unproven = 0;
 };
-using PackingDeadline = std::optional<std::chrono::steady_clock::time_point>;
 
 /// The same until the deadline; the trees that are missing then are grown breadth first over the arcs with the largest
-/// share of their capacity left, whatever that does to it: arcs can be in more trees than their capacity says.
-Result<Packing> pack_out_trees_until(const PackingDeadline& deadline, std::span<const CapacityArc> arcs,
+/// share of their capacity left, whatever that does to it: arcs can be in more trees than their capacity says. Error
+/// also when arcs do not connect the hosts.
+Result<Packing> pack_out_trees_until(const Effort& effort, std::span<const CapacityArc> arcs,
                                      std::span<const std::int64_t> demand);
 
 /// The same for the links of a topology without switches on whose hosts `images` acts transitively (translations()),

@@ -26,8 +26,8 @@ HarvestStep step_seconds(const CongestionFrontier& frontier, double bytes, const
   return best;
 }
 
-Result<Harvest> Harvest::prepare(StagedCollective collective, std::int32_t degree,
-                                 std::optional<Configuration> initial) {
+Result<Harvest> Harvest::prepare(StagedCollective collective, std::int32_t degree, std::optional<Configuration> initial,
+                                 const Deadline& deadline) {
   Harvest harvest;
   for (const StagedStep& step : collective.steps) {
     const auto known = std::find(harvest.matrices_.begin(), harvest.matrices_.end(), step.demands);
@@ -57,19 +57,32 @@ Result<Harvest> Harvest::prepare(StagedCollective collective, std::int32_t degre
     std::vector<std::size_t>& fixed = harvest.candidates_.fixed;
     if (std::find(fixed.begin(), fixed.end(), *harvest.initial_) == fixed.end()) fixed.push_back(*harvest.initial_);
   }
-  for (Configuration& configuration : configurations) {
-    if (const Status status = harvest.add(std::move(configuration)); !status) return status.error();
+  for (std::size_t position = 0; position < configurations.size(); ++position) {
+    const auto wanted = [&](std::size_t matrix) {
+      if (!deadline.passed()) return true;
+      for (std::size_t step = 0; step < harvest.matrix_of_.size(); ++step) {
+        if (harvest.matrix_of_[step] == matrix && harvest.candidates_.of_step[step] == position) return true;
+      }
+      return false;
+    };
+    if (const Status status = harvest.add(std::move(configurations[position]), wanted); !status) return status.error();
   }
   return harvest;
 }
 
-Status Harvest::add(Configuration configuration) {
-  std::vector<CongestionFrontier> frontiers;
-  for (const std::vector<Demand>& matrix : matrices_) {
-    Result<CongestionFrontier> frontier = congestion_frontier(configuration, matrix);
+Status Harvest::add(Configuration configuration, const std::function<bool(std::size_t)>& wanted) {
+  std::vector<CongestionFrontier> frontiers(matrices_.size());
+  bool complete = true;
+  for (std::size_t matrix = 0; matrix < matrices_.size(); ++matrix) {
+    if (wanted && !wanted(matrix)) {
+      complete = false;
+      continue;
+    }
+    Result<CongestionFrontier> frontier = congestion_frontier(configuration, matrices_[matrix]);
     if (!frontier) return frontier.error();
-    frontiers.push_back(std::move(frontier).value());
+    frontiers[matrix] = std::move(frontier).value();
   }
+  if (!complete) ++left_out_;
   frontiers_.push_back(std::move(frontiers));
   candidates_.configurations.push_back(std::move(configuration));
   return {};

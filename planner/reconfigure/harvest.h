@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "planner/deadline.h"
 #include "planner/reconfigure/candidates.h"
 #include "planner/reconfigure/configuration.h"
 #include "planner/reconfigure/interval_program.h"
@@ -37,7 +39,7 @@ struct HarvestPlan {
   bool rewired_at_start = false;    ///< the first interval is not on the wiring that was there
   std::vector<HarvestStep> steps;
   double seconds = 0;         ///< t_c(1, s) of Equation 4
-  double static_seconds = 0;  ///< the best of the fixed topologies, all the time
+  double static_seconds = 0;  ///< the best of the fixed topologies, all the time; infinite when none was looked at
   std::size_t static_configuration = 0;
   double ring_seconds = 0;  ///< the ring with all ports all the time, over shortest paths only: Figure 5's baseline
   double every_step_seconds = 0;  ///< every step on its own matching (BvN schedules)
@@ -50,10 +52,12 @@ struct HarvestPlan {
 class Harvest {
  public:
   /// Candidates as in candidates.h, and `initial`, the wiring that is there when the collective begins: leaving it
-  /// costs α_r as any rewiring does. Without it the first wiring is free (Algorithm 1). Errors of the candidates, of
+  /// costs α_r as any rewiring does. Without it the first wiring is free (Algorithm 1). After the deadline only every
+  /// step's own matching, see left_out(). Errors of the candidates, of
   /// the LP solver, for an initial wiring of other size or more ports.
   static Result<Harvest> prepare(StagedCollective collective, std::int32_t degree,
-                                 std::optional<Configuration> initial = std::nullopt);
+                                 std::optional<Configuration> initial = std::nullopt,
+                                 const Deadline& deadline = Deadline(0));
 
   /// The best rewirings, and the baselines of §6.1: the best static one of ring, 2D and 3D torus, generalized Kautz
   /// graph and initial wiring, and rewiring for every step, both with α_r wherever E_i ≠ E_{i−1}.
@@ -68,6 +72,9 @@ class Harvest {
   /// model: the dynamic program over the intervals' proven bounds. Errors of integer_interval.
   Result<double> solve(const HarvestModel& model, double seconds);
 
+  /// Candidates that there was no time to look at for every step; no plan uses them in the steps left out.
+  [[nodiscard]] std::int64_t left_out() const { return left_out_; }
+
   [[nodiscard]] const StagedCollective& collective() const { return collective_; }
   [[nodiscard]] const std::vector<Configuration>& configurations() const { return candidates_.configurations; }
   /// Of a step (from 0).
@@ -76,7 +83,8 @@ class Harvest {
   }
 
  private:
-  Status add(Configuration configuration);
+  /// `wanted`: matrices by their number; the others count as not served.
+  Status add(Configuration configuration, const std::function<bool(std::size_t)>& wanted = {});
   [[nodiscard]] HarvestStep step_on(std::size_t configuration, std::size_t step, const HarvestModel& model) const;
   [[nodiscard]] double seconds_on(const Interval& interval, const HarvestModel& model) const;
   [[nodiscard]] double ring_seconds(const HarvestModel& model) const;
@@ -89,6 +97,7 @@ class Harvest {
   std::vector<std::size_t> matrix_of_;                      ///< by step
   std::vector<std::vector<CongestionFrontier>> frontiers_;  ///< [configuration][matrix]
   std::optional<std::size_t> initial_;
+  std::int64_t left_out_ = 0;
 };
 
 /// What a step of `bytes` per unit takes at best on a configuration (Equation 3): its seconds are infinite when the

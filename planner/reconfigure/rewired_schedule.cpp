@@ -231,7 +231,9 @@ Result<Schedule> plan_harvest(Collective collective, const Topology& topology, c
       stage(to_string(collective), options.staging,
             {.nodes = topology.host_count(), .ports = 1, .dimensions = {}, .demand = {}, .root = options.root});
   if (!stages) return refused(stages.error());
-  const Result<Harvest> harvest = Harvest::prepare(std::move(stages).value(), degree, std::move(initial).value());
+  const Deadline deadline(options.time_limit_seconds);
+  const Result<Harvest> harvest =
+      Harvest::prepare(std::move(stages).value(), degree, std::move(initial).value(), deadline);
   if (!harvest) return refused(harvest.error());
   const HarvestModel model = model_of(topology, options);
   const HarvestPlan plan = harvest->plan(model);
@@ -249,6 +251,7 @@ Result<Schedule> plan_harvest(Collective collective, const Topology& topology, c
         {"static_topology", harvest->configurations()[plan.static_configuration].name},
         {"every_step_seconds", plan.every_step_seconds},
     };
+    if (deadline.limited()) options.figures->more.emplace_back("candidates_left_out", harvest->left_out());
   }
   return schedule;
 }

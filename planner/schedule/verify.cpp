@@ -12,6 +12,7 @@
 #include "planner/index.h"
 #include "planner/route/channel_dependency.h"
 #include "planner/schedule/cost.h"
+#include "planner/work_sharing.h"
 
 namespace libcoll {
 namespace {
@@ -22,6 +23,8 @@ constexpr std::int32_t max_steps = 1 << 20;
 constexpr std::int32_t max_layers = 256;
 constexpr std::int32_t max_classes = 4096;
 constexpr std::int64_t max_state_words = std::int64_t{1} << 27;
+// Shards are followed together as long as their state fits into a cache, roughly (16 MiB).
+constexpr std::int64_t block_state_words = std::int64_t{1} << 21;
 constexpr std::int64_t max_shards = std::int64_t{1} << 24;
 
 /// The faults found so far, at most `limit`.
@@ -33,6 +36,7 @@ class Faults {
   }
   [[nodiscard]] bool full() const { return messages_.size() >= limit_; }
   [[nodiscard]] bool none() const { return messages_.empty(); }
+  [[nodiscard]] std::size_t limit() const { return limit_; }
   std::vector<std::string> take() { return std::move(messages_); }
 
  private:
@@ -536,7 +540,38 @@ void check_shards(const Schedule& schedule, const Pieces& pieces, Shards shards,
   check_result(schedule, pieces, shards, state, faults);
 }
 
-void check_data(const Schedule& schedule, Timing timing, Faults& faults) {
+/// All shards, in ranges whose states are small, or of one shard.
+std::vector<Shards> blocks_of(const Schedule& schedule, const Pieces& pieces) {
+  const auto shards = static_cast<ShardId>(shard_count(schedule));
+  std::vector<Shards> blocks;
+  for (ShardId first = 0; first < shards;) {
+    ShardId last = first + 1;
+    while (last < shards && State::size(schedule, pieces, {first, last + 1}) <= block_state_words) ++last;
+    blocks.push_back({first, last});
+    first = last;
+  }
+  return blocks;
+}
+
+/// No shard meets another: each block of them is followed by itself.
+void check_blocks(const Schedule& schedule, const Pieces& pieces, Timing timing, std::int32_t threads, Faults& faults) {
+  const std::vector<Shards> blocks = blocks_of(schedule, pieces);
+  std::vector<std::size_t> block_of(at(shard_count(schedule)));
+  for (std::size_t block = 0; block < blocks.size(); ++block) {
+    for (ShardId shard = blocks[block].first; shard < blocks[block].last; ++shard) block_of[at(shard)] = block;
+  }
+  std::vector<std::vector<std::size_t>> orders(blocks.size());
+  for (const std::size_t i : order_by_step(schedule)) orders[block_of[at(schedule.transfers[i].shard)]].push_back(i);
+  std::vector<Faults> found(blocks.size(), Faults(faults.limit()));
+  share_work(threads, blocks.size(), [&](std::int32_t, std::size_t block) {
+    check_shards(schedule, pieces, blocks[block], orders[block], timing, found[block]);
+  });
+  for (Faults& of_block : found) {
+    for (std::string& message : of_block.take()) faults.add(std::move(message));
+  }
+}
+
+void check_data(const Schedule& schedule, Timing timing, std::int32_t threads, Faults& faults) {
   const std::int64_t shards = shard_count(schedule);
   if (shards > max_shards) {
     faults.add("too large to verify: " + std::to_string(shards) + " shards");
@@ -549,10 +584,10 @@ void check_data(const Schedule& schedule, Timing timing, Faults& faults) {
     return;
   }
   if (schedule.collective != Collective::alltoall) {
-    check_shards(schedule, pieces, {0, all}, order_by_step(schedule), timing, faults);
+    check_blocks(schedule, pieces, timing, threads, faults);
     return;
   }
-  // No block of an all-to-all meets another: each is followed by itself, in little memory.
+  // Of an all-to-all there are so many blocks that one at a time is better.
   const std::vector<std::size_t> order = order_by_shard(schedule);
   std::size_t first = 0;
   for (ShardId shard = 0; shard < all && !faults.full(); ++shard) {
@@ -581,7 +616,7 @@ void check_layers(const Schedule& schedule, Faults& faults) {
   }
 }
 
-std::vector<std::string> verify(const Schedule& schedule, std::size_t limit, Timing timing) {
+std::vector<std::string> verify(const Schedule& schedule, std::size_t limit, std::int32_t threads, Timing timing) {
   Faults faults(limit);
   if (const auto fault = head_fault(schedule)) {
     faults.add(*fault);
@@ -593,7 +628,7 @@ std::vector<std::string> verify(const Schedule& schedule, std::size_t limit, Tim
   check_wirings(schedule, faults);
   if (!faults.none()) return faults.take();
   if (!schedule.wirings.empty()) check_live_links(schedule, faults);
-  check_data(schedule, timing, faults);
+  check_data(schedule, timing, std::max(threads, 1), faults);
   check_claim("bandwidth_time", bandwidth_time(schedule), schedule.proof.bandwidth_time, faults);
   check_claim("max_link_load", max_link_load(schedule), schedule.proof.max_link_load, faults);
   check_layers(schedule, faults);
@@ -602,12 +637,12 @@ std::vector<std::string> verify(const Schedule& schedule, std::size_t limit, Tim
 
 }  // namespace
 
-std::vector<std::string> verify(const Schedule& schedule, std::size_t limit) {
-  return verify(schedule, limit, Timing::data_flow);
+std::vector<std::string> verify(const Schedule& schedule, std::size_t limit, std::int32_t threads) {
+  return verify(schedule, limit, threads, Timing::data_flow);
 }
 
-std::vector<std::string> verify_lockstep(const Schedule& schedule, std::size_t limit) {
-  return verify(schedule, limit, Timing::lockstep);
+std::vector<std::string> verify_lockstep(const Schedule& schedule, std::size_t limit, std::int32_t threads) {
+  return verify(schedule, limit, threads, Timing::lockstep);
 }
 
 }  // namespace libcoll

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "planner/broadcast/bfb_lp.h"
+#include "planner/broadcast/bfb_steps.h"
 #include "planner/broadcast/max_flow.h"
 #include "planner/planner.h"
 #include "planner/schedule/cost.h"
@@ -233,6 +234,41 @@ TEST(Bfb, EveryPlanOfRandomDigraphsVerifiesAndReversesBack) {
     const Schedule reduce_scatter = planned(plan_bfb_reduce_scatter, topology);
     EXPECT_GE(reduce_scatter.proof.bandwidth_time, reduce_scatter.proof.bandwidth_bound);
     planned(plan_bfb_allreduce, topology);
+  }
+}
+
+TEST(Bfb, PlansTheSameOnAnyNumberOfThreads) {
+  for (const Topology& topology : {generate("genkautz:90,4").value(), uneven_torus(), random_regular(40, 3, 2)}) {
+    for (const auto plan : {plan_bfb_allgather, plan_bfb_reduce_scatter, plan_bfb_allreduce}) {
+      PlanOptions options = at_most_chunks(5);
+      const Schedule alone = planned(plan, topology, options);
+      for (const std::int32_t threads : {2, 3}) {
+        options.threads = threads;
+        EXPECT_EQ(planned(plan, topology, options), alone) << topology.name();
+      }
+    }
+  }
+  for (const char* specification : {"torus:24x24", "genkautz:600,3"}) {
+    const Topology topology = generate(specification).value();
+    EXPECT_EQ(bfb_step_loads(topology, false, nullptr, 3).value(), bfb_step_loads(topology, false).value());
+  }
+}
+
+TEST(Bfb, TheLargestDistanceRegularGraphHasAWholeSchedule) {
+  // Paper 000, Tables 8 and 9: T_L = 6, T_B = 727/728 on 728 nodes.
+  const Schedule schedule = planned(plan_bfb_allgather, generate("graph:gh33").value());
+  EXPECT_EQ(schedule.steps, 6);
+  EXPECT_EQ(schedule.proof.bandwidth_time, Rational(727, 728));
+  EXPECT_GE(schedule.transfers.size(), 728U * 727U);
+}
+
+TEST(Bfb, SaysWhenTheTimeIsOver) {
+  PlanOptions options;
+  options.time_limit_seconds = 1e-9;
+  for (const auto plan : {plan_bfb_allgather, plan_bfb_reduce_scatter, plan_bfb_allreduce}) {
+    const auto late = plan(generate("torus:4x4").value(), options);
+    ASSERT_FALSE(late.ok());
+    EXPECT_NE(late.error().message.find("bfb on torus:4x4: the time was over"), std::string::npos);
   }
 }
 

@@ -756,6 +756,28 @@ TEST(PlanHarvest, StartsFromTheGivenWiring) {
   EXPECT_FALSE(plan_harvest(Collective::allreduce, generate("fat_tree:4,1").value(), {}).ok());
 }
 
+TEST(PlanHarvest, KeepsToTheBaselinesWhenTheTimeIsOver) {
+  const Topology topology = generate("torus:4x4").value();
+  PlanFigures figures;
+  PlanOptions options;
+  options.figures = &figures;
+  options.time_limit_seconds = 1e-9;
+  const Result<Schedule> hasty = plan_harvest(Collective::allreduce, topology, options);
+  ASSERT_TRUE(hasty.ok()) << hasty.error().message;
+  EXPECT_EQ(verify(*hasty), Faults{});
+  ASSERT_EQ(figures.more.size(), 5U);
+  EXPECT_EQ(figures.more[4].first, "candidates_left_out");
+  EXPECT_GT(std::get<std::int64_t>(figures.more[4].second), 0);
+  const double hasty_seconds = std::get<double>(figures.more[0].second);
+  EXPECT_LE(hasty_seconds, std::get<double>(figures.more[1].second) * (1 + 1e-9));
+  EXPECT_LE(hasty_seconds, std::get<double>(figures.more[3].second) * (1 + 1e-9));
+  figures = {};
+  options.time_limit_seconds = 1000;
+  ASSERT_TRUE(plan_harvest(Collective::allreduce, topology, options).ok());
+  EXPECT_LE(std::get<double>(figures.more[0].second), hasty_seconds * (1 + 1e-9));
+  EXPECT_EQ(std::get<std::int64_t>(figures.more[4].second), 0);
+}
+
 TEST(StagedCollective, TakesTheStepsOfAnySchedule) {
   for (const char* algorithm : {"bfb", "ring", "multitree"}) {
     const Topology torus = generate("torus:3x3").value();

@@ -48,6 +48,14 @@ TEST(MultiTree, TheMeshOfPaper001Figure3TakesTwoSteps) {
   EXPECT_EQ(planned(Collective::allreduce, "mesh:2x2").steps, 4);
 }
 
+TEST(MultiTree, SaysWhenTheTimeIsOver) {
+  PlanOptions options;
+  options.time_limit_seconds = 1e-9;
+  const auto late = plan_multitree(Collective::allreduce, generate("torus:4x4").value(), options);
+  ASSERT_FALSE(late.ok());
+  EXPECT_NE(late.error().message.find("time was over"), std::string::npos) << late.error().message;
+}
+
 TEST(MultiTree, EveryTransferIsOneLinkAndNoLinkIsUsedTwiceInAStep) {
   for (const char* specification :
        {"torus:4x4", "torus:3x3x3", "mesh:4x4", "hypercube:4", "genkautz:16,3", "uniring:5"}) {

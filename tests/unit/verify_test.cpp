@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "planner/broadcast/bfb.h"
 #include "planner/schedule/reverse.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/small_schedules.h"
@@ -351,6 +352,21 @@ TEST(Verify, RefusesWhatWouldNotFitInMemory) {
   const Schedule schedule =
       make_schedule(Collective::alltoall, *Topology::make("huge", std::move(nodes), std::move(links)), 1, 1);
   expect_refused(schedule, "too large to verify");
+}
+
+TEST(Verify, FindsTheSameOnAnyNumberOfThreads) {
+  // 512 hosts with all contributions of every piece: several blocks of shards.
+  const Topology topology = generate("hypercube:9").value();
+  const Schedule right = plan_bfb_reduce_scatter(topology, {}).value();
+  EXPECT_EQ(verify(right, 20, 3), std::vector<std::string>{});
+  const Schedule wrong = changed(right, [](Schedule& s) {
+    for (const std::size_t lost : {std::size_t{100}, s.transfers.size() / 2, s.transfers.size() - 100}) {
+      s.transfers.erase(s.transfers.begin() + static_cast<std::ptrdiff_t>(lost));
+    }
+  });
+  const auto faults = verify(wrong);
+  EXPECT_GE(faults.size(), 3U);
+  for (const std::int32_t threads : {2, 3, 7}) EXPECT_EQ(verify(wrong, 20, threads), faults);
 }
 
 TEST(Verify, TakesSixtyFourNodes) {

@@ -1,4 +1,4 @@
-#include "planner/flow/deadline.h"
+#include "planner/deadline.h"
 
 #include <algorithm>
 
@@ -12,8 +12,9 @@ double Deadline::remaining() const {
 }
 
 bool Deadline::passed() const {
+  if (!limited()) return false;
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start_;
-  return limited() && spent.count() >= seconds_;
+  return spent.count() >= seconds_;
 }
 
 }  // namespace libcoll
