@@ -198,6 +198,8 @@ class RankThread {
   void begin_several(int number) {
     std::vector<std::unique_ptr<Job>> jobs;
     std::vector<std::unique_ptr<Unattended>> calls;
+    jobs.reserve(2 * lengths.size());
+    calls.reserve(2 * lengths.size());
     std::size_t left = 0;
     for (const std::size_t elements : lengths) {
       for (const Collective collective : {Collective::allgather, Collective::allreduce}) {
@@ -236,6 +238,7 @@ TEST(StagedCall, RanksOfNodesWithProgressThreads) {
   ASSERT_NE(mkdtemp(directory.data()), nullptr);
   Meeting meeting(world);
   std::vector<std::unique_ptr<RankThread>> ranks;
+  ranks.reserve(world);
   for (int rank = 0; rank < world; ++rank) ranks.push_back(std::make_unique<RankThread>(meeting, rank, directory));
   std::vector<std::thread> threads;
   threads.reserve(ranks.size());
