@@ -65,12 +65,14 @@ Result<Harvest> Harvest::prepare(StagedCollective collective, std::int32_t degre
       }
       return false;
     };
-    if (const Status status = harvest.add(std::move(configurations[position]), wanted); !status) return status.error();
+    if (const Status status = harvest.add(std::move(configurations[position]), wanted, deadline); !status)
+      return status.error();
   }
   return harvest;
 }
 
-Status Harvest::add(Configuration configuration, const std::function<bool(std::size_t)>& wanted) {
+Status Harvest::add(Configuration configuration, const std::function<bool(std::size_t)>& wanted,
+                    const Deadline& deadline) {
   std::vector<CongestionFrontier> frontiers(matrices_.size());
   bool complete = true;
   for (std::size_t matrix = 0; matrix < matrices_.size(); ++matrix) {
@@ -78,7 +80,7 @@ Status Harvest::add(Configuration configuration, const std::function<bool(std::s
       complete = false;
       continue;
     }
-    Result<CongestionFrontier> frontier = congestion_frontier(configuration, matrices_[matrix]);
+    Result<CongestionFrontier> frontier = congestion_frontier(configuration, matrices_[matrix], deadline);
     if (!frontier) return frontier.error();
     frontiers[matrix] = std::move(frontier).value();
   }

@@ -84,7 +84,8 @@ class Harvest {
 
  private:
   /// `wanted`: matrices by their number; the others count as not served.
-  Status add(Configuration configuration, const std::function<bool(std::size_t)>& wanted = {});
+  Status add(Configuration configuration, const std::function<bool(std::size_t)>& wanted = {},
+             const Deadline& deadline = Deadline(0));
   [[nodiscard]] HarvestStep step_on(std::size_t configuration, std::size_t step, const HarvestModel& model) const;
   [[nodiscard]] double seconds_on(const Interval& interval, const HarvestModel& model) const;
   [[nodiscard]] double ring_seconds(const HarvestModel& model) const;

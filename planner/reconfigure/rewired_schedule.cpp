@@ -79,14 +79,14 @@ struct Flow {
 
 using StepFlows = std::map<Ends, Flow>;
 
-Result<std::vector<StepFlows>> flows_of(const Harvest& harvest, const HarvestPlan& plan) {
+Result<std::vector<StepFlows>> flows_of(const Harvest& harvest, const HarvestPlan& plan, const Deadline& deadline) {
   std::vector<StepFlows> result(plan.steps.size());
   for (std::size_t step = 0; step < plan.steps.size(); ++step) {
     const std::vector<Demand>& demands = harvest.collective().steps[step].demands;
     const HarvestStep& chosen = plan.steps[step];
     if (demands.empty()) continue;
     Result<std::vector<std::vector<SharedPath>>> paths =
-        step_paths(harvest.configurations()[chosen.configuration], demands, chosen.flow.hops);
+        step_paths(harvest.configurations()[chosen.configuration], demands, chosen.flow, deadline);
     if (!paths) return paths.error();
     for (std::size_t i = 0; i < demands.size(); ++i) {
       result[step][{demands[i].from, demands[i].to}].paths = std::move((*paths)[i]);
@@ -182,14 +182,14 @@ Result<Schedule> plan_as(const Topology& topology, const PlanOptions& options) {
 }  // namespace
 
 Result<Schedule> rewired_schedule(const Harvest& harvest, const HarvestPlan& plan, const HarvestModel& model,
-                                  std::int32_t max_chunks, const Topology* initial) {
+                                  std::int32_t max_chunks, const Topology* initial, const Deadline& deadline) {
   const StagedCollective& collective = harvest.collective();
   if (!collective.pattern || !collective.collective) {
     return Error{"there are no schedules of demands: " + collective.algorithm + " has figures only"};
   }
   Result<Topology> topology = united(harvest, plan, model, initial);
   if (!topology) return topology.error();
-  const Result<std::vector<StepFlows>> flows = flows_of(harvest, plan);
+  const Result<std::vector<StepFlows>> flows = flows_of(harvest, plan, deadline);
   if (!flows) return flows.error();
   const std::int32_t limit = max_chunks > 0 ? max_chunks : default_max_chunks;
   const std::int32_t parts = parts_of_chunks(*flows, limit / collective.pattern->chunks_per_shard);
@@ -237,7 +237,7 @@ Result<Schedule> plan_harvest(Collective collective, const Topology& topology, c
   if (!harvest) return refused(harvest.error());
   const HarvestModel model = model_of(topology, options);
   const HarvestPlan plan = harvest->plan(model);
-  Result<Schedule> schedule = rewired_schedule(*harvest, plan, model, options.max_chunks, &topology);
+  Result<Schedule> schedule = rewired_schedule(*harvest, plan, model, options.max_chunks, &topology, deadline);
   if (!schedule) return refused(schedule.error());
   if (!options.schedule) {
     schedule->transfers.clear();

@@ -14,9 +14,10 @@ namespace libcoll {
 /// the shares of the paths ask for; the wirings with their delays, unless the first one serves throughout. The topology
 /// is the union of all wirings, with the name and the nodes of `initial` where it is not null; a wire has
 /// `model.bytes_per_second` for each of its ports and `model.delta_seconds`. Layers and classes as for other routed
-/// schedules. Error for broadcasts and demands.
+/// schedules. After the deadline paths as in step_flow.h. Error for broadcasts and demands.
 Result<Schedule> rewired_schedule(const Harvest& harvest, const HarvestPlan& plan, const HarvestModel& model,
-                                  std::int32_t max_chunks, const Topology* initial = nullptr);
+                                  std::int32_t max_chunks, const Topology* initial = nullptr,
+                                  const Deadline& deadline = Deadline(0));
 
 /// "harvest": the staged algorithm options.staging (empty: the default of the collective) on a fabric that is wired as
 /// `topology` when the collective begins and can be rewired within its degree; α, α_r and M from the options, δ and the

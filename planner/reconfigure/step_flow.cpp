@@ -122,19 +122,29 @@ class StepProgram {
     return most;
   }
 
-  /// Precondition: hops ≥ least_hops(). The point's hops are those of the longest path in use.
-  Result<FlowPoint> solve(std::int32_t hops) {
+  /// Of the first few paths only: a flow, but not always the best one. The same whenever it is asked first.
+  Result<FlowPoint> solve_roughly(std::int32_t hops) {
+    seed_columns(hops);
+    const Result<LpSolution> solution = solve_master(hops);
+    if (!solution) return solution.error();
+    FlowPoint result = point(*solution);
+    result.proved = false;
+    return result;
+  }
+
+  /// Precondition: hops ≥ least_hops(). The point's hops are those of the longest path in use. Nothing: out of time.
+  Result<std::optional<FlowPoint>> solve(std::int32_t hops, const Deadline& deadline) {
+    if (deadline.passed()) return std::optional<FlowPoint>();
     seed_columns(hops);
     double bound = 0;
     for (int round = 0; round < max_rounds; ++round) {
       const Result<LpSolution> solution = solve_master(hops);
       if (!solution) return solution.error();
-      if (solution->status != LpStatus::optimal)
-        return Error{"the flow of a step on " + configuration_.name + " has no optimum"};
       const std::vector<double> prices = wire_prices(*solution);
       const Pricing pricing = add_columns(prices, hops);
       bound = std::max(bound, pricing.bound);
-      if (solution->objective <= bound * (1 + accuracy) || !pricing.added) return point(*solution);
+      if (solution->objective <= bound * (1 + accuracy) || !pricing.added) return std::optional(point(*solution));
+      if (deadline.passed()) return std::optional<FlowPoint>();
     }
     return Error{"the flow of a step on " + configuration_.name + " did not converge"};
   }
@@ -207,7 +217,11 @@ class StepProgram {
     }
     for (LpRow& row : wires) program.add_row(std::move(row));
     for (LpRow& row : shares) program.add_row(std::move(row));
-    return solve_with_glpk(program, LpMethod::simplex);
+    Result<LpSolution> solution = solve_with_glpk(program, LpMethod::simplex);
+    if (solution && solution->status != LpStatus::optimal) {
+      return Error{"the flow of a step on " + configuration_.name + " has no optimum"};
+    }
+    return solution;
   }
 
   /// Per wire: what a unit over it costs. The duals of the wires' rows sum up to 1, the cost of λ.
@@ -296,11 +310,14 @@ std::optional<CongestionFrontier> only_flow(const Configuration& configuration, 
 bool better(double congestion, double than, double by) { return congestion < than * (1 - by); }
 
 /// Adds the points between two neighbours that differ.
-Status refine(StepProgram& program, FlowPoint few, FlowPoint many, CongestionFrontier& found) {
+Status refine(StepProgram& program, FlowPoint few, FlowPoint many, const Deadline& deadline,
+              CongestionFrontier& found) {
   while (many.hops - few.hops > 1 && better(many.congestion, few.congestion, resolution)) {
-    const Result<FlowPoint> solved = program.solve((few.hops + many.hops) / 2);
-    if (!solved) return solved.error();
     const std::int32_t hops = (few.hops + many.hops) / 2;
+    const Result<std::optional<FlowPoint>> answer = program.solve(hops, deadline);
+    if (!answer) return answer.error();
+    const std::optional<FlowPoint>& solved = *answer;
+    if (!solved) return {};
     if (!better(many.congestion, solved->congestion, accuracy)) {
       many = {std::max(solved->hops, few.hops + 1), solved->congestion};
       found.push_back(many);
@@ -308,7 +325,7 @@ Status refine(StepProgram& program, FlowPoint few, FlowPoint many, CongestionFro
       few.hops = hops;
     } else {
       found.push_back(*solved);
-      if (Status status = refine(program, few, *solved, found); !status) return status;
+      if (Status status = refine(program, few, *solved, deadline, found); !status) return status;
       few = {hops, solved->congestion};
     }
   }
@@ -395,41 +412,57 @@ double congestion_of(const Configuration& configuration, std::span<const Demand>
 
 }  // namespace
 
-Result<CongestionFrontier> congestion_frontier(const Configuration& configuration, std::span<const Demand> demands) {
+Result<CongestionFrontier> congestion_frontier(const Configuration& configuration, std::span<const Demand> demands,
+                                               const Deadline& deadline) {
   if (demands.empty()) return CongestionFrontier{FlowPoint{}};
   if (std::optional<CongestionFrontier> only = only_flow(configuration, demands)) return *std::move(only);
   const StepSymmetry symmetry = step_symmetry(configuration, demands);
   StepProgram program(configuration, demands, symmetry);
   const std::optional<std::int32_t> least = program.least_hops();
   if (!least) return CongestionFrontier{};
-  const Result<FlowPoint> few = program.solve(*least);
+  const Result<std::optional<FlowPoint>> few = program.solve(*least, deadline);
   if (!few) return few.error();
-  CongestionFrontier points{*few};
-  if (better(port_bound(configuration, demands), few->congestion, accuracy)) {
-    const Result<FlowPoint> many = program.solve(configuration.nodes - 1);
+  if (!*few) {
+    const Result<FlowPoint> rough = StepProgram(configuration, demands, symmetry).solve_roughly(*least);
+    if (!rough) return rough.error();
+    return CongestionFrontier{*rough};
+  }
+  CongestionFrontier points{**few};
+  if (better(port_bound(configuration, demands), points.front().congestion, accuracy)) {
+    const Result<std::optional<FlowPoint>> many = program.solve(configuration.nodes - 1, deadline);
     if (!many) return many.error();
-    points.push_back(*many);
-    if (const Status status = refine(program, *few, *many, points); !status) return status.error();
+    if (*many) {
+      points.push_back(**many);
+      if (const Status status = refine(program, **few, **many, deadline, points); !status) return status.error();
+    }
   }
   return pareto(std::move(points));
 }
 
 Result<std::vector<std::vector<SharedPath>>> step_paths(const Configuration& configuration,
-                                                        std::span<const Demand> demands, std::int32_t hops) {
+                                                        std::span<const Demand> demands, const FlowPoint& point,
+                                                        const Deadline& deadline) {
   std::vector<std::vector<SharedPath>> result;
   for (const bool by_symmetry : {true, false}) {
     const StepSymmetry symmetry = step_symmetry(configuration, demands, by_symmetry);
     StepProgram program(configuration, demands, symmetry);
     const std::optional<std::int32_t> least = program.least_hops();
-    if (!least || *least > hops) {
-      return Error{"a demand has no path of " + std::to_string(hops) + " hops on " + configuration.name};
+    if (!least || *least > point.hops) {
+      return Error{"a demand has no path of " + std::to_string(point.hops) + " hops on " + configuration.name};
     }
-    const Result<FlowPoint> point = program.solve(hops);
-    if (!point) return point.error();
+    Status solved;
+    if (point.proved) {
+      // What the frontier had time for is to be had again.
+      const Result<std::optional<FlowPoint>> again = program.solve(point.hops, Deadline(0));
+      if (!again) solved = again.error();
+    } else if (const Result<FlowPoint> again = program.solve_roughly(point.hops); !again) {
+      solved = again.error();
+    }
+    if (!solved) return solved.error();
     result = images(configuration, demands, symmetry, program.columns());
     // One image of a path for each demand may load the wires of an orbit unequally where several images would not.
-    const bool even = !better(point->congestion, congestion_of(configuration, demands, result), 10 * accuracy);
-    if (even || demands.size() * configuration.wires.size() > plain_limit) break;
+    const bool even = !better(point.congestion, congestion_of(configuration, demands, result), 10 * accuracy);
+    if (even || !point.proved || deadline.passed() || demands.size() * configuration.wires.size() > plain_limit) break;
   }
   return result;
 }

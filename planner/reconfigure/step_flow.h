@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "planner/deadline.h"
 #include "planner/reconfigure/configuration.h"
 #include "planner/reconfigure/staged_collective.h"
 #include "planner/result.h"
@@ -18,6 +19,7 @@ namespace libcoll {
 struct FlowPoint {
   std::int32_t hops = 0;
   double congestion = 0;
+  bool proved = true;  ///< false: there was no time to look for better paths than the first few
 };
 
 /// By ascending hops and descending congestion: what Equation 3 may choose from, for δ·ℓ and 1/θ pull against each
@@ -28,8 +30,10 @@ using CongestionFrontier = std::vector<FlowPoint>;
 /// Column generation over paths for each number of hops, by orbits of the symmetries that configuration and demands
 /// have in common (rotations, exclusive or, digits of the node number, reflections): few rows where both are symmetric,
 /// and nothing to solve where every node has one successor. Values are exact to 10⁻⁷; numbers of hops between which the
-/// congestion changes by less than 1 % are not all looked at. Error when the LP solver gives up.
-Result<CongestionFrontier> congestion_frontier(const Configuration& configuration, std::span<const Demand> demands);
+/// congestion changes by less than 1 % are not all looked at. After the deadline no more points are looked for, and if
+/// there is none yet it is one of the fewest hops that is not proved. Error when the LP solver gives up.
+Result<CongestionFrontier> congestion_frontier(const Configuration& configuration, std::span<const Demand> demands,
+                                               const Deadline& deadline = Deadline(0));
 
 /// A path by its nodes and the part of the demand that takes it.
 struct SharedPath {
@@ -37,9 +41,11 @@ struct SharedPath {
   double share = 0;
 };
 
-/// Paths of at most `hops` wires for each demand (in their order) that reach the congestion of the frontier's point;
-/// shares sum up to 1. Error as above, or when a demand has no such path.
+/// Paths for each demand (in their order) that reach the congestion of this point of the frontier; after the deadline
+/// those that symmetry gives, even where they load the wires of an orbit unequally. Shares sum up to 1. Error as above,
+/// or when a demand has no path of so few hops.
 Result<std::vector<std::vector<SharedPath>>> step_paths(const Configuration& configuration,
-                                                        std::span<const Demand> demands, std::int32_t hops);
+                                                        std::span<const Demand> demands, const FlowPoint& point,
+                                                        const Deadline& deadline = Deadline(0));
 
 }  // namespace libcoll
