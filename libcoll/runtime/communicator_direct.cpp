@@ -139,6 +139,7 @@ NodeId Communicator::node_of(std::int32_t rank) const {
 void Communicator::record_exchange(Collective collective, const std::vector<RankMessage>& messages, TagSpace tags,
                                    std::int64_t began) {
   std::vector<DirectBytes> sent;
+  sent.reserve(messages.size());
   for (const RankMessage& message : messages) sent.push_back({node_of(message.to), message.bytes});
   const PlanLinks& links = plans_[static_cast<std::size_t>(collective)].links;
   record_->count_round(collective, links.ends(), links.bytes_of(sent));

@@ -36,7 +36,7 @@ std::vector<double> amounts_of(const Topology& topology, NodeId source, std::spa
 /// decompose() knows unit demands only.
 std::vector<PairPaths> decomposed(const Topology& topology, NodeId source, std::vector<double> flow,
                                   std::span<const double> demand, std::span<const double> amounts) {
-  return demand.empty() ? decompose(topology, source, std::move(flow))
+  return demand.empty() ? decompose(topology, source, flow)
                         : extract_from_source(topology, source, std::move(flow), amounts);
 }
 

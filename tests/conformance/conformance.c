@@ -87,7 +87,8 @@ static void put_block(const struct Side* side, int block, unsigned char* memory,
   uint64_t number = mixed(key);
   for (int i = 0; i < side->counts[block]; ++i, element += type->extent) {
     for (int e = 0; e < type->entry_count; ++e) {
-      const uint64_t words[4] = {mixed(++number), number, ~number, number * 31};
+      ++number;
+      const uint64_t words[4] = {mixed(number), number, ~number, number * 31};
       memcpy(element + type->entries[e].offset, words, (size_t)size_of_form(type->entries[e].form));
     }
   }

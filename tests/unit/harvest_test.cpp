@@ -259,8 +259,8 @@ TEST(StepFlow, PathsReachTheCongestionTheyClaim) {
       EXPECT_LT(frontier[i].congestion, frontier[i - 1].congestion);
     }
     frontier.push_back(hasty.front());
-    for (std::size_t i = 0; i < frontier.size(); ++i) {
-      const auto paths = step_paths(configuration, demands, frontier[i]);
+    for (const FlowPoint& point : frontier) {
+      const auto paths = step_paths(configuration, demands, point);
       ASSERT_TRUE(paths.ok()) << paths.error().message;
       std::vector<double> load(configuration.wires.size(), 0);
       for (std::size_t d = 0; d < demands.size(); ++d) {
@@ -269,7 +269,7 @@ TEST(StepFlow, PathsReachTheCongestionTheyClaim) {
           shares += path.share;
           EXPECT_EQ(path.nodes.front(), demands[d].from);
           EXPECT_EQ(path.nodes.back(), demands[d].to);
-          EXPECT_LE(path.nodes.size(), static_cast<std::size_t>(frontier[i].hops) + 1);
+          EXPECT_LE(path.nodes.size(), static_cast<std::size_t>(point.hops) + 1);
           for (std::size_t hop = 1; hop < path.nodes.size(); ++hop) {
             const auto wire = std::find_if(configuration.wires.begin(), configuration.wires.end(), [&](const Wire& w) {
               return w.from == path.nodes[hop - 1] && w.to == path.nodes[hop];
@@ -280,7 +280,7 @@ TEST(StepFlow, PathsReachTheCongestionTheyClaim) {
         }
         EXPECT_NEAR(shares, 1, 1e-9);
       }
-      EXPECT_NEAR(*std::max_element(load.begin(), load.end()), frontier[i].congestion, 1e-5);
+      EXPECT_NEAR(*std::max_element(load.begin(), load.end()), point.congestion, 1e-5);
     }
   }
 }
