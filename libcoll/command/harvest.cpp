@@ -106,6 +106,10 @@ Result<Request> understand(const Options& options) {
   if (options.collective.empty() == options.schedule.empty()) {
     return Error{"expected a collective, or the schedule whose steps to take (--schedule FILE)"};
   }
+  if (!options.collective.empty()) {
+    const Result<Collective> known = parse_collective(options.collective);
+    if (!known) return Error{known.error().message + "; a schedule file is named by --schedule"};
+  }
   Request request;
   const Result<HarvestModel> model = model_of(options);
   if (!model) return model.error();

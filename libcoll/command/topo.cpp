@@ -1,15 +1,19 @@
 // libcoll topo: what a topology is, in figures; libcoll topo find: which topologies to build.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -291,6 +295,36 @@ int find(const FindOptions& options) {
   return ExitCode::good;
 }
 
+/// Reads a plain number as it is, in `unit`, and anything else by `read` ("10us", "100Gbps").
+template <typename Read>
+CLI::Validator number_or(const char* type_name, const char* unit, bool zero_allowed, const Read& read) {
+  const auto check = [=](std::string& text) {
+    double value = 0;
+    const char* end = text.data() + text.size();
+    const auto [stop, failure] = std::from_chars(text.data(), end, value);
+    if (failure != std::errc() || stop != end) {
+      const Result<double> with_unit = read(text);
+      if (!with_unit) return with_unit.error().message;
+      value = *with_unit;
+    }
+    if (!std::isfinite(value) || value < 0 || (!zero_allowed && !(value > 0))) {
+      return "found '" + text + "', expected " + (zero_allowed ? "zero or more " : "more than 0 ") + unit;
+    }
+    std::ostringstream exact;
+    exact.precision(std::numeric_limits<double>::max_digits10);
+    exact << value;
+    text = exact.str();
+    return std::string();
+  };
+  return {check, type_name};
+}
+
+Result<double> read_gbps(const std::string& text) {
+  const Result<std::int64_t> bytes_per_second = parse_bandwidth(text);
+  if (!bytes_per_second) return bytes_per_second.error();
+  return static_cast<double>(*bytes_per_second) * 8 / 1e9;
+}
+
 CLI::App* add_find(CLI::App& parent, const std::shared_ptr<FindOptions>& options) {
   CLI::App* sub = parent.add_subcommand("find",
                                         "Say which topologies of N nodes of a degree serve allgather, "
@@ -318,8 +352,10 @@ CLI::App* add_find(CLI::App& parent, const std::shared_ptr<FindOptions>& options
       ->type_name("BYTES")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber);
-  sub->add_option("--alpha", options->alpha_seconds, "Seconds per step, default 1e-5")->check(CLI::NonNegativeNumber);
-  sub->add_option("--bandwidth", options->bandwidth_gbps, "Gbps of one link, default 25")->check(CLI::PositiveNumber);
+  sub->add_option("--alpha", options->alpha_seconds, "Of a step: 10us, or a number of seconds; left out: 10us")
+      ->transform(number_or("TIME", "seconds", true, [](const std::string& text) { return parse_latency(text); }));
+  sub->add_option("--bandwidth", options->bandwidth_gbps, "Of one link: 100Gbps, or a number of Gbps; left out: 25Gbps")
+      ->transform(number_or("BANDWIDTH", "Gbps", false, read_gbps));
   sub->add_flag("--json", options->json, "Machine-readable output");
   return sub;
 }

@@ -502,6 +502,7 @@ TEST_F(Command, PlansRewirings) {
   EXPECT_NEAR(exact["completion_bound_seconds"].get<double>(), exact["completion_seconds"].get<double>(), 1e-10);
   EXPECT_TRUE(figures["completion_bound_seconds"].is_null());
   expect_refused("harvest allgather --nodes 9 --degree 2 --exact 1", "2 to 8 nodes");
+  expect_refused("harvest schedule.xml --degree 2", "unknown collective 'schedule.xml'");
   expect_refused("harvest allreduce --nodes 8", "--degree");
   expect_refused("harvest allreduce --nodes 6 --degree 2 --algorithm recursive-doubling", "power of two");
   expect_refused("harvest allreduce --nodes 8 --degree 2 --root 1", "root");
@@ -552,6 +553,12 @@ TEST_F(Command, KeepsFoundTopologies) {
     const Json plan = json("plan " + member["topology"].get<std::string>() + " alltoall --no-schedule");
     EXPECT_NEAR(member["alltoall_seconds"].get<double>(), 65536.0 / 12 / (plan["F"].get<double>() * 3.125e9), 2e-7);
   }
+  // Times and bandwidths as elsewhere, or plain numbers of seconds and Gbps.
+  EXPECT_EQ(json("topo find --nodes 12 --degree 4 --alpha 2us --bandwidth 12.5GB/s"),
+            json("topo find --nodes 12 --degree 4 --alpha 2e-6 --bandwidth 100"));
+  expect_refused("topo find --nodes 12 --degree 4 --alpha soon", "soon");
+  expect_refused("topo find --nodes 12 --degree 4 --alpha -1", "zero or more seconds");
+  expect_refused("topo find --nodes 12 --degree 4 --bandwidth 0", "more than 0 Gbps");
   expect_refused("topo find --nodes 16", "--degree");
   expect_refused("topo find --sweep 16", "--database");
 }
