@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -108,6 +109,12 @@ bool mpi_is_supported() {
   return false;
 }
 
+/// Open MPI's launcher says how many processes of the job it started on this host.
+HostMates host_mates() {
+  const char* ranks = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  return ranks != nullptr && std::string_view(ranks) == "1" ? HostMates::none : HostMates::possible;
+}
+
 std::string library_directory() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&runtime), &info) == 0 || info.dli_fname == nullptr) return ".";
@@ -126,7 +133,7 @@ void start_runtime() {
   }
   private_messages = std::make_unique<PrivateMessages>();
   auto process = std::make_unique<Runtime>(environ, library_directory(), MpiHost(MPI_COMM_WORLD).world_rank(),
-                                           private_messages.get());
+                                           private_messages.get(), host_mates());
   if (!process->over_host_messages()) private_messages.reset();
   // Who serves nothing has nothing to look after.
   const bool serves = process->obstacle() == Reason::count_;
