@@ -17,7 +17,7 @@
 #include "libcoll/runtime/repair.h"
 #include "libcoll/runtime/staged_call.h"
 #include "libcoll/runtime/transport_host.h"
-#include "planner/schedule/xml.h"
+#include "planner/schedule/packed.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/part.h"
 
@@ -416,7 +416,7 @@ std::optional<std::string> Communicator::plan_text(Collective collective, HostCo
   log(LogLevel::info, what + std::string(to_string(collective)) + " by " + schedule->algorithm + " on " +
                           schedule->topology.name() + ", " + std::to_string(schedule->steps) +
                           " steps, T_B = " + schedule->proof.bandwidth_time.to_string() + " M/B");
-  return write_schedule(*schedule);
+  return pack_schedule(*schedule);
 }
 
 /// Connections are made on first use, with the help of both ends. Later a rank may be in MPI, or computing, while a
@@ -443,9 +443,9 @@ bool Communicator::wire_up(HostCommunicator& host, std::span<const PeerId> peers
 
 bool Communicator::adopt_plan(const std::string& text, Plan& plan) {
   if (hierarchy_ && !hierarchy_->leads()) return true;
-  const Result<Schedule> schedule = read_schedule(text, "plan of rank 0");
+  const Result<Schedule> schedule = unpack_schedule(text);
   if (!schedule) {
-    log(LogLevel::warn, schedule.error().message);
+    log(LogLevel::warn, "plan of rank 0: " + schedule.error().message);
     return false;
   }
   plan.program = lower(*schedule, node_);
