@@ -7,7 +7,6 @@
 #include <numeric>
 #include <utility>
 
-#include "libcoll/execute/greeting.h"
 #include "libcoll/node/placement.h"
 #include "libcoll/runtime/clock.h"
 #include "libcoll/runtime/figures.h"
@@ -382,7 +381,9 @@ Reason Communicator::distribute_plan(Collective collective, HostCommunicator& ho
   text.resize(offer.bytes);
   const bool received = host.broadcast(text.data(), text.size());
   if (!all_agree(host, received && adopt_plan(text, plan))) return Reason::no_plan;
-  wire_up(host, plan.peers, node_, plan.program.nodes);
+  Lanes lanes{plan.peers, node_, rank_of_node_};
+  if (!call(host, lanes)) return Reason::transport;
+  answer(host, lanes);  // a peer that does not get through will fail the first call
   wire_up_directly(collective, host);
   return Reason::count_;
 }
@@ -419,28 +420,6 @@ std::optional<std::string> Communicator::plan_text(Collective collective, HostCo
   return pack_schedule(*schedule);
 }
 
-/// Connections are made on first use, with the help of both ends. Later a rank may be in MPI, or computing, while a
-/// peer still waits for that help; so everybody says a word to everybody it will talk to, and helps until all are
-/// connected.
-bool Communicator::wire_up(HostCommunicator& host, std::span<const PeerId> peers, std::int32_t self,
-                           std::int32_t places) {
-  Greeting greeting(runtime_.transport(), self, places, peers, sizeof(std::uint64_t));
-  Flush flush;
-  const auto connected = [&] {
-    const std::lock_guard guard(runtime_.lock());
-    runtime_.transport().progress();
-    return greeting.over() && runtime_.transport().flushed(flush, peers);
-  };
-  {
-    const std::lock_guard guard(runtime_.lock());
-    greeting.start(TagSpace(id_, calls_++));
-  }
-  while (!connected()) host.progress();
-  if (!host.begin_barrier()) return false;
-  while (!host.barrier_passed()) connected();
-  return !greeting.failed();
-}
-
 bool Communicator::adopt_plan(const std::string& text, Plan& plan) {
   if (hierarchy_ && !hierarchy_->leads()) return true;
   const Result<Schedule> schedule = unpack_schedule(text);
@@ -455,26 +434,10 @@ bool Communicator::adopt_plan(const std::string& text, Plan& plan) {
                                       static_cast<double>(schedule->topology.unit_bandwidth_bytes_per_second());
   }
   record_plan(*schedule, plan);
-  const Status connected = connect_peers(plan);
+  Lanes lanes = lanes_of(plan);
+  const Status connected = connect(lanes, Words::call);
   if (!connected) log(LogLevel::warn, connected.error().message);
   return connected.ok();
-}
-
-Status Communicator::connect_peers(Plan& plan) {
-  // Also those that only send to us: acknowledgements go back to them, and are flushed.
-  const std::size_t nodes = rank_of_node_.size();
-  plan.peers.assign(nodes * static_cast<std::size_t>(runtime_.transport().route_classes()), -1);
-  const std::lock_guard guard(runtime_.lock());
-  for (const Operation& operation : plan.program.operations) {
-    const auto node = static_cast<std::size_t>(operation.peer);
-    PeerId& peer = plan.peers[static_cast<std::size_t>(operation.route_class) * nodes + node];
-    if (peer >= 0) continue;
-    const auto rank = static_cast<std::size_t>(rank_of_node_[node]);
-    const Result<PeerId> connected = runtime_.transport().connect(addresses_[rank], operation.route_class);
-    if (!connected) return connected.error();
-    peer = *connected;
-  }
-  return {};
 }
 
 std::shared_ptr<const Script> Communicator::script_for(Collective collective, const Shape& shape,
