@@ -14,6 +14,7 @@
 
 #include "libcoll/runtime/log.h"
 #include "libcoll/transport/ucx_transport.h"
+#include "pmpi/agreeing.h"
 #include "pmpi/entrance.h"
 #include "pmpi/finalize_report.h"
 #include "pmpi/mpi_messages.h"
@@ -88,6 +89,7 @@ int progress_ours() {
   if (process == nullptr) return 0;
   const bool moved = process->progress_in_passing();
   complete_ended(*process);
+  if (!moved) Agreeing::nap();
   return moved ? 1 : 0;
 }
 
@@ -311,12 +313,14 @@ std::string MpiHost::name() const {
 
 bool MpiHost::allgather(const void* mine, std::size_t bytes, void* all) {
   const int count = static_cast<int>(bytes);
+  const Agreeing agreeing;
   return PMPI_Allgather(mine, count, OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), all, count,
                         OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), comm_) == MPI_SUCCESS;
 }
 
 bool MpiHost::broadcast(void* data, std::size_t bytes) {
   constexpr std::size_t most = 1U << 30U;
+  const Agreeing agreeing;
   for (std::size_t begin = 0; begin < bytes; begin += most) {
     const int count = static_cast<int>(std::min(most, bytes - begin));
     if (PMPI_Bcast(static_cast<char*>(data) + begin, count, OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), 0,
