@@ -46,7 +46,8 @@ struct Introduction {
   std::uint32_t address_bytes;
   std::int32_t world_rank;
   std::int32_t world_size;
-  NodeId node;  ///< as a communicator of the whole world found; negative: none has
+  std::int64_t start_nanoseconds;  ///< of the runtime, in the first communicator
+  NodeId node;                     ///< as a communicator of the whole world found; negative: none has
   std::array<char, 260> host;
 };
 
@@ -175,12 +176,14 @@ std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunica
 }
 
 Reason Communicator::agree(HostCommunicator& host) {
+  const std::int64_t began = steady_nanoseconds();
   Introduction mine{};
   mine.settings_digest = runtime_.settings_digest();
   mine.obstacle = static_cast<std::uint32_t>(runtime_.obstacle());
   mine.world_rank = host.world_rank();
   mine.world_size = host.world_size();
   mine.node = runtime_.node();
+  mine.start_nanoseconds = runtime_.take_start_nanoseconds();
   if (runtime_.obstacle() == Reason::count_) {
     mine.address_bytes = static_cast<std::uint32_t>(runtime_.transport().address().size());
   }
@@ -195,6 +198,7 @@ Reason Communicator::agree(HostCommunicator& host) {
     if (rank.obstacle < static_cast<std::uint32_t>(Reason::count_)) return static_cast<Reason>(rank.obstacle);
     if (rank.settings_digest != all.front().settings_digest) return Reason::settings_differ;
     longest = std::max<std::size_t>(longest, rank.address_bytes);
+    setup_times_.contexts = std::max(setup_times_.contexts, rank.start_nanoseconds);
   }
   std::vector<NodeId> nodes = nodes_of_ranks(runtime_.topology(), all);
   if (nodes.empty() && on_one_host(all)) nodes.assign(all.size(), 0);
@@ -214,6 +218,9 @@ Reason Communicator::agree(HostCommunicator& host) {
   const Reason exchanged = exchange_addresses(host, longest, places);
   const Reason settled = exchanged == Reason::count_ ? settle(host, places, node_count) : exchanged;
   if (settled == Reason::count_) enrol(host.name());
+  // A rank that started sooner has waited for the others here.
+  const std::int64_t waited = setup_times_.contexts - mine.start_nanoseconds;
+  setup_times_.addresses = std::max<std::int64_t>(0, steady_nanoseconds() - began - waited);
   return settled;
 }
 
@@ -369,6 +376,7 @@ Reason Communicator::distribute_plan(Collective collective, HostCommunicator& ho
     std::uint64_t answer;
     std::uint64_t bytes;
   };
+  const std::int64_t began = steady_nanoseconds();
   std::string text;
   Offer offer{none, 0};
   if (host.rank() == 0) {
@@ -381,11 +389,21 @@ Reason Communicator::distribute_plan(Collective collective, HostCommunicator& ho
   text.resize(offer.bytes);
   const bool received = host.broadcast(text.data(), text.size());
   if (!all_agree(host, received && adopt_plan(text, plan))) return Reason::no_plan;
+  const std::int64_t adopted = steady_nanoseconds();
+  setup_times_.plan = adopted - began - setup_times_.connections;
   Lanes lanes{plan.peers, node_, rank_of_node_};
   if (!call(host, lanes)) return Reason::transport;
   answer(host, lanes);  // a peer that does not get through will fail the first call
   wire_up_directly(collective, host);
+  setup_times_.connections += steady_nanoseconds() - adopted;
+  say_setup_times(collective, host);
   return Reason::count_;
+}
+
+void Communicator::say_setup_times(Collective collective, const HostCommunicator& host) {
+  const SetupTimes times = std::exchange(setup_times_, {});
+  if (host.rank() != 0) return;
+  log(LogLevel::info, host.name() + ": " + std::string(to_string(collective)) + " was set up in " + to_string(times));
 }
 
 /// Around dead links hosts forward: nobody has told the fabric of other routes yet.
@@ -435,7 +453,9 @@ bool Communicator::adopt_plan(const std::string& text, Plan& plan) {
   }
   record_plan(*schedule, plan);
   Lanes lanes = lanes_of(plan);
+  const std::int64_t began = steady_nanoseconds();
   const Status connected = connect(lanes, Words::call);
+  setup_times_.connections += steady_nanoseconds() - began;
   if (!connected) log(LogLevel::warn, connected.error().message);
   return connected.ok();
 }

@@ -23,6 +23,7 @@
 #include "libcoll/runtime/plan_links.h"
 #include "libcoll/runtime/running_call.h"
 #include "libcoll/runtime/runtime.h"
+#include "libcoll/runtime/setup_times.h"
 #include "planner/schedule/program.h"
 
 namespace libcoll {
@@ -192,6 +193,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Reason agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id);
   Reason distribute_plan(Collective collective, HostCommunicator& host, Plan& plan,
                          Planning planning = Planning::as_configured);
+  void say_setup_times(Collective collective, const HostCommunicator& host);
   [[nodiscard]] const Topology& planned_for() const { return part_ ? *part_ : runtime_.topology(); }
   /// On rank 0: the plan as all ranks get it; nothing when it is not there yet, an empty text when there will be none.
   std::optional<std::string> plan_text(Collective collective, HostCommunicator& host, Planning planning);
@@ -271,6 +273,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::optional<Topology> part_;            ///< on rank 0: what the ranks are on, where that is not the whole topology
   std::string part_nodes_;                  ///< its hosts as PlanRequest has them
   std::uint32_t calls_ = 0;                 ///< rounds that were numbered so far
+  SetupTimes setup_times_;                  ///< since a plan was last adopted
   NodeId node_ = 0;                         ///< of this rank
   std::int32_t rank_ = 0;                   ///< in the communicator
   std::unique_ptr<Hierarchy> hierarchy_;    ///< null where every node has one rank

@@ -75,6 +75,7 @@ std::uint64_t hash(std::string_view text) {
 Runtime::Runtime(char* const* environment, const std::string& library_directory, int world_rank,
                  MpiMessages* host_messages, HostMates mates)
     : mates_(mates) {
+  const std::int64_t began = steady_nanoseconds();
   LoadedConfig loaded = load_config(environment);
   config_ = std::move(loaded.config);
   configure_log(config_.log_level, world_rank);
@@ -92,6 +93,7 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
   if (transport_ != nullptr) make_resilient();
   find_command(library_directory);
   settings_digest_ = digest();
+  start_nanoseconds_ = steady_nanoseconds() - began;
 }
 
 Runtime::~Runtime() {

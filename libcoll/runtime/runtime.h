@@ -61,6 +61,8 @@ class Runtime {
 
   [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] const Topology& topology() const { return topology_; }
+  /// What making it took, for the first who asks; 0 for others.
+  [[nodiscard]] std::int64_t take_start_nanoseconds() { return start_nanoseconds_.exchange(0); }
   /// How route classes are reached; without classes when messages are not steered.
   [[nodiscard]] const RouteBinding& route_binding() const { return route_binding_; }
   [[nodiscard]] const TuningTable& tuning_table() const { return tuning_table_; }
@@ -184,6 +186,7 @@ class Runtime {
   std::unique_ptr<ProgressThread> progress_thread_;
   const HostMates mates_;
   std::atomic<NodeId> node_{-1};
+  std::atomic<std::int64_t> start_nanoseconds_{0};
   std::atomic<int> waiting_{0};  ///< blocking calls under way
   void (*attend_)(bool closely) noexcept = nullptr;
   std::atomic<bool> closely_{false};          ///< as attend() was told last
