@@ -16,6 +16,7 @@
 #include "libcoll/runtime/measured_costs.h"
 #include "libcoll/runtime/plan_cache.h"
 #include "libcoll/runtime/plan_source.h"
+#include "libcoll/runtime/setup_times.h"
 
 namespace libcoll::pmpi {
 namespace {
@@ -270,13 +271,12 @@ std::string in_words(const std::vector<TuningChoice>& choices) {
   return text.empty() ? "not known, the plan" : text;
 }
 
-void say(const HostCommunicator& host, CallKind kind, const TuningTable& kept, bool found,
+void say(const HostCommunicator& host, CallKind kind, const TuningTable& kept, const std::string& how,
          const std::vector<TuningChoice>& choices) {
   std::string figures;
   if (kept.links) {
     figures = "α = " + std::to_string(kept.links->alpha_nanoseconds) +
-              " ns, b = " + std::to_string(kept.links->bytes_per_second) + " B/s, " +
-              (found ? "as kept" : "as measured") + ": ";
+              " ns, b = " + std::to_string(kept.links->bytes_per_second) + " B/s, " + how + ": ";
   }
   log(LogLevel::info,
       host.name() + ": " + std::string(to_string(kind)) + " by the cost model, " + figures + in_words(choices));
@@ -286,6 +286,7 @@ void obtain_choices(Runtime& process, CommunicatorState& state, CallKind kind, M
   MpiHost host(comm);
   const bool root = host.rank() == 0;
   const std::int32_t ranks = state.communicator->size();
+  const std::int64_t began = steady_nanoseconds();
   const ChoicePlace place = root ? choice_place_of(process, state) : ChoicePlace();
   TuningTable kept = root ? load_kept(place) : TuningTable();
   std::int64_t found = kept.knows(kind, ranks) ? 1 : 0;
@@ -299,7 +300,8 @@ void obtain_choices(Runtime& process, CommunicatorState& state, CallKind kind, M
   }
   if (!share(host, choices)) return;
   state.communicator->add_choices(choices);
-  if (root) say(host, kind, kept, found != 0, choices);
+  const std::string how = found != 0 ? "as kept" : "as measured in " + in_seconds(steady_nanoseconds() - began) + " s";
+  if (root) say(host, kind, kept, how, choices);
 }
 
 bool wants_model(const Config& config, CallKind kind) {

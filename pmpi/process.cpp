@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <optional>
@@ -13,6 +14,7 @@
 
 #include "libcoll/runtime/log.h"
 #include "libcoll/transport/ucx_transport.h"
+#include "pmpi/agreeing.h"
 #include "pmpi/entrance.h"
 #include "pmpi/finalize_report.h"
 #include "pmpi/mpi_messages.h"
@@ -87,6 +89,7 @@ int progress_ours() {
   if (process == nullptr) return 0;
   const bool moved = process->progress_in_passing();
   complete_ended(*process);
+  if (!moved) Agreeing::nap();
   return moved ? 1 : 0;
 }
 
@@ -108,6 +111,12 @@ bool mpi_is_supported() {
   return false;
 }
 
+/// Open MPI's launcher says how many processes of the job it started on this host.
+HostMates host_mates() {
+  const char* ranks = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  return ranks != nullptr && std::string_view(ranks) == "1" ? HostMates::none : HostMates::possible;
+}
+
 std::string library_directory() {
   Dl_info info{};
   if (dladdr(reinterpret_cast<const void*>(&runtime), &info) == 0 || info.dli_fname == nullptr) return ".";
@@ -126,7 +135,7 @@ void start_runtime() {
   }
   private_messages = std::make_unique<PrivateMessages>();
   auto process = std::make_unique<Runtime>(environ, library_directory(), MpiHost(MPI_COMM_WORLD).world_rank(),
-                                           private_messages.get());
+                                           private_messages.get(), host_mates());
   if (!process->over_host_messages()) private_messages.reset();
   // Who serves nothing has nothing to look after.
   const bool serves = process->obstacle() == Reason::count_;
@@ -304,12 +313,14 @@ std::string MpiHost::name() const {
 
 bool MpiHost::allgather(const void* mine, std::size_t bytes, void* all) {
   const int count = static_cast<int>(bytes);
+  const Agreeing agreeing;
   return PMPI_Allgather(mine, count, OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), all, count,
                         OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), comm_) == MPI_SUCCESS;
 }
 
 bool MpiHost::broadcast(void* data, std::size_t bytes) {
   constexpr std::size_t most = 1U << 30U;
+  const Agreeing agreeing;
   for (std::size_t begin = 0; begin < bytes; begin += most) {
     const int count = static_cast<int>(std::min(most, bytes - begin));
     if (PMPI_Bcast(static_cast<char*>(data) + begin, count, OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), 0,

@@ -51,6 +51,7 @@ std::vector<std::pair<std::string, std::string>> launch_environment(const std::s
       {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
       {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
       {"UCX_TLS", "tcp,sm,self"},
+      {"UCX_MODULES", "^ib,rdmacm"},  // loading them takes as long as opening a context
       {"UCX_NET_DEVICES", class_device(0)},
       {"UCX_RNDV_THRESH", "inf"},
       {"LIBCOLL_PACING", "yes"},         // the topology file has the exact rates

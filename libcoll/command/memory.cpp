@@ -26,8 +26,8 @@
 #include "libcoll/transport/ucx_transport.h"
 #include "planner/planner.h"
 #include "planner/route/route_binding.h"
+#include "planner/schedule/packed.h"
 #include "planner/schedule/program.h"
-#include "planner/schedule/xml.h"
 
 namespace libcoll::command {
 namespace {
@@ -251,7 +251,7 @@ void be_nodes(int socket, const Config& config, const RouteBinding& binding, std
 void be_planner(int socket, const Topology& topology) {
   for (const Collective collective : all_collectives) {
     const Result<Plan> plan = make_plan(topology, collective, "auto", {});
-    if (!write_text(socket, plan ? write_schedule(plan->schedule) : "")) return;
+    if (!write_text(socket, plan ? pack_schedule(plan->schedule) : "")) return;
   }
 }
 
@@ -283,7 +283,7 @@ struct Adopted {
 };
 
 Status adopt(const std::string& text, Adopted& adopted) {
-  const Result<Schedule> schedule = read_schedule(text, "plan");
+  const Result<Schedule> schedule = unpack_schedule(text);
   if (!schedule) return schedule.error();
   adopted.program = lower(*schedule, 0);
   return {};

@@ -13,16 +13,26 @@ Greeting::Greeting(Transport& transport, std::int32_t self, std::int32_t places,
   completions_.assign(2 * peers.size(), Completion{this, 0, 0});
 }
 
-void Greeting::start(TagSpace tags) {
+void Greeting::start(TagSpace tags, Words words) {
   for (std::size_t lane = 0; lane < peers_.size(); ++lane) {
-    if (peers_[lane] < 0) continue;
-    const auto route_class = static_cast<std::int32_t>(lane) / places_;
-    const std::int32_t peer = static_cast<std::int32_t>(lane) % places_;
-    waiting_ += 2;
-    std::byte* heard = words_.data() + (lane + 1) * bytes_;
-    count(transport_.receive(route_class, tags.tag(peer, 0), heard, bytes_, &completions_[2 * lane]));
-    count(transport_.send(peers_[lane], tags.tag(self_, 0), words_.data(), bytes_, &completions_[2 * lane + 1]));
+    if (peers_[lane] < 0 && peers_[lane] != awaited_peer) continue;
+    const bool is_caller = calls(self_, static_cast<std::int32_t>(lane) % places_);
+    if (words == Words::both || is_caller == (words == Words::answer)) hear(lane, tags);
+    if (words == Words::both || is_caller == (words == Words::call)) say(lane, tags);
   }
+}
+
+void Greeting::hear(std::size_t lane, TagSpace tags) {
+  const auto route_class = static_cast<std::int32_t>(lane) / places_;
+  const std::int32_t place = static_cast<std::int32_t>(lane) % places_;
+  std::byte* heard = words_.data() + (lane + 1) * bytes_;
+  ++waiting_;
+  count(transport_.receive(route_class, tags.tag(place, 0), heard, bytes_, &completions_[2 * lane]));
+}
+
+void Greeting::say(std::size_t lane, TagSpace tags) {
+  ++waiting_;
+  count(transport_.send(peers_[lane], tags.tag(self_, 0), words_.data(), bytes_, &completions_[2 * lane + 1]));
 }
 
 void Greeting::count(Posted posted) {

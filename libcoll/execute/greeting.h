@@ -11,11 +11,21 @@
 
 namespace libcoll {
 
+/// In place of a peer who will be there once he has called.
+inline constexpr PeerId awaited_peer = -2;
+
+/// What is said: both ends say a word, or only one calls, or only the other one answers.
+enum class Words : std::uint8_t { both, call, answer };
+
+/// Which of two ends calls: everybody calls half of the others.
+constexpr bool calls(std::int32_t self, std::int32_t other) { return (self < other) == ((self + other) % 2 == 1); }
+
 /// One exchange at a time.
 class Greeting final : public Driven, public Waiter {
  public:
   /// `peers` by route class and place, negative where there is none; this process's own place is `self` of `places`.
-  /// Messages have `bytes` bytes. The arguments must outlive this.
+  /// Messages have `bytes` bytes. The arguments must outlive this. Awaited peers are there by the time they are
+  /// answered.
   Greeting(Transport& transport, std::int32_t self, std::int32_t places, std::span<const PeerId> peers,
            std::size_t bytes);
   Greeting(const Greeting&) = delete;
@@ -23,7 +33,7 @@ class Greeting final : public Driven, public Waiter {
   ~Greeting() = default;
 
   /// Precondition: the exchange before is over.
-  void start(TagSpace tags);
+  void start(TagSpace tags, Words words = Words::both);
   void advance() noexcept override {}
   [[nodiscard]] bool over() const override { return waiting_ == 0; }
   /// Some peer could not be reached.
@@ -33,6 +43,8 @@ class Greeting final : public Driven, public Waiter {
   void completed(std::uint32_t index, bool ok) noexcept override;
 
  private:
+  void hear(std::size_t lane, TagSpace tags);
+  void say(std::size_t lane, TagSpace tags);
   void count(Posted posted);
 
   Transport& transport_;

@@ -7,7 +7,6 @@
 #include <numeric>
 #include <utility>
 
-#include "libcoll/execute/greeting.h"
 #include "libcoll/node/placement.h"
 #include "libcoll/runtime/clock.h"
 #include "libcoll/runtime/figures.h"
@@ -17,7 +16,7 @@
 #include "libcoll/runtime/repair.h"
 #include "libcoll/runtime/staged_call.h"
 #include "libcoll/runtime/transport_host.h"
-#include "planner/schedule/xml.h"
+#include "planner/schedule/packed.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/part.h"
 
@@ -47,7 +46,8 @@ struct Introduction {
   std::uint32_t address_bytes;
   std::int32_t world_rank;
   std::int32_t world_size;
-  NodeId node;  ///< as a communicator of the whole world found; negative: none has
+  std::int64_t start_nanoseconds;  ///< of the runtime, in the first communicator
+  NodeId node;                     ///< as a communicator of the whole world found; negative: none has
   std::array<char, 260> host;
 };
 
@@ -176,12 +176,14 @@ std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunica
 }
 
 Reason Communicator::agree(HostCommunicator& host) {
+  const std::int64_t began = steady_nanoseconds();
   Introduction mine{};
   mine.settings_digest = runtime_.settings_digest();
   mine.obstacle = static_cast<std::uint32_t>(runtime_.obstacle());
   mine.world_rank = host.world_rank();
   mine.world_size = host.world_size();
   mine.node = runtime_.node();
+  mine.start_nanoseconds = runtime_.take_start_nanoseconds();
   if (runtime_.obstacle() == Reason::count_) {
     mine.address_bytes = static_cast<std::uint32_t>(runtime_.transport().address().size());
   }
@@ -196,6 +198,7 @@ Reason Communicator::agree(HostCommunicator& host) {
     if (rank.obstacle < static_cast<std::uint32_t>(Reason::count_)) return static_cast<Reason>(rank.obstacle);
     if (rank.settings_digest != all.front().settings_digest) return Reason::settings_differ;
     longest = std::max<std::size_t>(longest, rank.address_bytes);
+    setup_times_.contexts = std::max(setup_times_.contexts, rank.start_nanoseconds);
   }
   std::vector<NodeId> nodes = nodes_of_ranks(runtime_.topology(), all);
   if (nodes.empty() && on_one_host(all)) nodes.assign(all.size(), 0);
@@ -215,6 +218,9 @@ Reason Communicator::agree(HostCommunicator& host) {
   const Reason exchanged = exchange_addresses(host, longest, places);
   const Reason settled = exchanged == Reason::count_ ? settle(host, places, node_count) : exchanged;
   if (settled == Reason::count_) enrol(host.name());
+  // A rank that started sooner has waited for the others here.
+  const std::int64_t waited = setup_times_.contexts - mine.start_nanoseconds;
+  setup_times_.addresses = std::max<std::int64_t>(0, steady_nanoseconds() - began - waited);
   return settled;
 }
 
@@ -370,6 +376,7 @@ Reason Communicator::distribute_plan(Collective collective, HostCommunicator& ho
     std::uint64_t answer;
     std::uint64_t bytes;
   };
+  const std::int64_t began = steady_nanoseconds();
   std::string text;
   Offer offer{none, 0};
   if (host.rank() == 0) {
@@ -382,9 +389,21 @@ Reason Communicator::distribute_plan(Collective collective, HostCommunicator& ho
   text.resize(offer.bytes);
   const bool received = host.broadcast(text.data(), text.size());
   if (!all_agree(host, received && adopt_plan(text, plan))) return Reason::no_plan;
-  wire_up(host, plan.peers, node_, plan.program.nodes);
+  const std::int64_t adopted = steady_nanoseconds();
+  setup_times_.plan = adopted - began - setup_times_.connections;
+  Lanes lanes{plan.peers, node_, rank_of_node_};
+  if (!call(host, lanes)) return Reason::transport;
+  answer(host, lanes);  // a peer that does not get through will fail the first call
   wire_up_directly(collective, host);
+  setup_times_.connections += steady_nanoseconds() - adopted;
+  say_setup_times(collective, host);
   return Reason::count_;
+}
+
+void Communicator::say_setup_times(Collective collective, const HostCommunicator& host) {
+  const SetupTimes times = std::exchange(setup_times_, {});
+  if (host.rank() != 0) return;
+  log(LogLevel::info, host.name() + ": " + std::string(to_string(collective)) + " was set up in " + to_string(times));
 }
 
 /// Around dead links hosts forward: nobody has told the fabric of other routes yet.
@@ -416,36 +435,14 @@ std::optional<std::string> Communicator::plan_text(Collective collective, HostCo
   log(LogLevel::info, what + std::string(to_string(collective)) + " by " + schedule->algorithm + " on " +
                           schedule->topology.name() + ", " + std::to_string(schedule->steps) +
                           " steps, T_B = " + schedule->proof.bandwidth_time.to_string() + " M/B");
-  return write_schedule(*schedule);
-}
-
-/// Connections are made on first use, with the help of both ends. Later a rank may be in MPI, or computing, while a
-/// peer still waits for that help; so everybody says a word to everybody it will talk to, and helps until all are
-/// connected.
-bool Communicator::wire_up(HostCommunicator& host, std::span<const PeerId> peers, std::int32_t self,
-                           std::int32_t places) {
-  Greeting greeting(runtime_.transport(), self, places, peers, sizeof(std::uint64_t));
-  Flush flush;
-  const auto connected = [&] {
-    const std::lock_guard guard(runtime_.lock());
-    runtime_.transport().progress();
-    return greeting.over() && runtime_.transport().flushed(flush, peers);
-  };
-  {
-    const std::lock_guard guard(runtime_.lock());
-    greeting.start(TagSpace(id_, calls_++));
-  }
-  while (!connected()) host.progress();
-  if (!host.begin_barrier()) return false;
-  while (!host.barrier_passed()) connected();
-  return !greeting.failed();
+  return pack_schedule(*schedule);
 }
 
 bool Communicator::adopt_plan(const std::string& text, Plan& plan) {
   if (hierarchy_ && !hierarchy_->leads()) return true;
-  const Result<Schedule> schedule = read_schedule(text, "plan of rank 0");
+  const Result<Schedule> schedule = unpack_schedule(text);
   if (!schedule) {
-    log(LogLevel::warn, schedule.error().message);
+    log(LogLevel::warn, "plan of rank 0: " + schedule.error().message);
     return false;
   }
   plan.program = lower(*schedule, node_);
@@ -455,26 +452,12 @@ bool Communicator::adopt_plan(const std::string& text, Plan& plan) {
                                       static_cast<double>(schedule->topology.unit_bandwidth_bytes_per_second());
   }
   record_plan(*schedule, plan);
-  const Status connected = connect_peers(plan);
+  Lanes lanes = lanes_of(plan);
+  const std::int64_t began = steady_nanoseconds();
+  const Status connected = connect(lanes, Words::call);
+  setup_times_.connections += steady_nanoseconds() - began;
   if (!connected) log(LogLevel::warn, connected.error().message);
   return connected.ok();
-}
-
-Status Communicator::connect_peers(Plan& plan) {
-  // Also those that only send to us: acknowledgements go back to them, and are flushed.
-  const std::size_t nodes = rank_of_node_.size();
-  plan.peers.assign(nodes * static_cast<std::size_t>(runtime_.transport().route_classes()), -1);
-  const std::lock_guard guard(runtime_.lock());
-  for (const Operation& operation : plan.program.operations) {
-    const auto node = static_cast<std::size_t>(operation.peer);
-    PeerId& peer = plan.peers[static_cast<std::size_t>(operation.route_class) * nodes + node];
-    if (peer >= 0) continue;
-    const auto rank = static_cast<std::size_t>(rank_of_node_[node]);
-    const Result<PeerId> connected = runtime_.transport().connect(addresses_[rank], operation.route_class);
-    if (!connected) return connected.error();
-    peer = *connected;
-  }
-  return {};
 }
 
 std::shared_ptr<const Script> Communicator::script_for(Collective collective, const Shape& shape,

@@ -13,6 +13,7 @@
 
 #include "libcoll/execute/direct_exchange.h"
 #include "libcoll/execute/execution.h"
+#include "libcoll/execute/greeting.h"
 #include "libcoll/execute/scattered_reduction.h"
 #include "libcoll/node/arrangement.h"
 #include "libcoll/node/cable.h"
@@ -22,6 +23,7 @@
 #include "libcoll/runtime/plan_links.h"
 #include "libcoll/runtime/running_call.h"
 #include "libcoll/runtime/runtime.h"
+#include "libcoll/runtime/setup_times.h"
 #include "planner/schedule/program.h"
 
 namespace libcoll {
@@ -191,13 +193,32 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Reason agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id);
   Reason distribute_plan(Collective collective, HostCommunicator& host, Plan& plan,
                          Planning planning = Planning::as_configured);
+  void say_setup_times(Collective collective, const HostCommunicator& host);
   [[nodiscard]] const Topology& planned_for() const { return part_ ? *part_ : runtime_.topology(); }
   /// On rank 0: the plan as all ranks get it; nothing when it is not there yet, an empty text when there will be none.
   std::optional<std::string> plan_text(Collective collective, HostCommunicator& host, Planning planning);
   bool adopt_plan(const std::string& text, Plan& plan);
-  Status connect_peers(Plan& plan);
-  /// `peers` by route class and place (one's own is `self`); whether all could be reached.
-  bool wire_up(HostCommunicator& host, std::span<const PeerId> peers, std::int32_t self, std::int32_t places);
+
+  // Who talks to whom: communicator_wiring.cpp.
+  /// Whom this process talks to.
+  struct Lanes {
+    std::span<PeerId> peers;              ///< by route class and place
+    std::int32_t self = 0;                ///< this process's place
+    std::span<const std::int32_t> ranks;  ///< by place
+  };
+  /// Of the plan, all of them awaited.
+  Lanes lanes_of(Plan& plan);
+  /// To awaited peers: those whom this process calls, or those whom it answers.
+  Status connect(Lanes& lanes, Words words);
+  /// Collective: calls those to whom it is connected, and connects to those who have called. The same on all ranks:
+  /// false when one failed.
+  bool call(HostCommunicator& host, Lanes& lanes);
+  /// Collective, after that: answers them. Whether all were heard.
+  bool answer(HostCommunicator& host, const Lanes& lanes);
+  /// All of it; the same on all ranks.
+  bool wire_up(HostCommunicator& host, Lanes& lanes);
+  /// Says these words and waits for those of others. Whether all got through.
+  bool greet(HostCommunicator& host, const Lanes& lanes, Words words);
   /// Connects the ranks for calls of the collective that need no plan, where that is possible; collective.
   void wire_up_directly(Collective collective, HostCommunicator& host);
   bool run_direct(const Call& call, ProgressHook hook);
@@ -215,7 +236,6 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::shared_ptr<const Script> script_for(Collective collective, const Shape& shape, const Tuning& tuning);
   /// What is said of a call; null when nothing is.
   [[nodiscard]] const TuningChoice* choice_for(const Call& call) const;
-  Result<std::vector<PeerId>> connect_neighbours();
   [[nodiscard]] Pace pace_of(const Plan& plan, const Shape& shape) const;
   /// Runs a call from its beginning to its end.
   bool drive(RunningCall& running, ProgressHook hook);
@@ -253,6 +273,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::optional<Topology> part_;            ///< on rank 0: what the ranks are on, where that is not the whole topology
   std::string part_nodes_;                  ///< its hosts as PlanRequest has them
   std::uint32_t calls_ = 0;                 ///< rounds that were numbered so far
+  SetupTimes setup_times_;                  ///< since a plan was last adopted
   NodeId node_ = 0;                         ///< of this rank
   std::int32_t rank_ = 0;                   ///< in the communicator
   std::unique_ptr<Hierarchy> hierarchy_;    ///< null where every node has one rank

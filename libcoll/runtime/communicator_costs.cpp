@@ -7,7 +7,6 @@
 #include "libcoll/runtime/clock.h"
 #include "libcoll/runtime/communicator.h"
 #include "libcoll/runtime/hierarchy.h"
-#include "libcoll/runtime/log.h"
 #include "libcoll/runtime/measured_costs.h"
 #include "libcoll/transport/detours.h"
 #include "planner/index.h"
@@ -66,29 +65,18 @@ Tuning Communicator::tuning_for(const Call& call) const {
   return tuning;
 }
 
-Result<std::vector<PeerId>> Communicator::connect_neighbours() {
-  std::vector<PeerId> peers(rank_of_node_.size(), -1);
-  if (rank_of_node_.empty()) return peers;
-  const std::vector<std::vector<NodeId>> neighbours = neighbouring_hosts(runtime_.topology());
-  const std::lock_guard guard(runtime_.lock());
-  for (const NodeId node : neighbours[static_cast<std::size_t>(node_)]) {
-    const auto rank = static_cast<std::size_t>(rank_of_node_[static_cast<std::size_t>(node)]);
-    const Result<PeerId> peer = runtime_.transport().connect(addresses_[rank], 0);
-    if (!peer) return peer.error();
-    peers[static_cast<std::size_t>(node)] = *peer;
-  }
-  return peers;
-}
-
 /// All neighbours exchange at once, as in a step of a plan.
 std::optional<LinkFigures> Communicator::measure_links(HostCommunicator& host, ProgressHook hook) {
   if (resends_ || !part_nodes_.empty() || nodes() < 2) return std::nullopt;
-  const Result<std::vector<PeerId>> peers = connect_neighbours();
-  if (!peers) log(LogLevel::info, peers.error().message);
-  if (!all_agree(host, peers.ok())) return std::nullopt;
-  if (!all_agree(host, wire_up(host, *peers, node_, nodes()))) return std::nullopt;
+  std::vector<PeerId> peers(rank_of_node_.size(), -1);
+  if (!peers.empty()) {
+    const std::vector<std::vector<NodeId>> neighbours = neighbouring_hosts(runtime_.topology());
+    for (const NodeId node : neighbours[at(node_)]) peers[at(node)] = awaited_peer;
+  }
+  Lanes lanes{peers, node_, rank_of_node_};
+  if (!wire_up(host, lanes)) return std::nullopt;
   const auto exchange = [&](std::int64_t bytes, int times) {
-    auto greeting = std::make_unique<Greeting>(runtime_.transport(), node_, nodes(), *peers, at(bytes));
+    auto greeting = std::make_unique<Greeting>(runtime_.transport(), node_, nodes(), peers, at(bytes));
     for (int i = 0; i < times; ++i) {
       {
         const std::lock_guard guard(runtime_.lock());

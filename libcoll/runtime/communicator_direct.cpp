@@ -1,14 +1,15 @@
 // A communicator's small calls, which go from rank to rank without a plan.
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "libcoll/execute/greeting.h"
 #include "libcoll/runtime/clock.h"
 #include "libcoll/runtime/communicator.h"
 #include "libcoll/runtime/figures.h"
-#include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_cache.h"
 #include "libcoll/runtime/plan_source.h"
 #include "libcoll/runtime/trace.h"
@@ -29,22 +30,13 @@ void Communicator::wire_up_directly(Collective collective, HostCommunicator& hos
   const std::vector<bool> of_direct = DirectExchange::talks_to(size(), rank_);
   const std::vector<bool> of_scattered = ScatteredReduction::talks_to(size(), rank_);
   std::vector<PeerId> peers(of_direct.size(), -1);
-  Status connected;
-  {
-    const std::lock_guard guard(runtime_.lock());
-    for (std::size_t rank = 0; rank < peers.size() && connected.ok(); ++rank) {
-      if (!of_direct[rank] && !of_scattered[rank]) continue;
-      const Result<PeerId> peer = runtime_.transport().connect(addresses_[rank], 0);
-      if (peer) {
-        peers[rank] = *peer;
-      } else {
-        connected = peer.error();
-      }
-    }
+  std::vector<std::int32_t> ranks(peers.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  for (std::size_t rank = 0; rank < peers.size(); ++rank) {
+    if (of_direct[rank] || of_scattered[rank]) peers[rank] = awaited_peer;
   }
-  if (!connected) log(LogLevel::info, connected.error().message);
-  if (!all_agree(host, connected.ok())) return;
-  if (!all_agree(host, wire_up(host, peers, rank_, size()))) return;
+  Lanes lanes{peers, rank_, ranks};
+  if (!wire_up(host, lanes)) return;
   direct_ = std::make_unique<DirectExchange>(runtime_.transport(), rank_, peers);
   scattered_ = std::make_unique<ScatteredReduction>(runtime_.transport(), rank_, std::move(peers));
 }

@@ -73,7 +73,9 @@ std::uint64_t hash(std::string_view text) {
 }  // namespace
 
 Runtime::Runtime(char* const* environment, const std::string& library_directory, int world_rank,
-                 MpiMessages* host_messages) {
+                 MpiMessages* host_messages, HostMates mates)
+    : mates_(mates) {
+  const std::int64_t began = steady_nanoseconds();
   LoadedConfig loaded = load_config(environment);
   config_ = std::move(loaded.config);
   configure_log(config_.log_level, world_rank);
@@ -91,6 +93,7 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
   if (transport_ != nullptr) make_resilient();
   find_command(library_directory);
   settings_digest_ = digest();
+  start_nanoseconds_ = steady_nanoseconds() - began;
 }
 
 Runtime::~Runtime() {
@@ -142,7 +145,7 @@ void Runtime::read_tuning_table() {
 Result<std::unique_ptr<Transport>> Runtime::make_transport(std::string_view name, MpiMessages* host_messages) {
   if (name == "ucx") {
     if (route_binding_.backend == SteeringBackend::uct) return make_uct_transport(route_binding_);
-    return make_ucx_transport(patience_nanoseconds() > 0 ? for_failures(route_binding_) : route_binding_);
+    return make_ucx_transport(patience_nanoseconds() > 0 ? for_failures(route_binding_) : route_binding_, mates_);
   }
   if (name == "ofi") {
     // Bundles are far below a segment's largest size, and longer than a small one's; both may bear a stamp.

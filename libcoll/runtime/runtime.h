@@ -24,6 +24,7 @@
 #include "libcoll/transport/mpi_transport.h"
 #include "libcoll/transport/resilient_transport.h"
 #include "libcoll/transport/transport.h"
+#include "libcoll/transport/ucx_transport.h"
 #include "planner/route/route_binding.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/topology.h"
@@ -50,15 +51,18 @@ class Runtime {
  public:
   /// Never fails as a whole: what does not work is kept as the reason why calls fall through.
   /// `library_directory` is where the preloaded library lies; the `libcoll` command is looked for near it.
-  /// `host_messages` is what the MPI transport sends by; null: there is none. It must outlive the runtime.
+  /// `host_messages` is what the MPI transport sends by; null: there is none. It must outlive the runtime. `mates`: of
+  /// this process.
   Runtime(char* const* environment, const std::string& library_directory, int world_rank,
-          MpiMessages* host_messages = nullptr);
+          MpiMessages* host_messages = nullptr, HostMates mates = HostMates::possible);
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
   [[nodiscard]] const Config& config() const { return config_; }
   [[nodiscard]] const Topology& topology() const { return topology_; }
+  /// What making it took, for the first who asks; 0 for others.
+  [[nodiscard]] std::int64_t take_start_nanoseconds() { return start_nanoseconds_.exchange(0); }
   /// How route classes are reached; without classes when messages are not steered.
   [[nodiscard]] const RouteBinding& route_binding() const { return route_binding_; }
   [[nodiscard]] const TuningTable& tuning_table() const { return tuning_table_; }
@@ -180,7 +184,9 @@ class Runtime {
   std::chrono::steady_clock::time_point asked_at_;  ///< by give_up_unattended()
   std::chrono::steady_clock::time_point still_since_;
   std::unique_ptr<ProgressThread> progress_thread_;
+  const HostMates mates_;
   std::atomic<NodeId> node_{-1};
+  std::atomic<std::int64_t> start_nanoseconds_{0};
   std::atomic<int> waiting_{0};  ///< blocking calls under way
   void (*attend_)(bool closely) noexcept = nullptr;
   std::atomic<bool> closely_{false};          ///< as attend() was told last

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "libcoll/transport/address_list.h"
+#include "libcoll/transport/ucx_transports.h"
 
 namespace libcoll {
 namespace {
@@ -61,6 +63,30 @@ Status apply_settings(ucp_config_t* config, const RouteClassBinding& binding) {
   return {};
 }
 
+/// A setting's value as UCX found it in its environment and files; empty when there is no such setting.
+std::string value_of(const ucp_config_t* config, std::string_view name) {
+  char* memory = nullptr;
+  std::size_t bytes = 0;
+  std::FILE* stream = open_memstream(&memory, &bytes);
+  if (stream == nullptr) return {};
+  ucp_config_print(config, stream, nullptr, UCS_CONFIG_PRINT_CONFIG);
+  std::fclose(stream);
+  const std::string text = "\n" + std::string(memory, bytes);
+  std::free(memory);  // NOLINT(cppcoreguidelines-no-malloc): open_memstream's
+  const std::string key = "\nUCX_" + std::string(name) + "=";
+  const std::size_t found = text.find(key);
+  if (found == std::string::npos) return {};
+  const std::size_t begin = found + key.size();
+  return text.substr(begin, text.find('\n', begin) - begin);
+}
+
+Status leave_out_shared_memory(ucp_config_t* config) {
+  const std::string transports = value_of(config, "TLS");
+  if (transports.empty()) return {};
+  const ucs_status_t status = ucp_config_modify(config, "TLS", without_shared_memory(transports).c_str());
+  return status == UCS_OK ? Status() : ucx_error("leaving out shared memory", status);
+}
+
 /// Larger messages are copied into sockets by the kernel before they complete, when nothing is agreed with the
 /// receiver.
 bool without_rendezvous(const RouteClassBinding& binding) {
@@ -72,11 +98,13 @@ bool without_rendezvous(const RouteClassBinding& binding) {
   return value == "inf";
 }
 
-Status open_context(Rail& rail, const RouteClassBinding& binding) {
+Status open_context(Rail& rail, const RouteClassBinding& binding, HostMates mates) {
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return ucx_error("reading its configuration", status);
-  Status applied = apply_settings(config, binding);
+  const bool has_mates = mates == HostMates::possible && binding.route_class == 0;
+  Status applied = has_mates ? Status() : leave_out_shared_memory(config);
+  if (applied.ok()) applied = apply_settings(config, binding);
   if (applied.ok()) {
     ucp_params_t parameters{};
     parameters.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_NAME;
@@ -112,14 +140,14 @@ class UcxTransport final : public Transport {
     if (epoll_ >= 0) ::close(epoll_);
   }
 
-  Status open(const RouteBinding& binding) {
+  Status open(const RouteBinding& binding, HostMates mates) {
     static const std::vector<RouteClassBinding> unsteered(1);
     const std::vector<RouteClassBinding>& classes = binding.classes.empty() ? unsteered : binding.classes;
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
     if (epoll_ < 0) return Error{std::string("epoll_create1: ") + std::strerror(errno)};
     for (const RouteClassBinding& each : classes) {
       eager_only_ = eager_only_ && without_rendezvous(each);
-      if (Status opened = open_rail(each); !opened) return opened;
+      if (Status opened = open_rail(each, mates); !opened) return opened;
     }
     if (address_.size() <= max_address_bytes) return {};
     return Error{"UCX: worker addresses of " + std::to_string(address_.size()) + " bytes, expected at most " +
@@ -237,9 +265,9 @@ class UcxTransport final : public Transport {
 
   ucp_ep_h endpoint_of(PeerId peer) const { return endpoints_[static_cast<std::size_t>(peer)].handle; }
 
-  Status open_rail(const RouteClassBinding& binding) {
+  Status open_rail(const RouteClassBinding& binding, HostMates mates) {
     Rail& rail = rails_.emplace_back();
-    if (Status opened = open_context(rail, binding); !opened) return opened;
+    if (Status opened = open_context(rail, binding, mates); !opened) return opened;
     if (Status opened = open_worker(rail); !opened) return opened;
     append_address(address_, rail.address);
     int descriptor = -1;
@@ -278,9 +306,9 @@ class UcxTransport final : public Transport {
 
 }  // namespace
 
-Result<std::unique_ptr<Transport>> make_ucx_transport(const RouteBinding& binding) {
+Result<std::unique_ptr<Transport>> make_ucx_transport(const RouteBinding& binding, HostMates mates) {
   auto transport = std::make_unique<UcxTransport>();
-  const Status opened = transport->open(binding);
+  const Status opened = transport->open(binding, mates);
   if (!opened) return opened.error();
   return std::unique_ptr<Transport>(std::move(transport));
 }

@@ -32,7 +32,9 @@ case $case in
     # One job of known size. Pairs of default routes would load links by up to twice as much.
     size=1048576 calls=4
     bytes_of_links >before
-    planned alltoall -f -m "$size:$size" -i 3 -x 1 >out
+    LIBCOLL_LOG_LEVEL=info planned alltoall -f -m "$size:$size" -i 3 -x 1 >out 2>err
+    grep -qE ': alltoall was set up in [0-9.]+ s: contexts [0-9.]+, addresses [0-9.]+, plan [0-9.]+, connections' err ||
+      fail "nobody said what it took: $(cat err)"
     made=$(awk '!/^#/ && NF > 6 { print $7 }' out)
     [[ $made -ge $calls ]] || fail "$made calls, expected $calls at least"
     check_links before routes.xml $((size * made)) 32

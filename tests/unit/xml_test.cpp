@@ -9,28 +9,6 @@
 namespace libcoll {
 namespace {
 
-/// Everything a file can say, with values that are awkward in text.
-Schedule awkward_schedule() {
-  Schedule schedule = switched_allgather();
-  std::vector<Node> nodes(schedule.topology.nodes().begin(), schedule.topology.nodes().end());
-  nodes[0].name = "a \"quoted\" <name> & 'more'\t\n";
-  nodes[0].host = "c101-001";
-  nodes[1].name = "\xc3\xa9";  // é
-  std::vector<Link> links(schedule.topology.links().begin(), schedule.topology.links().end());
-  links[0].bandwidth_bytes_per_second = 9'223'372'036'854'775'807;
-  links[0].latency_seconds = 0.1 + 0.2;
-  links[1].latency_seconds = 5e-324;
-  schedule.topology = *Topology::make("odd &amp; name", nodes, links);
-  schedule.topology.set_nics_forward(false);
-  schedule.topology.set_injection_bytes_per_second(12'500'000'000);
-  schedule.algorithm = "x<y";
-  finish(schedule);
-  schedule.proof.bandwidth_bound = Rational(26, 27);
-  schedule.proof.flow = 1.0 / 9.0;
-  schedule.proof.flow_upper_bound = 0.132075472;
-  return schedule;
-}
-
 TEST(Xml, ReadsBackBitForBit) {
   auto schedules = all_small_schedules();
   schedules.push_back(awkward_schedule());

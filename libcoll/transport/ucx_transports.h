@@ -1,0 +1,13 @@
+// Which of UCX's transports a route class is given.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace libcoll {
+
+/// `transports` as UCX_TLS has them (names with commas between; after ^: those that are left out), without those over
+/// shared memory. As they are where nothing would be left that reaches other hosts.
+std::string without_shared_memory(std::string_view transports);
+
+}  // namespace libcoll

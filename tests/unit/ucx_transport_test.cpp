@@ -1,0 +1,106 @@
+// What libcoll's use of UCX costs a process: shared memory, and connections.
+#include "libcoll/transport/ucx_transport.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace libcoll {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Mappings of memory that UCX shares between processes, System V's or files.
+std::size_t shared_mappings() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t count = 0;
+  for (std::string line; std::getline(maps, line);) {
+    const bool is_shared = line.find("/SYSV") != std::string::npos || line.find("ucx_shm") != std::string::npos;
+    count += is_shared ? 1 : 0;
+  }
+  return count;
+}
+
+std::size_t sockets() {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    struct stat facts {};
+    count += stat(entry.path().c_str(), &facts) == 0 && S_ISSOCK(facts.st_mode) ? 1 : 0;
+  }
+  return count;
+}
+
+RouteBinding classes(std::int32_t count, const std::vector<std::pair<std::string, std::string>>& settings) {
+  RouteBinding binding;
+  for (std::int32_t k = 0; k < count; ++k) binding.classes.push_back({k, settings, {}});
+  return binding;
+}
+
+/// Mappings that such a transport has made.
+std::size_t mappings_of(const RouteBinding& binding, HostMates mates) {
+  const std::size_t before = shared_mappings();
+  const Result<std::unique_ptr<Transport>> transport = make_ucx_transport(binding, mates);
+  EXPECT_TRUE(transport.ok());
+  return shared_mappings() - before;
+}
+
+TEST(UcxTransport, SharesMemoryInClassZeroOnlyAndWithMatesOnly) {
+  const std::size_t of_one = mappings_of(classes(1, {}), HostMates::possible);
+  if (of_one == 0) GTEST_SKIP() << "UCX shares no memory here";
+  EXPECT_EQ(mappings_of(classes(3, {}), HostMates::possible), of_one);
+  EXPECT_EQ(mappings_of(classes(3, {}), HostMates::none), 0U);
+}
+
+TEST(UcxTransport, SharesMemoryWhereTheBindingSaysSo) {
+  const RouteBinding one = classes(1, {{"TLS", "posix,tcp"}});
+  const std::size_t of_one = mappings_of(one, HostMates::none);
+  if (of_one == 0) GTEST_SKIP() << "UCX shares no memory here";
+  EXPECT_EQ(mappings_of(classes(2, one.classes.front().settings), HostMates::none), 2 * of_one);
+}
+
+class Heard final : public Waiter {
+ public:
+  void completed(std::uint32_t, bool ok) noexcept override { is_heard = ok; }
+  bool is_heard = false;
+};
+
+/// A word from one to the other; false when it does not arrive.
+bool say(Transport& from, PeerId peer, Transport& to, std::uint64_t tag) {
+  const std::uint64_t said = tag;
+  std::uint64_t got = 0;
+  Heard sender;
+  Heard receiver;
+  Completion sent{&sender, 0, 0};
+  Completion received{&receiver, 0, 0};
+  if (to.receive(0, tag, &got, sizeof got, &received) == Posted::done) receiver.is_heard = true;
+  if (from.send(peer, tag, &said, sizeof said, &sent) == Posted::done) sender.is_heard = true;
+  const Clock::time_point begin = Clock::now();
+  while (!sender.is_heard || !receiver.is_heard) {
+    from.progress();
+    to.progress();
+    if (Clock::now() - begin > std::chrono::seconds(60)) return false;
+  }
+  return got == said;
+}
+
+// One connection is two sockets, for both ends are in this process. Communicators connect from one end first.
+TEST(UcxTransport, AnswersByTheConnectionThatTheOtherEndMade) {
+  const RouteBinding binding = classes(1, {{"TLS", "tcp"}, {"NET_DEVICES", "lo"}});
+  const auto left = make_ucx_transport(binding).value();
+  const auto right = make_ucx_transport(binding).value();
+  const std::size_t before = sockets();
+  ASSERT_TRUE(say(*left, left->connect(right->address(), 0).value(), *right, 1));
+  EXPECT_EQ(sockets(), before + 2);
+  ASSERT_TRUE(say(*right, right->connect(left->address(), 0).value(), *left, 2));
+  EXPECT_EQ(sockets(), before + 2);
+}
+
+}  // namespace
+}  // namespace libcoll

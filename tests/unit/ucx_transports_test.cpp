@@ -1,0 +1,36 @@
+// Lists of UCX's transports without shared memory, in the forms that UCX_TLS may have.
+#include "libcoll/transport/ucx_transports.h"
+
+#include <gtest/gtest.h>
+
+namespace libcoll {
+namespace {
+
+TEST(WithoutSharedMemory, LeavesTheOthersInTheirOrder) {
+  EXPECT_EQ(without_shared_memory("tcp,sm,self"), "tcp,self");
+  EXPECT_EQ(without_shared_memory("shm,rc_x,cuda_copy,ud_x"), "rc_x,cuda_copy,ud_x");
+  EXPECT_EQ(without_shared_memory("posix,sysv,xpmem,mm,cma,knem,dc"), "dc");
+  EXPECT_EQ(without_shared_memory("\\posix,\\rc_verbs"), "\\rc_verbs");
+  EXPECT_EQ(without_shared_memory("tcp"), "tcp");
+}
+
+TEST(WithoutSharedMemory, OfAllIsAnExclusion) {
+  EXPECT_EQ(without_shared_memory("all"), "^sm");
+  EXPECT_EQ(without_shared_memory("all,cuda_copy"), "^sm");
+}
+
+TEST(WithoutSharedMemory, JoinsWhatIsExcludedAnyway) {
+  EXPECT_EQ(without_shared_memory("^ib"), "^sm,ib");
+  EXPECT_EQ(without_shared_memory("^posix,tcp"), "^sm,tcp");
+  EXPECT_EQ(without_shared_memory("^sm"), "^sm");
+}
+
+// Whoever allows nothing else wants to stay on the host; a class without any transport would serve nobody.
+TEST(WithoutSharedMemory, IsNothingWhereNothingElseReachesOthers) {
+  for (const char* only : {"sm", "sm,self", "self", "posix,cma", "cuda_copy,cuda_ipc,sm", "", "^all"}) {
+    EXPECT_EQ(without_shared_memory(only), only);
+  }
+}
+
+}  // namespace
+}  // namespace libcoll
