@@ -358,6 +358,7 @@ class Splitter {
     std::set<NodeId> switches;
     for (NodeId w = topology_.host_count(); w < topology_.node_count(); ++w) switches.insert(w);
     while (!switches.empty()) {
+      if (effort_.end.passed()) return Error{"the time was over before the switches were split off"};
       const NodeId w = next(switches);
       switches.erase(w);
       remove(w);

@@ -512,6 +512,15 @@ TEST_F(Command, PlansRewirings) {
   expect_refused("plan ring:8 allreduce --algorithm harvest --reconfiguration 10ns --cache", "--cache");
 }
 
+TEST_F(Command, PlansWithinATimeLimitByWhatIsQuick) {
+  // One link to a host, and full bisection: a ring loads it with 255 of the 256 shards, as any plan must.
+  const Json plan = json("plan fat_tree:16,2 allreduce --algorithm forestcoll --time-limit 0.001");
+  EXPECT_EQ(plan["verified"], true);
+  EXPECT_EQ(plan["method"], "ring");
+  EXPECT_EQ(plan["gap"], 0.0);
+  EXPECT_EQ(plan["bandwidth_time"], "255/128");
+}
+
 TEST_F(Command, SimulatesScheduleFiles) {
   ASSERT_EQ(libcoll("plan uniring:5 broadcast --output plan.xml").code, 0);
   const Json whole = json("simulate plan.xml --size 1000000,2000000");
