@@ -8,6 +8,7 @@
 
 #include "planner/broadcast/cut_pool.h"
 #include "planner/broadcast/max_flow.h"
+#include "planner/broadcast/tree_shortening.h"
 #include "planner/index.h"
 #include "planner/work_sharing.h"
 
@@ -61,6 +62,7 @@ class Packer {
       }
       patience *= 2;
     }
+    shorten_trees(whole_, trees_, effort_.deadline);
     return Packing{std::move(trees_), 0};
   }
 

@@ -113,6 +113,21 @@ TEST(ForestColl, TreesAreShallowWhereTheFabricIsSymmetric) {
   EXPECT_EQ(planned(plan_forestcoll_allgather, generate("torus:5x5").value()).steps, 4);
 }
 
+TEST(ForestColl, TreesAreShallowThroughSwitchesSideBySide) {
+  // Full bisection: every host can send to each of the others at the same rate, so that one hop from host to host would
+  // do. What whole units leave over takes a few more.
+  EXPECT_LE(planned(plan_forestcoll_allgather, generate("fat_tree:8,2").value()).steps, 4);
+  // Six planes of 5 units per host carry 2 units for each of the 15 others.
+  EXPECT_EQ(planned(plan_forestcoll_allgather, generate("dgx2:6").value()).steps, 1);
+}
+
+TEST(ForestColl, TreesAreNotMuchDeeperThanTheDiameterWithoutSwitches) {
+  for (std::uint32_t seed = 1; seed <= 3; ++seed) {
+    const Topology topology = random_regular(40, 4, seed);
+    EXPECT_LE(planned(plan_forestcoll_allgather, topology).steps, 2 * graph_facts(topology).diameter);
+  }
+}
+
 TEST(ForestColl, FiguresOfThePaper) {
   PlanFigures figures;
   PlanOptions options;
