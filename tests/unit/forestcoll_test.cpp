@@ -96,7 +96,8 @@ TEST(ForestColl, ReachesTheOptimumWithoutSwitches) {
 }
 
 TEST(ForestColl, ReachesTheOptimumThroughSwitches) {
-  for (const char* name : {"a100-2x8", "h100-2x8", "mi250-2x8", "mi250-2x16", "two-switches"}) {
+  for (const char* name :
+       {"a100-2x8", "h100-2x8", "mi250-2x8", "mi250-2x16", "two-switches", "two-level-4x4", "pods-2x2x4"}) {
     expect_optimal(sample(name));
   }
   expect_optimal(boxes(4, 3, 7, 2));
