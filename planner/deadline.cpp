@@ -17,4 +17,10 @@ bool Deadline::passed() const {
   return spent.count() >= seconds_;
 }
 
+Deadline Deadline::part(double share) const {
+  constexpr double passed_at_once = 1e-12;
+  if (!limited()) return Deadline(0);
+  return Deadline(passed() ? passed_at_once : share * remaining());
+}
+
 }  // namespace libcoll

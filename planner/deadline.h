@@ -14,6 +14,8 @@ class Deadline {
   /// Seconds left, a little above 0 at the least; 0 when there is no limit.
   [[nodiscard]] double remaining() const;
   [[nodiscard]] bool passed() const;
+  /// From now on, a share of what is left: none when there is no limit, passed when this is.
+  [[nodiscard]] Deadline part(double share) const;
 
  private:
   double seconds_;

@@ -13,6 +13,8 @@ namespace libcoll {
 struct Effort {
   Deadline deadline{0};
   std::int32_t threads = 1;
+  /// For planners that go on after the deadline without proofs: when to give that up, too.
+  Deadline end{0};
 };
 
 /// From now on.

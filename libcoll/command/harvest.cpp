@@ -2,13 +2,16 @@
 #include "planner/reconfigure/harvest.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -45,6 +48,7 @@ struct Options {
   std::string heatmap;
   std::vector<std::uint64_t> sizes;
   std::vector<std::string> reconfigurations;
+  double time_limit_seconds = 0;  ///< 0: none
   bool json = false;
 };
 
@@ -135,11 +139,40 @@ Result<Request> understand(const Options& options) {
   return request;
 }
 
-Result<Harvest> prepare(const Request& request) {
-  if (!request.initial) return Harvest::prepare(request.collective, request.degree);
+Result<Harvest> prepare(const Request& request, const Deadline& deadline) {
+  if (!request.initial) return Harvest::prepare(request.collective, request.degree, std::nullopt, deadline);
   Result<Configuration> initial = configuration_of(*request.initial);
   if (!initial) return initial.error();
-  return Harvest::prepare(request.collective, request.degree, std::move(initial).value());
+  return Harvest::prepare(request.collective, request.degree, std::move(initial).value(), deadline);
+}
+
+/// What there was no time for, by its JSON name.
+using LeftOut = std::vector<std::pair<std::string, std::int64_t>>;
+
+/// `cells`: of the heat map.
+LeftOut left_out(const Harvest& harvest, const HarvestPlan& plan, std::int64_t cells) {
+  const auto unproved =
+      std::count_if(plan.steps.begin(), plan.steps.end(), [](const HarvestStep& step) { return !step.flow.proved; });
+  const HarvestLeftOut& left = harvest.left_out();
+  return {{"candidates_left_out", left.candidates},
+          {"moves_left_out", left.moves},
+          {"intervals_left_out", left.intervals},
+          {"flows_unproved", unproved},
+          {"cells_left_out", cells}};
+}
+
+std::string left_out_text(const LeftOut& left) {
+  static const std::map<std::string, const char*> names = {{"candidates_left_out", "wirings"},
+                                                           {"moves_left_out", "moves of the search"},
+                                                           {"intervals_left_out", "integer programs cut short"},
+                                                           {"flows_unproved", "flows of steps without proof"},
+                                                           {"cells_left_out", "cells of the heat map"}};
+  std::vector<std::string> parts;
+  for (const auto& [name, count] : left) {
+    if (count > 0) parts.push_back(std::to_string(count) + " " + names.at(name));
+  }
+  if (parts.empty()) return "nothing was left out\n";
+  return "no time for " + join(parts, ", ") + "\n";
 }
 
 /// Before which step (from 1) the fabric is rewired, and to which configuration.
@@ -234,17 +267,23 @@ std::string harvest_text(const Request& request, const Harvest& harvest, const H
 }
 
 Status write_schedule_file(const Options& options, const Request& request, const Harvest& harvest,
-                           const HarvestPlan& plan) {
-  const Result<Schedule> schedule =
-      rewired_schedule(harvest, plan, request.model, options.max_chunks, request.initial ? &*request.initial : nullptr);
+                           const HarvestPlan& plan, const Deadline& deadline) {
+  const Result<Schedule> schedule = rewired_schedule(harvest, plan, request.model, options.max_chunks,
+                                                     request.initial ? &*request.initial : nullptr, deadline);
   if (!schedule) return schedule.error();
   const std::vector<std::string> faults = verify(*schedule);
   if (!faults.empty()) return Error{"the schedule is FAULTY: " + join(faults, "; ")};
   return write_text(options.output, write_schedule(*schedule));
 }
 
+struct Heatmap {
+  std::string text;
+  std::int64_t left_out = 0;  ///< lines there was no time for
+};
+
 /// One line per size and α_r, as Figures 5, 8 and 9 have them.
-Result<std::string> heatmap(const Options& options, const Request& request, const Harvest& harvest) {
+Result<Heatmap> heatmap(const Options& options, const Request& request, const Harvest& harvest,
+                        const Deadline& deadline) {
   std::vector<double> delays;
   for (const std::string& text : options.reconfigurations) {
     const Result<double> seconds = parse_latency(text);
@@ -258,11 +297,17 @@ Result<std::string> heatmap(const Options& options, const Request& request, cons
   if (sizes.empty()) {
     for (int shift = 10; shift <= 30; shift += 2) sizes.push_back(std::uint64_t{1} << shift);
   }
-  std::string text =
+  Heatmap map;
+  std::string& text = map.text;
+  text =
       "size_bytes,reconfiguration_seconds,completion_seconds,static_seconds,every_step_seconds,rewirings,"
       "speedup_over_static,speedup_over_every_step,speedup_over_best,ring_seconds,speedup_over_ring\n";
   for (const std::uint64_t size : sizes) {
     for (const double delay : delays) {
+      if (deadline.passed()) {
+        ++map.left_out;
+        continue;
+      }
       HarvestModel model = request.model;
       model.bytes = static_cast<double>(size);
       model.reconfiguration_seconds = delay;
@@ -277,44 +322,57 @@ Result<std::string> heatmap(const Options& options, const Request& request, cons
       text += line;
     }
   }
-  return text;
+  return map;
 }
 
 int harvest(const Options& options) {
   const auto start = std::chrono::steady_clock::now();
   const Result<Request> request = understand(options);
   if (!request) return fail(request.error().message, options.json);
-  Result<Harvest> harvest = prepare(*request);
+  // What comes later has a share of the time, too.
+  const Deadline deadline(options.time_limit_seconds);
+  const bool goes_on = options.search > 0 || options.exact;
+  Result<Harvest> harvest = prepare(*request, deadline.part(goes_on ? 0.5 : 0.8));
   if (!harvest) return fail(harvest.error().message, options.json);
   if (options.search > 0) {
-    const Result<std::size_t> kept = harvest->search(request->model, options.search, options.seed);
+    const Result<std::size_t> kept =
+        harvest->search(request->model, options.search, options.seed, deadline.part(options.exact ? 0.5 : 0.8));
     if (!kept) return fail(kept.error().message, options.json);
   }
   double bound = 0;
   if (options.exact) {
-    const Result<double> proven = harvest->solve(request->model, *options.exact);
+    const Result<double> proven = harvest->solve(request->model, *options.exact, deadline.part(0.8));
     if (!proven) return fail(proven.error().message, options.json);
     bound = *proven;
   }
   const HarvestPlan plan = harvest->plan(request->model);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   if (!options.output.empty()) {
-    const Status written = write_schedule_file(options, *request, *harvest, plan);
+    const Status written = write_schedule_file(options, *request, *harvest, plan, deadline);
     if (!written) return fail(written.error().message, options.json);
   }
+  std::int64_t cells_left_out = 0;
   if (!options.heatmap.empty()) {
-    const Result<std::string> text = heatmap(options, *request, *harvest);
-    const Status written = text.ok() ? write_text(options.heatmap, *text) : Status(text.error());
+    const Result<Heatmap> map = heatmap(options, *request, *harvest, deadline);
+    const Status written = map.ok() ? write_text(options.heatmap, map->text) : Status(map.error());
     if (!written) return fail(written.error().message, options.json);
+    cells_left_out = map->left_out;
   }
-  if (options.output == "-" || options.heatmap == "-") return ExitCode::good;  // stdout is theirs then
+  const LeftOut left = deadline.limited() ? left_out(*harvest, plan, cells_left_out) : LeftOut();
+  if (options.output == "-" || options.heatmap == "-") {  // stdout is theirs then
+    if (!left.empty()) std::fputs(left_out_text(left).c_str(), stderr);
+    return ExitCode::good;
+  }
   if (options.json) {
-    print_json(harvest_json(options, *request, *harvest, plan, bound, spent.count()));
+    Json json = harvest_json(options, *request, *harvest, plan, bound, spent.count());
+    for (const auto& [name, count] : left) json[name] = count;
+    print_json(json);
   } else {
     std::fputs(harvest_text(*request, *harvest, plan).c_str(), stdout);
     if (options.exact) {
       std::printf("no rewirings take less than %s (integer programs)\n", microseconds(bound).c_str());
     }
+    if (!left.empty()) std::fputs(left_out_text(left).c_str(), stdout);
   }
   return ExitCode::good;
 }
@@ -381,6 +439,10 @@ void add_harvest(CLI::App& app, int& exit_code) {
       ->check(CLI::PositiveNumber);
   sub->add_option("--reconfigurations", options->reconfigurations, "Of the heat map; default: 10ns to 10ms")
       ->delimiter(',');
+  sub->add_option("--time-limit", options->time_limit_seconds,
+                  "For all of it: the best plan so far, and what was left out; 0: none")
+      ->type_name("SECONDS")
+      ->check(CLI::NonNegativeNumber);
   sub->add_flag("--json", options->json, "Machine-readable output");
   sub->footer("Algorithms\n" + stagings_text() +
               "\nExamples\n  libcoll harvest allreduce --nodes 64 --degree 2 --size 1MiB --reconfiguration 10us\n"

@@ -6,6 +6,9 @@
 #include "libcoll/command/planning.h"
 #include "libcoll/command/report.h"
 #include "planner/broadcast/forest_optimum.h"
+#include "planner/broadcast/forestcoll_lp.h"
+#include "planner/topology/facts.h"
+#include "planner/topology/generators.h"
 
 namespace libcoll::command {
 namespace {
@@ -35,18 +38,39 @@ Wirer gpus_and_switches(std::int32_t gpus, std::int32_t switches) {
   return wirer;
 }
 
-/// DGX A100 (§5.3): eight GPUs per box on an NVSwitch of 300 GB/s each, 25 GB/s each to the InfiniBand switch.
-Topology a100(std::int32_t boxes) {
-  constexpr std::int32_t per_box = 8;
-  constexpr std::int64_t inside = 300;
-  constexpr std::int64_t outside = 25;
-  const std::int32_t gpus = boxes * per_box;
+/// Boxes with a switch of their own, and one that joins them: GB/s of each GPU to either.
+struct TwoLevels {
+  std::int32_t per_box;
+  std::int64_t inside;
+  std::int64_t outside;
+};
+
+Topology two_levels(const std::string& name, std::int32_t boxes, const TwoLevels& levels) {
+  const std::int32_t gpus = boxes * levels.per_box;
   Wirer wirer = gpus_and_switches(gpus, boxes + 1);
   for (NodeId gpu = 0; gpu < gpus; ++gpu) {
-    wirer.cable(gpu, gpus + gpu / per_box, inside);
-    wirer.cable(gpu, gpus + boxes, outside);
+    wirer.cable(gpu, gpus + gpu / levels.per_box, levels.inside);
+    wirer.cable(gpu, gpus + boxes, levels.outside);
   }
-  return *Topology::make("A100 " + std::to_string(boxes) + "x8", std::move(wirer.nodes), std::move(wirer.links));
+  return *Topology::make(name, std::move(wirer.nodes), std::move(wirer.links));
+}
+
+/// DGX A100 (§5.3): eight GPUs per box on an NVSwitch of 300 GB/s each, 25 GB/s each to the InfiniBand switch.
+Topology a100(std::int32_t boxes) { return two_levels("A100 " + std::to_string(boxes) + "x8", boxes, {8, 300, 25}); }
+
+/// As config/topologies/pods-2x2x4.toml has it: rings of four, two of them to a pod's switch, a trunk between the pods.
+Topology pods() {
+  constexpr std::int32_t hosts = 16;
+  constexpr std::int32_t ring = 4;
+  constexpr std::int32_t pod = 8;
+  Wirer wirer = gpus_and_switches(hosts, 2);
+  for (NodeId host = 0; host < hosts; ++host) {
+    const NodeId first = host / ring * ring;
+    wirer.cable(host, first + (host + 1 - first) % ring, 100);
+    wirer.cable(host, hosts + host / pod, 10);
+  }
+  wirer.cable(hosts, hosts + 1, 4);
+  return *Topology::make("pods 2x2x4", std::move(wirer.nodes), std::move(wirer.links));
 }
 
 /// AMD MI250 (§5.2): `per_box` of the sixteen dies of a box, joined as the paper's authors publish it with their code
@@ -211,6 +235,98 @@ ReportTable testbed_optima(const ReportScope& scope) {
   return table;
 }
 
+// --- fabrics of several bandwidths -----------------------------------------------------------------------------------
+
+/// A fabric, and the cut that is its bottleneck: so many shards have to come over so many GB/s.
+struct Uneven {
+  Topology topology;
+  std::int64_t shards;
+  std::int64_t gigabytes_per_second;
+  const char* cut;
+};
+
+void add_uneven(const Uneven& fabric, const ReportScope& scope, ReportTable& table) {
+  constexpr double rounding = 1e-12;
+  const double expected = static_cast<double>(fabric.shards) / static_cast<double>(fabric.gigabytes_per_second);
+  const PaperFigure by_cut =
+      printed(std::to_string(fabric.shards) + "/" + std::to_string(fabric.gigabytes_per_second) + ", " + fabric.cut,
+              expected, rounding);
+  const auto add = [&](const char* what, const char* unit, std::optional<double> ours, const PaperFigure& paper,
+                       const std::string& why = "") {
+    table.rows.push_back(optimum_row(fabric.topology, what, unit, ours, paper, why));
+  };
+  PlanOptions options;
+  options.threads = scope.threads;
+  const Result<Plan> plan = make_plan(fabric.topology, Collective::allgather, "forestcoll", options);
+  if (!plan || !plan->faults.empty()) {
+    add("1/x*", "1/(GB/s)", {}, by_cut, plan ? "FAULTY: " + plan->faults.front() : plan.error().message);
+    return;
+  }
+  const auto whole = [&](const char* name) {
+    const std::optional<std::int64_t> value = forest_figure<std::int64_t>(*plan, name);
+    return value ? std::optional(static_cast<double>(*value)) : std::nullopt;
+  };
+  const std::optional<double> trees = whole("trees_per_root");
+  add("1/x*", "1/(GB/s)", forest_figure<double>(*plan, "inverse_x_float"), by_cut);
+  add("trees per root", "", trees, said(""));
+  add("trees", "", trees ? std::optional(*trees * fabric.topology.host_count()) : std::nullopt, said(""));
+  add("deepest tree", "links", whole("tree_depth_max"), said(""));
+  add("planning time", "s", plan->seconds, said(""));
+}
+
+ReportTable uneven_fabrics(const ReportScope& scope) {
+  ReportTable table{{"fabric", "what", "unit"}, "figure", {}, ""};
+  constexpr const char* around_gpu = "the cut around a GPU";
+  constexpr const char* around_box = "the cut around a box";
+  // From three boxes on the others' shards have a narrower way into a box than into one GPU.
+  add_uneven({a100(2), 15, 325, around_gpu}, scope, table);
+  add_uneven({a100(4), 24, 200, around_box}, scope, table);
+  add_uneven({two_levels("two levels 4x4", 4, {4, 200, 10}), 12, 40, around_box}, scope, table);
+  add_uneven({pods(), 8, 4, "the trunk between the pods"}, scope, table);
+  table.note =
+      "§4.2: nothing is faster than the cut allows. The last two are ours, samples of the topology files: two levels "
+      "of "
+      "twenty to one, and rings of 100 GB/s under switches of 10 under a trunk of 4. Deepest tree: in links between "
+      "hosts, switches left out.";
+  return table;
+}
+
+// --- allreduce ------------------------------------------------------------------------------------------------------
+
+ReportTable allreduce_optima(const ReportScope& scope) {
+  ReportTable table{{"fabric", "hosts"}, "bandwidth_time", {}, ""};
+  constexpr double accuracy = 1e-6;  // of the solver
+  std::vector<Topology> fabrics;
+  for (const char* specification : {"ring:5", "complete:4", "hypercube:3", "torus:3x3", "fat_tree:2,2"}) {
+    if (Result<Topology> fabric = generate(specification); fabric.ok()) fabrics.push_back(std::move(fabric).value());
+  }
+  fabrics.push_back(two_levels("two boxes of three", 2, {3, 60, 10}));
+  for (const Topology& fabric : fabrics) {
+    ReportRow row{{fabric.name(), fabric.host_count()}, {}, said(""), ""};
+    PlanOptions options;
+    options.threads = scope.threads;
+    const Result<double> rate = allreduce_lp_rate(fabric);
+    const Result<Plan> plan = make_plan(fabric, Collective::allreduce, "forestcoll", options);
+    if (!rate || !plan || !plan->faults.empty()) {
+      row.why = !rate ? rate.error().message : !plan ? plan.error().message : "FAULTY: " + plan->faults.front();
+    } else {
+      // T is M over Σ x_v links' bandwidth, and B is d of them.
+      const double optimum = degree(fabric) / *rate;
+      char text[48];
+      std::snprintf(text, sizeof text, "%.6g by the LP", optimum);
+      row.paper = printed(text, optimum, accuracy * optimum);
+      row.ours = plan->schedule.proof.bandwidth_time.to_double();
+      if (difference(row).value_or(0) != 0) row.why = "one forest in and one out is not the best here";
+    }
+    table.rows.push_back(std::move(row));
+  }
+  table.note =
+      "§4.6 and appendix E: T_B in M/B of reduce-scatter and allgather in turn, beside the optimum of the linear "
+      "program "
+      "over all trees in and out; the paper says that they were equal wherever its authors looked.";
+  return table;
+}
+
 // --- planning time --------------------------------------------------------------------------------------------------
 
 ReportTable forest_planning_time(const ReportScope& scope) {
@@ -257,9 +373,13 @@ ReportTable forest_planning_time(const ReportScope& scope) {
 }  // namespace
 
 std::span<const Report> forestcoll_reports() {
-  static constexpr std::array<Report, 2> table = {
+  static constexpr std::array<Report, 4> table = {
       {{"forestcoll-optima", "004", "optima of two A100 boxes and two MI250 boxes, beside what was measured on them",
         testbed_optima},
+       {"forestcoll-hybrid", "004", "fabrics with bandwidths of several orders: optimum, trees, depth, planning time",
+        uneven_fabrics},
+       {"forestcoll-allreduce-lp", "004", "allreduce by two forests beside the linear program of appendix E",
+        allreduce_optima},
        {"forestcoll-fig11", "004", "planning time of allgather on A100 boxes", forest_planning_time}}};
   return table;
 }

@@ -4,12 +4,10 @@
 #include <vector>
 
 #include "planner/broadcast/hamiltonian.h"
-#include "planner/broadcast/pattern.h"
 
 namespace libcoll {
-namespace {
 
-Result<Pattern> bidirectional_pattern(const Topology& topology, const PlanOptions& /*options*/) {
+Result<Pattern> bidirectional_ring_pattern(const Topology& topology, const PlanOptions& /*options*/) {
   const std::vector<NodeId> ring = ring_order(topology);
   const auto size = static_cast<std::int32_t>(ring.size());
   const auto node = [&](std::int32_t place) { return ring[static_cast<std::size_t>((place + 2 * size) % size)]; };
@@ -31,10 +29,8 @@ Result<Pattern> bidirectional_pattern(const Topology& topology, const PlanOption
   return pattern;
 }
 
-}  // namespace
-
 Result<Schedule> plan_bidirectional_ring(Collective collective, const Topology& topology, const PlanOptions& options) {
-  return plan_by_pattern(bidirectional_pattern, collective, "bidirectional-ring", topology, options);
+  return plan_by_pattern(bidirectional_ring_pattern, collective, "bidirectional-ring", topology, options);
 }
 
 }  // namespace libcoll

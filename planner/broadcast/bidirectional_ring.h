@@ -1,12 +1,16 @@
 // Bidirectional ring: every shard goes both ways, half around the ring each (paper 000 §F.1, Figure 17).
 #pragma once
 
+#include "planner/broadcast/pattern.h"
 #include "planner/planner.h"
 #include "planner/result.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {
+
+/// Every shard both ways around ring_order(). Precondition: every host can reach every other.
+Result<Pattern> bidirectional_ring_pattern(const Topology& topology, const PlanOptions& options);
 
 /// ⌊N/2⌋ steps (allreduce twice as many); with even N the node opposite gets half of the shard from either side. T_B =
 /// d/2·(N−1)/N on a two-way ring of links. Ring and errors as for plan_ring.

@@ -193,7 +193,7 @@ std::vector<std::size_t> spread_out(std::size_t size, std::size_t count) {
 /// A pairing of all of one switch's capacity.
 class Pattern {
  public:
-  Pattern(const SplittingGraph& graph, NodeId w, std::int32_t hosts) {
+  Pattern(const SplittingGraph& graph, NodeId w, std::int32_t hosts) : graph_(graph) {
     const std::vector<std::int32_t> cluster = clusters(graph, hosts);
     std::set<NodeId> ports;
     for (const NodeId u : graph.predecessors(w)) ports.insert(u);
@@ -227,6 +227,7 @@ class Pattern {
     in_[u] -= amount;
     out_[t] -= amount;
     splits_.push_back({u, t, amount});
+    paired_.emplace(u, t);
   }
 
   /// Up and down: every host over all switches, so that each of them alone connects all hosts.
@@ -271,16 +272,46 @@ class Pattern {
     for (const NodeId port : ports) most = std::max(most, in_[port]);
     if (most == 0) return;
     const auto wanted = static_cast<std::size_t>(std::min<std::int64_t>(most, static_cast<std::int64_t>(offsets)));
-    const std::vector<std::size_t> chosen = spread_out(offsets, wanted);
+    const std::vector<std::size_t> chosen = least_served(ports, stride, offsets, wanted, allowed);
     const auto share = most / static_cast<std::int64_t>(chosen.size());
     const auto extra = static_cast<std::size_t>(most % static_cast<std::int64_t>(chosen.size()));
     for (std::size_t k = 0; k < chosen.size(); ++k) {
       rotate(ports, (chosen[k] + 1) * stride, share + (k < extra ? 1 : 0), allowed);
     }
-    // What unequal ports left over.
+    // What unequal ports left over, for pairs that have nothing yet first.
+    const auto is_new = [&](NodeId u, NodeId t) {
+      return allowed(u, t) && graph_.capacity(u, t) == 0 && !paired_.contains({u, t});
+    };
+    for (std::size_t offset = 1; offset <= offsets; ++offset) rotate(ports, offset * stride, 1, is_new);
     for (std::size_t offset = 1; offset <= offsets; ++offset) {
       rotate(ports, offset * stride, FlowNetwork::infinite, allowed);
     }
+  }
+
+  /// `count` of the offsets, counted from 0: those whose pairs of ports have least between them already, so that
+  /// switches side by side complete each other, and of these such as are spread out.
+  template <class Allowed>
+  std::vector<std::size_t> least_served(const std::vector<NodeId>& ports, std::size_t stride, std::size_t offsets,
+                                        std::size_t count, const Allowed& allowed) const {
+    std::map<std::int64_t, std::vector<std::size_t>> by_capacity;
+    for (std::size_t offset = 0; offset < offsets; ++offset) {
+      std::int64_t known = 0;
+      for (std::size_t i = 0; i < ports.size(); ++i) {
+        const NodeId u = ports[i];
+        const NodeId t = ports[(i + (offset + 1) * stride) % ports.size()];
+        if (u != t && allowed(u, t)) known += graph_.capacity(u, t);
+      }
+      by_capacity[known].push_back(offset);
+    }
+    std::vector<std::size_t> chosen;
+    for (const auto& [known, equal] : by_capacity) {
+      if (chosen.size() == count) break;
+      for (const std::size_t i : spread_out(equal.size(), std::min(count - chosen.size(), equal.size()))) {
+        chosen.push_back(equal[i]);
+      }
+    }
+    std::sort(chosen.begin(), chosen.end());
+    return chosen;
   }
 
   template <class Allowed>
@@ -292,11 +323,13 @@ class Pattern {
     }
   }
 
+  const SplittingGraph& graph_;
   std::vector<NodeId> hosts_;
   std::vector<NodeId> switches_;
   std::map<NodeId, std::int64_t> in_;   ///< capacity from a port that is not paired yet
   std::map<NodeId, std::int64_t> out_;  ///< to a port
   std::vector<Split> splits_;
+  std::set<std::pair<NodeId, NodeId>> paired_;
 };
 
 /// Least cuts between two sides, one more host at a time on the far one. The near side has the source of the demands.
@@ -358,6 +391,7 @@ class Splitter {
     std::set<NodeId> switches;
     for (NodeId w = topology_.host_count(); w < topology_.node_count(); ++w) switches.insert(w);
     while (!switches.empty()) {
+      if (effort_.end.passed()) return Error{"the time was over before the switches were split off"};
       const NodeId w = next(switches);
       switches.erase(w);
       remove(w);

@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "planner/broadcast/quick_trees.h"
 #include "planner/index.h"
 #include "planner/route/lash.h"
 #include "planner/route/route_classes.h"
@@ -42,13 +43,20 @@ std::vector<CapacityArc> arcs_of(const std::vector<LogicalLink>& links) {
   return arcs;
 }
 
-/// Routes and layers are made after the trees and take their time, too.
-Effort effort_for_trees(const PlanOptions& options) {
-  constexpr double share = 0.8;
-  Effort effort = effort_of(options);
-  if (effort.deadline.limited()) effort.deadline = Deadline(share * options.time_limit_seconds);
-  return effort;
-}
+// Shares of the time there is. Of all of it, before routes get layers and classes:
+constexpr double time_for_phase = 0.85;
+// Of a phase:
+constexpr double time_for_figures = 0.5;  // 1/x* and the number of trees
+// Of what is left of it then:
+constexpr double time_for_quick = 0.3;  // plans to fall back on
+constexpr double least_time_for_proofs = 0.6;
+constexpr double most_time_for_proofs = 0.95;
+constexpr double least_time_for_trees = 0.8;  // with or without proofs; transfers take the rest
+constexpr double most_time_for_trees = 0.98;
+constexpr double layouts_by_quick =
+    20;  // what is to be done after the proofs takes so many times the quick plans' time
+
+Effort part_of(const Effort& whole, double share) { return {whole.deadline.part(share), whole.threads}; }
 
 Error too_late(const Topology& topology, const std::string& what) {
   return Error{"forestcoll on " + topology.name() + ": the time was over before " + what +
@@ -67,7 +75,7 @@ Result<Forest> pack(const Topology& topology, const TreeCount& count, std::span<
     forest.links = std::move(links).value();
   }
   Result<Packing> packing = pack_out_trees_until(effort, arcs_of(forest.links), demand);
-  if (!packing && effort.deadline.passed()) {
+  if (!packing && effort.deadline.passed() && !effort.end.passed()) {
     // Switches split off without proof have cut the fabric in pieces.
     forest.links = ways_between_hosts(topology, capacity);
     packing = pack_out_trees_until(effort, arcs_of(forest.links), demand);
@@ -88,9 +96,11 @@ class Lowering {
     }
   }
 
-  void run() {
+  /// False when it was given up at the end of the time.
+  bool run(const Deadline& end) {
     std::vector<std::int64_t> begin(at(schedule_.topology.host_count()), 0);
     for (const OutTree& tree : forest_.trees) {
+      if (end.passed()) return false;
       for (const TreeEdge& edge : tree.edges) {
         append(tree, edge, begin[at(tree.root)]);
         schedule_.steps = std::max(schedule_.steps, edge.depth);
@@ -99,6 +109,7 @@ class Lowering {
     }
     sort_transfers(schedule_);
     merge();
+    return true;
   }
 
  private:
@@ -224,47 +235,92 @@ Schedule empty_schedule(Collective collective, NodeId root, const Topology& topo
   return schedule;
 }
 
-/// An allgather or a broadcast.
+/// An allgather or a broadcast; routes have neither layers nor classes yet.
 struct Planned {
   Target target;
   Schedule schedule;
   std::int64_t unproven = 0;  ///< trees, see Forest
+  std::string method;         ///< empty: the forest that was asked for
 };
 
-void lower(const Forest& forest, Planned& planned) {
+/// False when it was given up at the end of the time.
+bool lower(const Forest& forest, const Deadline& end, Planned& planned) {
   Schedule& schedule = planned.schedule;
   planned.unproven = forest.unproven;
-  Lowering(schedule, forest).run();
-  assign_layers(schedule.topology, schedule.routes);
-  assign_route_classes(schedule.topology, schedule.routes);
+  if (forest.unproven > 0) planned.method = "trees without proof";
+  if (!Lowering(schedule, forest).run(end)) return false;
   // With a given number of trees no link need be as full as it may be.
   schedule.proof.max_link_load = max_link_load(schedule);
   schedule.proof.bandwidth_time = bandwidth_time(schedule);
+  return true;
 }
 
-Result<Planned> make_allgather(const Topology& topology, const PlanOptions& options, const Effort& effort) {
-  Result<Target> target = make_target(topology, options, effort);
-  if (!target) return target.error();
-  Planned made{std::move(target).value(), {}, 0};
-  made.schedule = empty_schedule(Collective::allgather, 0, topology, made.target);
-  if (!options.schedule) return made;
-  const Result<Forest> forest = allgather_forest(topology, made.target.count, effort);
+/// Routes keep apart what could block each other.
+void finish_routes(Schedule& schedule) {
+  assign_layers(schedule.topology, schedule.routes);
+  assign_route_classes(schedule.topology, schedule.routes);
+}
+
+Result<Planned> make_forest(const Topology& topology, Planned made, const Effort& effort) {
+  const Schedule& schedule = made.schedule;
+  const Result<Forest> forest = is_rooted(schedule.collective)
+                                    ? broadcast_forest(topology, schedule.root, made.target.count, effort)
+                                    : allgather_forest(topology, made.target.count, effort);
   if (!forest) return forest.error();
-  lower(*forest, made);
+  if (!lower(*forest, effort.end, made)) return too_late(topology, "the trees were laid out");
   return made;
 }
 
-Result<Planned> make_broadcast(const Topology& topology, const PlanOptions& options, const Effort& effort) {
-  if (Status status = check_root(topology, options.root); !status) return status.error();
-  Result<Target> target = make_target(topology, options, effort, std::span(&options.root, 1));
-  if (!target) return target.error();
-  Planned made{std::move(target).value(), {}, 0};
-  made.schedule = empty_schedule(Collective::broadcast, options.root, topology, made.target);
-  if (!options.schedule) return made;
-  const Result<Forest> forest = broadcast_forest(topology, options.root, made.target.count, effort);
-  if (!forest) return forest.error();
-  lower(*forest, made);
+/// Trees of another algorithm, with the certificate of the target.
+Result<Planned> make_quick(const Topology& topology, const PlanOptions& options, const Planned& wanted,
+                           const Deadline& deadline) {
+  const Schedule& schedule = wanted.schedule;
+  const Rational least = load_of(topology, wanted.target.widths, wanted.target.cut.inverse_x());
+  Result<QuickPlan> quick = is_rooted(schedule.collective) ? quick_broadcast(topology, options)
+                                                           : quick_allgather(topology, least, options, deadline);
+  if (!quick) return quick.error();
+  Planned made{wanted.target, std::move(quick->schedule), 0, std::string(quick->method)};
+  made.schedule.algorithm = schedule.algorithm;
+  made.schedule.proof.bandwidth_bound = schedule.proof.bandwidth_bound;
+  const Rational inverse_rate =
+      made.schedule.proof.max_link_load / load_of(topology, wanted.target.widths, Rational(1));
+  const std::int64_t trees = made.schedule.chunks_per_shard;
+  made.target.count = {trees, inverse_rate * Rational(trees), false};
+  made.unproven = trees * shards_in_vector(made.schedule);
   return made;
+}
+
+/// The forest if it is done in time, else the better one of what has become of it and a quick plan.
+Result<Planned> make_forest_in_time(const Topology& topology, const PlanOptions& options, const Planned& wanted,
+                                    const Effort& effort) {
+  const double before = effort.deadline.remaining();
+  Result<Planned> quick = make_quick(topology, options, wanted, effort.deadline.part(time_for_quick));
+  if (!quick) return quick.error();
+  const double left = effort.deadline.remaining();
+  const double rest = layouts_by_quick * (before - left) / left;
+  const Effort trees{effort.deadline.part(std::clamp(1 - rest, least_time_for_proofs, most_time_for_proofs)),
+                     effort.threads,
+                     effort.deadline.part(std::clamp(1 - rest / 2, least_time_for_trees, most_time_for_trees))};
+  Result<Planned> forest = make_forest(topology, wanted, trees);
+  if (!forest) return trees.deadline.passed() ? std::move(quick) : std::move(forest);
+  const bool slower = quick->schedule.proof.bandwidth_time <= forest->schedule.proof.bandwidth_time;
+  return forest->unproven > 0 && slower ? std::move(quick) : std::move(forest);
+}
+
+/// `effort`: for all of this phase.
+Result<Planned> make_phase(Collective collective, const Topology& topology, const PlanOptions& options,
+                           const Effort& effort) {
+  const bool rooted = is_rooted(collective);
+  if (Status status = rooted ? check_root(topology, options.root) : Status(); !status) return status.error();
+  const std::span<const NodeId> roots = rooted ? std::span(&options.root, 1) : std::span<const NodeId>();
+  const Effort figures{effort.deadline.part(options.schedule ? time_for_figures : 1), effort.threads};
+  Result<Target> target = make_target(topology, options, figures, roots);
+  if (!target) return target.error();
+  Planned wanted{std::move(target).value(), {}, 0, {}};
+  wanted.schedule = empty_schedule(collective, rooted ? options.root : 0, topology, wanted.target);
+  if (!options.schedule) return wanted;
+  if (effort.deadline.limited()) return make_forest_in_time(topology, options, wanted, effort);
+  return make_forest(topology, std::move(wanted), effort);
 }
 
 /// For every link the one back, if all links have one that is as fast.
@@ -279,23 +335,17 @@ std::optional<std::vector<LinkId>> opposite_links(const Topology& topology) {
   return opposite;
 }
 
-/// The allgather on the transpose: planned there, or taken over from `here` when the transpose is wired alike.
-Result<Planned> make_transposed(const Topology& topology, const PlanOptions& options, const Effort& effort,
-                                const Planned* here) {
-  Topology transposed = transpose(topology);
-  const auto opposite = here == nullptr ? std::nullopt : opposite_links(topology);
-  if (!opposite) return make_allgather(transposed, options, effort);
-  Planned there = *here;
-  there.schedule.topology = std::move(transposed);
-  for (Route& route : there.schedule.routes) {
-    for (LinkId& link : route.links) link = (*opposite)[at(link)];
+/// The allgather on the transpose that is wired alike, over the links back.
+Planned turned_around(Planned here, const std::vector<LinkId>& opposite) {
+  here.schedule.topology = transpose(here.schedule.topology);
+  for (Route& route : here.schedule.routes) {
+    for (LinkId& link : route.links) link = opposite[at(link)];
   }
-  return there;
+  return here;
 }
 
 /// The reduce-scatter whose data goes the way of an allgather on the transpose backwards, routes as well; the reduction
-/// of a broadcast. Routes keep their layers and classes: dependencies turned around close no cycle where there was
-/// none.
+/// of a broadcast.
 Schedule mirrored(Schedule schedule, const Topology& topology) {
   schedule.collective = schedule.collective == Collective::broadcast ? Collective::reduce : Collective::reduce_scatter;
   schedule.topology = topology;
@@ -321,32 +371,66 @@ std::pair<std::int64_t, std::string> decimal_unit(const LinkWidths& widths) {
   return {1, "B/s"};
 }
 
-/// `inverse_rate`, `unproven`: of all phases together.
-void report(const PlanOptions& options, const Target& target, Rational inverse_rate, std::int64_t unproven,
-            const Schedule& schedule, std::int32_t depth) {
+/// What is to be said of the phases of a plan together.
+struct Summary {
+  Rational inverse_rate;
+  std::int64_t unproven = 0;  ///< trees
+  std::int32_t depth = 0;
+  std::string method;  ///< empty: forests all through
+};
+
+Summary summary_of(const Planned& phase) {
+  return {phase.target.count.inverse_rate(), phase.unproven, phase.schedule.steps, phase.method};
+}
+
+Summary together(const Summary& a, const Summary& b) {
+  const auto name = [](const Summary& phase) {
+    return phase.method.empty() ? std::string("forestcoll") : phase.method;
+  };
+  return {a.inverse_rate + b.inverse_rate, a.unproven + b.unproven, std::max(a.depth, b.depth),
+          a.method == b.method ? a.method : name(a) + ", then " + name(b)};
+}
+
+void report(const PlanOptions& options, const Target& target, const Summary& summary, const Schedule& schedule) {
   if (options.figures == nullptr) return;
   const auto [unit, name] = decimal_unit(target.widths);
   const std::int64_t bandwidth = target.cut.bandwidth * (target.widths.unit / unit);
   const auto unit_bandwidth = static_cast<double>(target.widths.unit);
   PlanFigures& figures = *options.figures;
+  figures.method = summary.method;
   figures.symmetry_order = target.symmetry;
   figures.more.emplace_back("inverse_x", std::to_string(target.cut.hosts) + "/" + std::to_string(bandwidth));
   figures.more.emplace_back("inverse_x_float", static_cast<double>(target.cut.hosts) / static_cast<double>(bandwidth));
   figures.more.emplace_back("inverse_x_unit", "1/(" + name + ")");
   figures.more.emplace_back("trees_per_root", target.count.trees);
   figures.more.emplace_back("tree_bandwidth", unit_bandwidth / target.count.scale.to_double());
-  const double planned = static_cast<double>(shards_in_vector(schedule)) * unit_bandwidth / inverse_rate.to_double();
+  const double planned =
+      static_cast<double>(shards_in_vector(schedule)) * unit_bandwidth / summary.inverse_rate.to_double();
   const double achieved = degree(schedule.topology) *
                           static_cast<double>(schedule.topology.unit_bandwidth_bytes_per_second()) /
                           schedule.proof.bandwidth_time.to_double();
-  figures.more.emplace_back("algbw_bytes_per_second", unproven > 0 ? achieved : planned);
+  figures.more.emplace_back("algbw_bytes_per_second", summary.unproven > 0 ? achieved : planned);
   if (options.time_limit_seconds > 0) {
     const double bound = schedule.proof.bandwidth_bound.to_double();
-    figures.more.emplace_back("trees_unproven", unproven);
+    figures.more.emplace_back("trees_unproven", summary.unproven);
     figures.more.emplace_back("gap", bound > 0 ? schedule.proof.bandwidth_time.to_double() / bound - 1 : 0);
   }
   if (is_rooted(schedule.collective)) figures.more.emplace_back("bottleneck_outside", node_ranges(target.cut.outside));
-  if (!schedule.transfers.empty()) figures.more.emplace_back("tree_depth_max", std::int64_t{depth});
+  if (!schedule.transfers.empty()) figures.more.emplace_back("tree_depth_max", std::int64_t{summary.depth});
+}
+
+/// The mirror images are planned as what they mirror, on the transpose.
+Result<Schedule> plan_one_phase(Collective collective, const Topology& topology, const PlanOptions& options) {
+  const Effort effort = part_of(effort_of(options), time_for_phase);
+  const bool mirror = collective == Collective::reduce_scatter || collective == Collective::reduce;
+  const Collective phase = is_rooted(collective) ? Collective::broadcast : Collective::allgather;
+  Result<Planned> made = make_phase(phase, mirror ? transpose(topology) : topology, options, effort);
+  if (!made) return made.error();
+  const Summary summary = summary_of(*made);
+  Schedule schedule = mirror ? mirrored(std::move(made->schedule), topology) : std::move(made->schedule);
+  finish_routes(schedule);
+  report(options, made->target, summary, schedule);
+  return schedule;
 }
 
 }  // namespace
@@ -379,57 +463,42 @@ Result<Forest> reduce_forest(const Topology& topology, NodeId root) {
 }
 
 Result<Schedule> plan_forestcoll_allgather(const Topology& topology, const PlanOptions& options) {
-  Result<Planned> made = make_allgather(topology, options, effort_for_trees(options));
-  if (!made) return made.error();
-  report(options, made->target, made->target.count.inverse_rate(), made->unproven, made->schedule,
-         made->schedule.steps);
-  return std::move(made->schedule);
+  return plan_one_phase(Collective::allgather, topology, options);
 }
 
 Result<Schedule> plan_forestcoll_reduce_scatter(const Topology& topology, const PlanOptions& options) {
-  Result<Planned> made = make_transposed(topology, options, effort_for_trees(options), nullptr);
-  if (!made) return made.error();
-  Schedule schedule = mirrored(std::move(made->schedule), topology);
-  report(options, made->target, made->target.count.inverse_rate(), made->unproven, schedule, schedule.steps);
-  return schedule;
+  return plan_one_phase(Collective::reduce_scatter, topology, options);
 }
 
 Result<Schedule> plan_forestcoll_allreduce(const Topology& topology, const PlanOptions& options) {
-  const Effort effort = effort_for_trees(options);
-  const Result<Planned> gathering = make_allgather(topology, options, effort);
+  const Effort whole = effort_of(options);
+  const auto opposite = opposite_links(topology);
+  const Result<Planned> gathering =
+      make_phase(Collective::allgather, topology, options, part_of(whole, opposite ? time_for_phase : 0.5));
   if (!gathering) return gathering.error();
-  Result<Planned> reducing = make_transposed(topology, options, effort, &gathering.value());
+  Result<Planned> reducing =
+      opposite ? turned_around(*gathering, *opposite)
+               : make_phase(Collective::allgather, transpose(topology), options, part_of(whole, time_for_phase));
   if (!reducing) return reducing.error();
+  const Summary summary = together(summary_of(*reducing), summary_of(*gathering));
   const Schedule reduce_scatter = mirrored(std::move(reducing->schedule), topology);
   Result<Schedule> schedule = concatenate(reduce_scatter, gathering->schedule);
   if (!schedule) return schedule.error();
   schedule->pipelined = true;
-  // Both halves chose their layers and classes alone.
-  assign_layers(topology, schedule->routes);
-  assign_route_classes(topology, schedule->routes);
+  finish_routes(*schedule);
   if (!options.schedule) {
     schedule->proof.max_link_load = reduce_scatter.proof.max_link_load + gathering->schedule.proof.max_link_load;
   }
-  report(options, gathering->target, reducing->target.count.inverse_rate() + gathering->target.count.inverse_rate(),
-         reducing->unproven + gathering->unproven, *schedule,
-         std::max(reduce_scatter.steps, gathering->schedule.steps));
+  report(options, gathering->target, summary, *schedule);
   return schedule;
 }
 
 Result<Schedule> plan_forestcoll_broadcast(const Topology& topology, const PlanOptions& options) {
-  Result<Planned> made = make_broadcast(topology, options, effort_for_trees(options));
-  if (!made) return made.error();
-  report(options, made->target, made->target.count.inverse_rate(), made->unproven, made->schedule,
-         made->schedule.steps);
-  return std::move(made->schedule);
+  return plan_one_phase(Collective::broadcast, topology, options);
 }
 
 Result<Schedule> plan_forestcoll_reduce(const Topology& topology, const PlanOptions& options) {
-  Result<Planned> made = make_broadcast(transpose(topology), options, effort_for_trees(options));
-  if (!made) return made.error();
-  Schedule schedule = mirrored(std::move(made->schedule), topology);
-  report(options, made->target, made->target.count.inverse_rate(), made->unproven, schedule, schedule.steps);
-  return schedule;
+  return plan_one_phase(Collective::reduce, topology, options);
 }
 
 }  // namespace libcoll

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "planner/broadcast/pattern.h"
 #include "planner/deadline.h"
 #include "planner/index.h"
 #include "planner/topology/facts.h"
@@ -253,6 +252,8 @@ void share_routes(Pattern& pattern) {
   }
 }
 
+}  // namespace
+
 Result<Pattern> multitree_pattern(const Topology& topology, const PlanOptions& options) {
   struct Variant {
     Turns turns;
@@ -290,8 +291,6 @@ Result<Pattern> multitree_pattern(const Topology& topology, const PlanOptions& o
   }
   return best;
 }
-
-}  // namespace
 
 Result<Schedule> plan_multitree(Collective collective, const Topology& topology, const PlanOptions& options) {
   PlanOptions wanted = options;

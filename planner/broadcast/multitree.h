@@ -2,12 +2,17 @@
 // 1).
 #pragma once
 
+#include "planner/broadcast/pattern.h"
 #include "planner/planner.h"
 #include "planner/result.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {
+
+/// The trees of plan_multitree() as an allgather. Error when options.time_limit_seconds are over first. Precondition:
+/// every host can reach every other.
+Result<Pattern> multitree_pattern(const Topology& topology, const PlanOptions& options);
 
 /// In every step the trees take turns to add one node over a link that is still free in this step, from the nodes they
 /// had before the step, in the order these were added; a link of several times the unit bandwidth counts as as many

@@ -243,14 +243,8 @@ Result<Pattern> Gathering::finish() {
   return std::move(pattern_);
 }
 
-Result<Schedule> lay_out(const Topology& topology, Collective collective, std::string_view algorithm, Pattern pattern,
-                         const PlanOptions& options) {
-  if (const Status status = check_connected(topology); !status) {
-    return Error{std::string(algorithm) + " on " + topology.name() + ": " + status.error().message};
-  }
-  const NodeId root = is_rooted(collective) ? options.root : 0;
-  const Result<Rational> bound = bound_of(topology, collective, root);
-  if (!bound) return Error{std::string(algorithm) + " on " + topology.name() + ": " + bound.error().message};
+Schedule on_links_and_routes(const Topology& topology, Collective collective, std::string_view algorithm,
+                             Pattern pattern, NodeId root) {
   Schedule schedule;
   schedule.collective = collective;
   schedule.root = root;
@@ -265,6 +259,18 @@ Result<Schedule> lay_out(const Topology& topology, Collective collective, std::s
   sort_transfers(schedule);
   schedule.proof.max_link_load = max_link_load(schedule);
   schedule.proof.bandwidth_time = bandwidth_time(schedule);
+  return schedule;
+}
+
+Result<Schedule> lay_out(const Topology& topology, Collective collective, std::string_view algorithm, Pattern pattern,
+                         const PlanOptions& options) {
+  if (const Status status = check_connected(topology); !status) {
+    return Error{std::string(algorithm) + " on " + topology.name() + ": " + status.error().message};
+  }
+  const NodeId root = is_rooted(collective) ? options.root : 0;
+  const Result<Rational> bound = bound_of(topology, collective, root);
+  if (!bound) return Error{std::string(algorithm) + " on " + topology.name() + ": " + bound.error().message};
+  Schedule schedule = on_links_and_routes(topology, collective, algorithm, std::move(pattern), root);
   schedule.proof.bandwidth_bound = *bound;
   if (options.schedule) {
     assign_layers(topology, schedule.routes);

@@ -63,6 +63,11 @@ class Gathering {
   Pattern pattern_;
 };
 
+/// The transfers of a pattern on links and shortest routes (balanced within each step) with their loads and times, but
+/// without bound, layers and classes. Preconditions: every host can reach every other, the root is a host.
+Schedule on_links_and_routes(const Topology& topology, Collective collective, std::string_view algorithm,
+                             Pattern pattern, NodeId root = 0);
+
 /// The schedule of a pattern on a topology: links and shortest routes (balanced within each step; LASH layers, classes
 /// by source), exact proof, bound of the topology; without transfers and routes when options.schedule is false. Of a
 /// rooted collective the root is options.root. Error when a host cannot reach another or the root is no host.

@@ -38,16 +38,7 @@ Pattern binary_tree(const Topology& topology, const PlanOptions& options) {
   return binary_tree_pattern(topology.host_count(), options.root, std::min(degree(topology), 2));
 }
 
-Pattern chain(const Topology& topology, const PlanOptions& options) {
-  std::vector<NodeId> order = ring_order(topology);
-  std::rotate(order.begin(), std::find(order.begin(), order.end(), options.root), order.end());
-  Pattern pattern;
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    ++pattern.steps;
-    send(pattern, options.root, order[i - 1], order[i]);
-  }
-  return pattern;
-}
+Pattern chain(const Topology& topology, const PlanOptions& options) { return chain_pattern(topology, options.root); }
 
 }  // namespace
 
@@ -73,6 +64,17 @@ Pattern binary_tree_pattern(std::int32_t hosts, NodeId root, std::int32_t ports)
     for (NodeId from = first; from <= 2 * first; ++from) send_to_child(from, 2 * from + 1);
     if (ports < 2 && 2 * first + 2 < hosts) ++pattern.steps;
     for (NodeId from = first; from <= 2 * first; ++from) send_to_child(from, 2 * from + 2);
+  }
+  return pattern;
+}
+
+Pattern chain_pattern(const Topology& topology, NodeId root) {
+  std::vector<NodeId> order = ring_order(topology);
+  std::rotate(order.begin(), std::find(order.begin(), order.end(), root), order.end());
+  Pattern pattern;
+  for (std::size_t i = 1; i < order.size(); ++i) {
+    ++pattern.steps;
+    send(pattern, root, order[i - 1], order[i]);
   }
   return pattern;
 }

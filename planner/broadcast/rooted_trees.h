@@ -19,6 +19,9 @@ Pattern binomial_tree_pattern(std::int32_t hosts, NodeId root);
 /// 2r + 2, both in one step when `ports` is more than one, else one after the other. One chunk, the whole vector.
 Pattern binary_tree_pattern(std::int32_t hosts, NodeId root, std::int32_t ports);
 
+/// Broadcast from `root` along the ring (ring_order), cut open there: N−1 steps of the whole vector. One chunk.
+Pattern chain_pattern(const Topology& topology, NodeId root);
+
 /// Broadcast or reduce with options.root. Edges of the tree without a link take shortest routes. Errors: another
 /// collective, no such root, a host that cannot reach another.
 Result<Schedule> plan_binomial_tree(Collective collective, const Topology& topology, const PlanOptions& options);

@@ -8,6 +8,7 @@
 
 #include "planner/broadcast/cut_pool.h"
 #include "planner/broadcast/max_flow.h"
+#include "planner/broadcast/tree_shortening.h"
 #include "planner/index.h"
 #include "planner/work_sharing.h"
 
@@ -48,7 +49,7 @@ class Packer {
     while (wanted() > 0) {
       if (late()) {
         const std::int64_t missing = wanted();
-        if (!grow_regardless()) return Error{"some host cannot be reached"};
+        if (Status status = grow_regardless(); !status) return status.error();
         return Packing{std::move(trees_), missing};
       }
       if (grow_batch()) {
@@ -61,6 +62,7 @@ class Packer {
       }
       patience *= 2;
     }
+    shorten_trees(whole_, trees_, effort_.deadline);
     return Packing{std::move(trees_), 0};
   }
 
@@ -152,6 +154,7 @@ class Packer {
     std::vector<OutTree> batch;
     for (NodeId root = 0; root < hosts(now_.demand); ++root) {
       while (now_.demand[at(root)] > 0) {
+        if (late()) return batch;
         std::optional<OutTree> tree;
         for (std::int64_t count = now_.demand[at(root)]; count > 0 && !tree; count /= 2) tree = grow(root, count);
         if (!tree) return batch;
@@ -353,8 +356,9 @@ class Packer {
 
   /// --- When there is no time left. ---
 
-  /// Roots take turns, each with a part of its trees, so that loads spread. False when some host cannot be reached.
-  bool grow_regardless() {
+  /// Roots take turns, each with a part of its trees, so that loads spread. Error when some host cannot be reached, or
+  /// at the end of the time.
+  Status grow_regardless() {
     constexpr std::int64_t parts = 4;
     std::vector<std::int64_t> part;
     part.reserve(now_.demand.size());
@@ -362,13 +366,14 @@ class Packer {
     while (wanted() > 0) {
       for (NodeId root = 0; root < hosts(now_.demand); ++root) {
         if (now_.demand[at(root)] == 0) continue;
+        if (effort_.end.passed()) return Error{"the time was over before all trees were made"};
         const OutTree tree = shortest_tree(root, std::min(part[at(root)], now_.demand[at(root)]));
-        if (tree.edges.size() + 1 != in_tree_.size()) return false;
+        if (tree.edges.size() + 1 != in_tree_.size()) return Error{"some host cannot be reached"};
         use(tree);
         trees_.push_back(tree);
       }
     }
-    return true;
+    return {};
   }
 
   /// Breadth first over arcs that have a capacity at all, every host over the best arc from the level before it.

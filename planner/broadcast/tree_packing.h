@@ -33,8 +33,8 @@ struct OutTree {
 /// Trees are first grown breadth first over the arcs with the largest share of their capacity left, and a batch of them
 /// is kept when one max-flow per host proves that the rest can still be packed (Theorem 10). Cuts that failed such a
 /// test are remembered, and no later tree crosses them more often than they can bear. Where no batch passes, one tree
-/// is grown edge by edge, every edge for as many copies as Theorem 12 allows, which cannot fail. Error when the trees
-/// do not exist.
+/// is grown edge by edge, every edge for as many copies as Theorem 12 allows, which cannot fail. In the end
+/// shorten_trees() brings hosts nearer to their roots. Error when the trees do not exist.
 Result<std::vector<OutTree>> pack_out_trees(std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand);
 
 /// A packing, and how many of its trees were made after the deadline: the last ones.

@@ -84,7 +84,7 @@ Status Harvest::add(Configuration configuration, const std::function<bool(std::s
     if (!frontier) return frontier.error();
     frontiers[matrix] = std::move(frontier).value();
   }
-  if (!complete) ++left_out_;
+  if (!complete) ++left_out_.candidates;
   frontiers_.push_back(std::move(frontiers));
   candidates_.configurations.push_back(std::move(configuration));
   return {};
@@ -164,10 +164,15 @@ HarvestPlan Harvest::plan(const HarvestModel& model) const {
   return plan;
 }
 
-Result<std::size_t> Harvest::search(const HarvestModel& model, std::size_t moves, std::uint64_t seed) {
+Result<std::size_t> Harvest::search(const HarvestModel& model, std::size_t moves, std::uint64_t seed,
+                                    const Deadline& deadline) {
   std::mt19937_64 random(seed);
   std::size_t kept = 0;
   for (std::size_t move = 0; move < moves; ++move) {
+    if (deadline.passed()) {
+      left_out_.moves += static_cast<std::int64_t>(moves - move);
+      break;
+    }
     const HarvestPlan current = plan(model);
     const Interval interval = current.intervals[random() % current.intervals.size()];
     const Configuration& from = configurations()[interval.configuration];
@@ -187,19 +192,21 @@ Result<std::size_t> Harvest::search(const HarvestModel& model, std::size_t moves
     double seconds = 0;
     const double limit = seconds_on(interval, model);
     for (std::size_t step = interval.first; step <= interval.last && seconds < limit; ++step) {
-      const Result<CongestionFrontier> frontier = congestion_frontier(changed, collective_.steps[step].demands);
+      const Result<CongestionFrontier> frontier =
+          congestion_frontier(changed, collective_.steps[step].demands, deadline);
       if (!frontier) return frontier.error();
       seconds += step_seconds(*frontier, model.bytes * collective_.steps[step].unit.to_double(), model).seconds;
     }
     if (!(seconds < limit * (1 - 1e-9))) continue;
-    if (const Status status = add(std::move(changed)); !status) return status.error();
+    if (const Status status = add(std::move(changed), {}, deadline); !status) return status.error();
     ++kept;
   }
   return kept;
 }
 
-Result<double> Harvest::solve(const HarvestModel& model, double seconds) {
+Result<double> Harvest::solve(const HarvestModel& model, double seconds, const Deadline& deadline) {
   const std::span<const StagedStep> steps = collective_.steps;
+  std::size_t left = steps.size() * (steps.size() + 1) / 2;  // intervals
   std::vector<std::vector<IntervalChoice>> bounds(steps.size());
   for (std::size_t a = 0; a < steps.size(); ++a) {
     for (std::size_t b = a; b < steps.size(); ++b) {
@@ -208,11 +215,14 @@ Result<double> Harvest::solve(const HarvestModel& model, double seconds) {
         known = std::min(known, seconds_on({a, b, configuration}, model));
       }
       IntegerLimits limits;
-      limits.seconds = seconds;
+      const Deadline share = deadline.part(1 / static_cast<double>(left--));
+      const bool shortened = share.limited() && (seconds == 0 || share.remaining() < seconds);
+      limits.seconds = shortened ? share.remaining() : seconds;
       Result<IntegerOptimum> optimum =
           integer_interval(steps.subspan(a, b - a + 1), collective_.nodes, degree_, model, known, limits);
       if (!optimum) return optimum.error();
       bounds[a].push_back({optimum->bound, 0});
+      if (shortened && !optimum->proven(limits.gap)) ++left_out_.intervals;
       if (optimum->configuration.wires.empty()) continue;
       optimum->configuration.name = "optimum of steps " + std::to_string(a + 1) + " to " + std::to_string(b + 1);
       if (const Status status = add(std::move(optimum->configuration)); !status) return status.error();

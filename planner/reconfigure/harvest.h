@@ -47,6 +47,13 @@ struct HarvestPlan {
   [[nodiscard]] std::size_t rewirings() const { return intervals.size() - 1 + (rewired_at_start ? 1 : 0); }
 };
 
+/// What there was no time for.
+struct HarvestLeftOut {
+  std::int64_t candidates = 0;  ///< not looked at for every step; no plan uses them in the steps left out
+  std::int64_t moves = 0;       ///< of the local search
+  std::int64_t intervals = 0;   ///< whose integer program was ended early: what it proves is weaker
+};
+
 /// A collective and what the fabric could be wired to for it, with θ of every step on every configuration. Made once,
 /// then priced for any number of models.
 class Harvest {
@@ -64,16 +71,18 @@ class Harvest {
   [[nodiscard]] HarvestPlan plan(const HarvestModel& model) const;
 
   /// Local search: exchanges the ends of two wires (degrees stay) on the configurations of the current plan, `moves`
-  /// times in all, and keeps what makes an interval faster as a further candidate. Returns how many it kept.
-  Result<std::size_t> search(const HarvestModel& model, std::size_t moves, std::uint64_t seed);
+  /// times in all or until the deadline, and keeps what makes an interval faster as a further candidate. Returns how
+  /// many it kept.
+  Result<std::size_t> search(const HarvestModel& model, std::size_t moves, std::uint64_t seed,
+                             const Deadline& deadline = Deadline(0));
 
   /// The subproblem of every interval by integer program (integer_interval.h), at most `seconds` each (0: no limit):
   /// what is faster than the candidates becomes one. Returns what no rewirings of the collective can beat under this
-  /// model: the dynamic program over the intervals' proven bounds. Errors of integer_interval.
-  Result<double> solve(const HarvestModel& model, double seconds);
+  /// model: the dynamic program over the intervals' proven bounds. The time until the deadline is shared by the
+  /// intervals. Errors of integer_interval.
+  Result<double> solve(const HarvestModel& model, double seconds, const Deadline& deadline = Deadline(0));
 
-  /// Candidates that there was no time to look at for every step; no plan uses them in the steps left out.
-  [[nodiscard]] std::int64_t left_out() const { return left_out_; }
+  [[nodiscard]] const HarvestLeftOut& left_out() const { return left_out_; }
 
   [[nodiscard]] const StagedCollective& collective() const { return collective_; }
   [[nodiscard]] const std::vector<Configuration>& configurations() const { return candidates_.configurations; }
@@ -98,7 +107,7 @@ class Harvest {
   std::vector<std::size_t> matrix_of_;                      ///< by step
   std::vector<std::vector<CongestionFrontier>> frontiers_;  ///< [configuration][matrix]
   std::optional<std::size_t> initial_;
-  std::int64_t left_out_ = 0;
+  HarvestLeftOut left_out_;
 };
 
 /// What a step of `bytes` per unit takes at best on a configuration (Equation 3): its seconds are infinite when the

@@ -251,7 +251,7 @@ Result<Schedule> plan_harvest(Collective collective, const Topology& topology, c
         {"static_topology", harvest->configurations()[plan.static_configuration].name},
         {"every_step_seconds", plan.every_step_seconds},
     };
-    if (deadline.limited()) options.figures->more.emplace_back("candidates_left_out", harvest->left_out());
+    if (deadline.limited()) options.figures->more.emplace_back("candidates_left_out", harvest->left_out().candidates);
   }
   return schedule;
 }

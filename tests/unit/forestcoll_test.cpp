@@ -6,8 +6,13 @@
 #include <string>
 #include <variant>
 
+#include "planner/broadcast/bidirectional_ring.h"
 #include "planner/broadcast/forestcoll_lp.h"
+#include "planner/broadcast/multitree.h"
+#include "planner/broadcast/quick_trees.h"
 #include "planner/index.h"
+#include "planner/route/lash.h"
+#include "planner/route/route_classes.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
@@ -26,6 +31,11 @@ Topology sample(const std::string& name) {
   const auto topology = load_topology(LIBCOLL_TEST_INSTANCES "/../../config/topologies/" + name + ".toml");
   EXPECT_TRUE(topology.ok()) << topology.error().message;
   return *topology;
+}
+
+template <Result<Schedule> (*plan)(Collective, const Topology&, const PlanOptions&)>
+Result<Schedule> plan_of(const Topology& topology, const PlanOptions& options) {
+  return plan(Collective::allgather, topology, options);
 }
 
 Schedule planned(Plan plan, const Topology& topology, const PlanOptions& options = {}) {
@@ -86,7 +96,8 @@ TEST(ForestColl, ReachesTheOptimumWithoutSwitches) {
 }
 
 TEST(ForestColl, ReachesTheOptimumThroughSwitches) {
-  for (const char* name : {"a100-2x8", "h100-2x8", "mi250-2x8", "mi250-2x16", "two-switches"}) {
+  for (const char* name :
+       {"a100-2x8", "h100-2x8", "mi250-2x8", "mi250-2x16", "two-switches", "two-level-4x4", "pods-2x2x4"}) {
     expect_optimal(sample(name));
   }
   expect_optimal(boxes(4, 3, 7, 2));
@@ -101,6 +112,21 @@ TEST(ForestColl, TreesAreShallowWhereTheFabricIsSymmetric) {
   // k = 1 and every IB link carries one tree to each of the seven other boxes: out over the rail, then inside the box.
   EXPECT_EQ(planned(plan_forestcoll_allgather, boxes(8, 8, 300, 25)).steps, 2);
   EXPECT_EQ(planned(plan_forestcoll_allgather, generate("torus:5x5").value()).steps, 4);
+}
+
+TEST(ForestColl, TreesAreShallowThroughSwitchesSideBySide) {
+  // Full bisection: every host can send to each of the others at the same rate, so that one hop from host to host would
+  // do. What whole units leave over takes a few more.
+  EXPECT_LE(planned(plan_forestcoll_allgather, generate("fat_tree:8,2").value()).steps, 4);
+  // Six planes of 5 units per host carry 2 units for each of the 15 others.
+  EXPECT_EQ(planned(plan_forestcoll_allgather, generate("dgx2:6").value()).steps, 1);
+}
+
+TEST(ForestColl, TreesAreNotMuchDeeperThanTheDiameterWithoutSwitches) {
+  for (std::uint32_t seed = 1; seed <= 3; ++seed) {
+    const Topology topology = random_regular(40, 4, seed);
+    EXPECT_LE(planned(plan_forestcoll_allgather, topology).steps, 2 * graph_facts(topology).diameter);
+  }
 }
 
 TEST(ForestColl, FiguresOfThePaper) {
@@ -163,6 +189,7 @@ TEST(ForestColl, HurriesWhenTheTimeIsOver) {
       figures = {};
       const Schedule hasty = planned(plan, topology, options);
       EXPECT_GT(figure<std::int64_t>(figures, "trees_unproven"), 0);
+      EXPECT_NE(figures.method, "");
       EXPECT_DOUBLE_EQ(figure<double>(figures, "gap"),
                        hasty.proof.bandwidth_time.to_double() / hasty.proof.bandwidth_bound.to_double() - 1);
       EXPECT_GE(hasty.proof.bandwidth_time, hasty.proof.bandwidth_bound);
@@ -172,6 +199,17 @@ TEST(ForestColl, HurriesWhenTheTimeIsOver) {
                   degree(topology) * static_cast<double>(topology.unit_bandwidth_bytes_per_second()), 1e-6 * rate);
     }
   }
+  // A ring loads the links of every host with all shards but one, which is the least there can be, and shares none
+  // of the links between switches with itself.
+  figures = {};
+  const Schedule ring = planned(plan_forestcoll_allgather, generate("fat_tree:4,2").value(), options);
+  EXPECT_EQ(figures.method, "ring");
+  EXPECT_EQ(ring.proof.bandwidth_time, ring.proof.bandwidth_bound);
+  EXPECT_EQ(figure<double>(figures, "gap"), 0);
+  figures = {};
+  planned(plan_forestcoll_broadcast, generate("fat_tree:4,2").value(), options);
+  EXPECT_EQ(figures.method, "pipelined-chain");
+  EXPECT_EQ(figure<double>(figures, "gap"), 0);
   // Figures alone, without a proof, would be worth nothing.
   options.schedule = false;
   const auto refused = plan_forestcoll_allgather(topologies[0], options);
@@ -183,6 +221,7 @@ TEST(ForestColl, HurriesWhenTheTimeIsOver) {
   expect_optimal(topologies[0]);
   planned(plan_forestcoll_allgather, topologies[0], options);
   EXPECT_EQ(figure<std::int64_t>(figures, "trees_unproven"), 0);
+  EXPECT_EQ(figures.method, "");
 }
 
 TEST(ForestColl, EveryStageHeedsItsDeadline) {
@@ -198,6 +237,48 @@ TEST(ForestColl, EveryStageHeedsItsDeadline) {
   EXPECT_EQ(trees->trees, 1);
   EXPECT_LE(trees->scale, fixed_trees(topology, 1)->scale);
   EXPECT_EQ(allgather_forest(topology, *fixed_trees(topology, 1), none)->unproven, topology.host_count());
+}
+
+TEST(ForestColl, GivesUpAtTheEndOfTheTime) {
+  const Topology topology = sample("a100-2x8");
+  EXPECT_FALSE(allgather_forest(topology, *fixed_trees(topology, 1), {Deadline(1e-9), 1, Deadline(1e-9)}).ok());
+}
+
+TEST(QuickTrees, AreTheBestOfThoseThereIsTimeFor) {
+  // Without a bound to stop at, MultiTree is tried as well: one of these two is best on any of these fabrics.
+  std::vector<Topology> topologies = {sample("a100-2x8"), leaf_spine(4, 4, 2, 10), generate("torus:4x4").value(),
+                                      generate("genkautz:9,2").value()};
+  for (std::uint32_t seed = 1; seed <= 4; ++seed) topologies.push_back(random_cables(9, 2, 6, 9, seed));
+  for (const Topology& topology : topologies) {
+    SCOPED_TRACE(topology.name());
+    Result<QuickPlan> best = quick_allgather(topology, Rational(0), {}, Deadline(0));
+    ASSERT_TRUE(best.ok()) << best.error().message;
+    assign_layers(topology, best->schedule.routes);
+    assign_route_classes(topology, best->schedule.routes);
+    best->schedule.algorithm = best->method;
+    EXPECT_EQ(verify(best->schedule), Faults{});
+    EXPECT_TRUE(best->schedule.pipelined);
+    const auto ring = quick_allgather(topology, Rational(0), {}, Deadline(1e-9));
+    ASSERT_TRUE(ring.ok());
+    EXPECT_EQ(ring->method, "ring");
+    EXPECT_LE(best->schedule.proof.max_link_load, ring->schedule.proof.max_link_load);
+    // Pipelined trees need no step of their own for every part of their load.
+    for (const Plan plan : {Plan{plan_of<plan_multitree>}, Plan{plan_of<plan_bidirectional_ring>}}) {
+      const auto other = plan(topology, {});
+      ASSERT_TRUE(other.ok());
+      EXPECT_LE(best->schedule.proof.max_link_load, other->proof.max_link_load);
+      EXPECT_LE(best->schedule.proof.bandwidth_time, other->proof.bandwidth_time);
+    }
+    // Nothing beats the cut: there is no need to look further.
+    const Rational load = best->schedule.proof.max_link_load;
+    EXPECT_EQ(quick_allgather(topology, load, {}, Deadline(0))->schedule.proof.max_link_load, load);
+  }
+  PlanOptions one_chunk;
+  one_chunk.max_chunks = 1;
+  EXPECT_EQ(
+      quick_allgather(generate("torus:4x4").value(), Rational(0), one_chunk, Deadline(0))->schedule.chunks_per_shard,
+      1);
+  EXPECT_FALSE(quick_allgather(Cabling(2, 0).link(0, 1, 1).topology("one way"), Rational(0), {}, Deadline(0)).ok());
 }
 
 TEST(ForestColl, PlansTheSameOnAnyNumberOfThreads) {
