@@ -57,9 +57,10 @@ class Village {
       peers_.emplace_back(static_cast<std::size_t>(classes * places), -1);
       for (std::int32_t other = 0; other < places; ++other) {
         if (other == place) continue;
-        peers_.back()[static_cast<std::size_t>(other)] = awaited_peer;
+        const auto lane = static_cast<std::size_t>(other);
+        peers_.back()[lane] = awaited_peer;
         const bool is_neighbour = other == place + 1 || other == place - 1;
-        if (is_neighbour) peers_.back()[static_cast<std::size_t>(places + other)] = awaited_peer;
+        if (is_neighbour) peers_.back()[lane + places] = awaited_peer;
       }
     }
   }
