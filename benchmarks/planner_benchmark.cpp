@@ -1,9 +1,12 @@
 // Planning time by number of nodes: BFB allgather and its loads alone, all-to-all by the maximum concurrent flow, both
-// lowerings, the fluid plan alone and its split into paths.
+// lowerings, the fluid plan alone, its split into paths and those into chunks.
 #include <benchmark/benchmark.h>
+#include <malloc.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <utility>
@@ -11,6 +14,7 @@
 
 #include "planner/broadcast/bfb_steps.h"
 #include "planner/flow/bushes.h"
+#include "planner/flow/chunking.h"
 #include "planner/flow/concurrent_flow.h"
 #include "planner/flow/flow_problem.h"
 #include "planner/flow/path_decomposition.h"
@@ -85,34 +89,84 @@ void kautz_sizes(benchmark::internal::Benchmark* benchmark) {
   }
 }
 
-/// The paths of a flow that is known to 1 %, every source by itself: as they come, and after fractions were pushed away
-/// as far as 1 % allows.
-void flow_to_paths(benchmark::State& state, const char* specification, bool whole_units, std::int32_t threads) {
-  const Result<Topology> topology = generate(specification);
-  const FlowProblem problem = flow_problem(*topology, source_orbits(*topology, {}));
+/// A flow known to 1 %, every source by itself, and what it belongs to.
+struct KnownFlow {
+  Topology topology;
+  FlowProblem problem;
+  FlowSolution solution;
+};
+
+constexpr double known_gap = 0.01;
+
+/// Found once for all benchmarks of a topology.
+const KnownFlow& known_flow(const std::string& specification) {
+  static std::map<std::string, KnownFlow> known;
+  const auto found = known.find(specification);
+  if (found != known.end()) return found->second;
+  KnownFlow& flow = known[specification];
+  flow.topology = generate(specification).value();
+  flow.problem = flow_problem(flow.topology, source_orbits(flow.topology, {}));
   FlowLimits limits;
   limits.gap = 0.03;
-  FlowSolution solution = solve_by_bushes(problem, limits);
-  limits.gap = 0.01;
-  solution = solve_by_pdhg(problem, std::move(solution), limits);
+  flow.solution = solve_by_bushes(flow.problem, limits);
+  limits.gap = known_gap;
+  flow.solution = solve_by_pdhg(flow.problem, std::move(flow.solution), limits);
+  return flow;
+}
+
+double milliseconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// From the flow on links to the paths of all pairs: as the flow comes, or after fractions were pushed away as far as
+/// the gap allows. Both phases are in the time; `whole_units_ms` is the part of the first.
+void flow_to_paths(benchmark::State& state, const char* specification, bool whole_units, std::int32_t threads) {
+  const KnownFlow& known = known_flow(specification);
+  double pushing = 0;
   std::size_t pairs = 0;
   std::size_t paths = 0;
   while (state.KeepRunning()) {
     state.PauseTiming();
-    FlowSolution pushed = solution;
+    FlowSolution pushed = known.solution;
     state.ResumeTiming();
-    if (whole_units) push_to_whole_units(problem, (1 + limits.gap) * solution.bound, pushed);
-    for (std::vector<double>& flow : pushed.flow) flow = by_link_id(problem, flow);
-    std::vector<PairPaths> all = decompose(*topology, problem.sources, pushed.flow, threads);
+    const auto start = std::chrono::steady_clock::now();
+    if (whole_units) push_to_whole_units(known.problem, (1 + known_gap) * known.solution.bound, pushed);
+    pushing += milliseconds_since(start);
+    renumber_by_link_id(known.problem, pushed.flow);
+    std::vector<PairPaths> all = decompose(known.topology, known.problem.sources, pushed.flow, threads);
     state.PauseTiming();
     pairs = all.size();
     paths = 0;
     for (const PairPaths& pair : all) paths += pair.paths.size();
     all = {};
-    state.counters["gap"] = pushed.load / solution.bound - 1;
+    malloc_trim(0);  // a plan is made once, on a heap that is not full of another's pieces
+    state.counters["gap"] = pushed.load / known.solution.bound - 1;
     state.ResumeTiming();
   }
+  state.counters["whole_units_ms"] = benchmark::Counter(pushing, benchmark::Counter::kAvgIterations);
   state.counters["paths_per_pair"] = static_cast<double>(paths) / static_cast<double>(pairs);
+}
+
+/// From those paths to whole chunks.
+void paths_to_chunks(benchmark::State& state, const char* specification, bool whole_units) {
+  const KnownFlow& known = known_flow(specification);
+  FlowSolution pushed = known.solution;
+  if (whole_units) push_to_whole_units(known.problem, (1 + known_gap) * known.solution.bound, pushed);
+  renumber_by_link_id(known.problem, pushed.flow);
+  ConcurrentFlow plan;
+  plan.classes = link_classes(known.topology, {});
+  plan.pairs = decompose(known.topology, known.problem.sources, pushed.flow, 1);
+  plan.flow = 1 / pushed.load;
+  Chunking chunking;
+  while (state.KeepRunning()) {
+    chunking = {};
+    chunking = round_to_chunks(known.topology, plan, PlanOptions{});
+  }
+  std::size_t paths = 0;
+  for (const ChunkedPair& pair : chunking.pairs) paths += pair.paths.size();
+  state.counters["chunks_per_shard"] = chunking.chunks_per_shard;
+  state.counters["loss"] = chunking.loss;
+  state.counters["paths_per_pair"] = static_cast<double>(paths) / static_cast<double>(chunking.pairs.size());
 }
 
 /// One source per orbit: the exact optimum of vertex-transitive graphs.
@@ -126,13 +180,15 @@ void transitive_flow(benchmark::State& state, const char* specification) {
 BENCHMARK_CAPTURE(concurrent_flow, without_symmetry, false, 1)->Apply(kautz_sizes);
 BENCHMARK_CAPTURE(concurrent_flow, two_threads, false, 2)->Apply(kautz_sizes);
 BENCHMARK_CAPTURE(concurrent_flow, with_symmetry, true, 1)->Apply(kautz_sizes);
-BENCHMARK_CAPTURE(flow_to_paths, genkautz_1000_4, "genkautz:1000,4", false, 1)
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime();
-BENCHMARK_CAPTURE(flow_to_paths, whole_units, "genkautz:1000,4", true, 1)->Unit(benchmark::kMillisecond)->UseRealTime();
-BENCHMARK_CAPTURE(flow_to_paths, whole_units_two_threads, "genkautz:1000,4", true, 2)
-    ->Unit(benchmark::kMillisecond)
-    ->UseRealTime();
+#define LIBCOLL_TO_PATHS(phase, name, ...) \
+  BENCHMARK_CAPTURE(phase, name, "genkautz:1000,4", __VA_ARGS__)->Unit(benchmark::kMillisecond)->UseRealTime()
+
+LIBCOLL_TO_PATHS(flow_to_paths, as_it_comes, false, 1);
+LIBCOLL_TO_PATHS(flow_to_paths, as_it_comes_two_threads, false, 2);
+LIBCOLL_TO_PATHS(flow_to_paths, whole_units, true, 1);
+LIBCOLL_TO_PATHS(flow_to_paths, whole_units_two_threads, true, 2);
+LIBCOLL_TO_PATHS(paths_to_chunks, as_they_come, false);
+LIBCOLL_TO_PATHS(paths_to_chunks, whole_units, true);
 BENCHMARK_CAPTURE(transitive_flow, torus_16x16x16, "torus:16x16x16")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(transitive_flow, hypercube_12, "hypercube:12")->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(transitive_flow, circulant_4096, "circulant:4096,7,31")->Unit(benchmark::kMillisecond);

@@ -117,6 +117,18 @@ class Equilibrator {
     load_all_shortest(source, bush, prices);
   }
 
+  /// One that is given: a flow without cycles. Its order holds the nodes within reach that the flow leaves out, too.
+  void take(std::size_t source, const std::vector<double>& flow, CycleCanceller& cycles, Bush& bush) {
+    order_by_hops(source, bush);
+    const std::vector<NodeId> within_reach = bush.order;
+    bush.flow = flow;
+    cycles.run(problem_.sources[source], bush.flow, bush.order);
+    for (const NodeId node : bush.order) rank_[at(node)] = -1;
+    for (const NodeId node : within_reach) {
+      if (rank_[at(node)] >= 0) bush.order.push_back(node);
+    }
+  }
+
   void equilibrate(std::size_t source, Bush& bush, Prices& prices, double least_gain) {
     renew_order(bush, prices);
     find_shortest(bush, prices);
@@ -262,6 +274,9 @@ class Equilibrator {
     const std::int32_t shortest = tree_[at(node)];
     for (std::int32_t link = problem_.in_begin[at(node)]; link < problem_.in_begin[at(node) + 1]; ++link) {
       if (link == shortest || bush.flow[at(link)] <= 0) continue;
+      // Nothing that ends with this link can gain enough.
+      const double longest = high_[at(problem_.from[at(link)])] + prices.price(class_of(link));
+      if (longest - low_[at(node)] <= least_gain * low_[at(node)]) continue;
       if (trace(bush, link, shortest)) shift(source, bush, prices, least_gain);
     }
   }
@@ -388,15 +403,18 @@ class Bushes::Forest {
     best_.load = infinity;
     // A graph with many shortest paths, such as a torus with holes, is all but solved by them; one with few is not.
     const double all_shortest = plant(&Equilibrator::plant_all_shortest);
-    if (plant(&Equilibrator::plant_tree) > all_shortest) plant(&Equilibrator::plant_all_shortest);
+    std::vector<Bush> others(bushes_.size());
+    bushes_.swap(others);
+    std::vector<double> loads = prices_.loads();
+    if (plant(&Equilibrator::plant_tree) > all_shortest) {
+      bushes_ = std::move(others);
+      prices_.set(std::move(loads), first_power, all_shortest);
+    }
   }
 
   void start_from(const FlowSolution& solution) {
     CycleCanceller cycles(problem_);
-    for (std::size_t i = 0; i < bushes_.size(); ++i) {
-      bushes_[i].flow = solution.flow[i];
-      cycles.run(problem_.sources[i], bushes_[i].flow, bushes_[i].order);
-    }
+    for (std::size_t i = 0; i < bushes_.size(); ++i) equilibrator_.take(i, solution.flow[i], cycles, bushes_[i]);
     prices_.set(class_loads(problem_, solution.flow), 1, 1);
     power_ = std::min(largest_power, power_for_gap / std::max(solution.gap(), 1 / largest_power));
     best_ = solution;

@@ -20,6 +20,11 @@ constexpr std::size_t most_shortest_paths = 16;  // candidates added per pair
 constexpr std::size_t most_pairs_to_polish = 100'000;
 constexpr double tolerance = 1e-9;  // of sums of loads
 
+/// What the accepted loss leaves.
+double accepted_cost(double fluid_cost, const PlanOptions& options) {
+  return fluid_cost / (1 - std::min(options.chunk_loss, 0.5));
+}
+
 /// Some hop-shortest paths of a pair, walking back from the destination.
 class ShortestPaths {
  public:
@@ -100,6 +105,23 @@ std::vector<ChunkedPair> chunked_pairs(const std::vector<PairPaths>& pairs, cons
   return result;
 }
 
+/// One chunk for every pair, on its heaviest path: what rounding by largest remainder makes of its weights.
+Chunking on_heaviest_paths(const ConcurrentFlow& plan, std::int32_t hosts, std::span<const double> demand) {
+  Chunking result;
+  result.pairs.reserve(plan.pairs.size());
+  std::vector<double> amounts(plan.classes.loads.size(), 0);
+  for (const PairPaths& pair : plan.pairs) {
+    const auto heaviest = std::max_element(pair.paths.begin(), pair.paths.end(),
+                                           [](const auto& a, const auto& b) { return a.weight < b.weight; });
+    const double size = share(demand, hosts, pair.source, pair.destination);
+    for (const LinkId link : heaviest->links) amounts[at(link)] += size;
+    result.pairs.push_back({pair.source, pair.destination, {}});
+    result.pairs.back().paths.push_back({heaviest->links, 1});
+  }
+  result.cost = largest_load(plan.classes, amounts);
+  return result;
+}
+
 /// The heaviest paths of each pair, so many at most.
 std::vector<PairPaths> heaviest(std::vector<PairPaths> pairs, std::int32_t most) {
   for (PairPaths& pair : pairs) {
@@ -135,7 +157,7 @@ ChunkProblem chunk_problem(const LinkClasses& classes, std::span<const PairPaths
 ChunkSolution choose_chunks(const ChunkProblem& problem, double fluid_cost, const PlanOptions& options, bool search,
                             const Deadline& deadline) {
   const std::int32_t limit = options.max_chunks > 0 ? options.max_chunks : default_max_chunks;
-  const double accepted = fluid_cost / (1 - std::min(options.chunk_loss, 0.5));
+  const double accepted = accepted_cost(fluid_cost, options);
   std::optional<ChunkSolution> best;
   for (std::int32_t chunks = 1; chunks <= limit; ++chunks) {
     const double least = least_cost(problem, fluid_cost, chunks);
@@ -155,6 +177,12 @@ Chunking round_to_chunks(const Topology& topology, const ConcurrentFlow& plan, c
   const double fluid_cost = 1 / plan.flow;
   const std::int32_t hosts = topology.host_count();
   const bool search = paths != ChunkPaths::weighted;
+  if (plan.pairs.size() > most_pairs_to_polish) {
+    // So many pairs are mostly good enough as they are: no need for other paths to choose from then.
+    Chunking chunking = on_heaviest_paths(plan, hosts, options.demand);
+    chunking.loss = std::max(0.0, 1 - fluid_cost / chunking.cost);
+    if (chunking.cost <= accepted_cost(fluid_cost, options) * (1 + tolerance)) return chunking;
+  }
   const auto round = [&](const std::vector<PairPaths>& pairs, std::int32_t most_chunks) {
     PlanOptions limits = options;
     limits.max_chunks = most_chunks;

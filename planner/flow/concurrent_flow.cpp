@@ -102,7 +102,8 @@ double rate(long double load) { return std::nextafter(static_cast<double>(1 / lo
 
 Solved from_solution(const FlowProblem& problem, FlowSolution solution, const char* method) {
   Solved result;
-  for (const std::vector<double>& flow : solution.flow) result.flow.push_back(by_link_id(problem, flow));
+  result.flow = std::move(solution.flow);
+  renumber_by_link_id(problem, result.flow);
   result.prices = std::move(solution.prices);
   result.load = solution.load;
   result.method = method;

@@ -49,10 +49,13 @@ FlowProblem flow_problem(const Topology& topology, const SourceOrbits& orbits) {
   return problem;
 }
 
-std::vector<double> by_link_id(const FlowProblem& problem, const std::vector<double>& flow) {
+void renumber_by_link_id(const FlowProblem& problem, std::vector<std::vector<double>>& flow) {
+  // The flows of a large fabric are too much memory to be there twice.
   std::vector<double> result(problem.links());
-  for (std::size_t link = 0; link < flow.size(); ++link) result[at(problem.link_id[link])] = flow[link];
-  return result;
+  for (std::vector<double>& of_source : flow) {
+    for (std::size_t link = 0; link < of_source.size(); ++link) result[at(problem.link_id[link])] = of_source[link];
+    of_source.swap(result);
+  }
 }
 
 std::vector<double> class_loads(const FlowProblem& problem, const std::vector<std::vector<double>>& flow) {

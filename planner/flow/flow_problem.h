@@ -52,8 +52,8 @@ struct FlowLimits {
   [[nodiscard]] bool late() const { return deadline && std::chrono::steady_clock::now() >= *deadline; }
 };
 
-/// A source's flow by the topology's link ids.
-std::vector<double> by_link_id(const FlowProblem& problem, const std::vector<double>& flow);
+/// Turns flows by the problem's links, [source][link], into flows by the topology's link ids, in place.
+void renumber_by_link_id(const FlowProblem& problem, std::vector<std::vector<double>>& flow);
 
 /// By class: what all hosts send over it, given the solved sources' flows.
 std::vector<double> class_loads(const FlowProblem& problem, const std::vector<std::vector<double>>& flow);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <utility>
 
 #include "planner/flow/link_classes.h"
@@ -32,7 +33,8 @@ void in_problem_order(const FlowProblem& problem, const std::vector<double>& by_
 
 }  // namespace
 
-PathDecomposition::PathDecomposition(const FlowProblem& problem) : problem_(problem), cycles_(problem) {}
+PathDecomposition::PathDecomposition(const FlowProblem& problem)
+    : problem_(problem), cycles_(problem), outflows_(at(problem.nodes)), queued_(at(problem.nodes)) {}
 
 std::vector<PairPaths> PathDecomposition::split(NodeId source, std::vector<double> flow) {
   std::vector<PairPaths> pairs(at(problem_.hosts - 1));
@@ -41,62 +43,93 @@ std::vector<PairPaths> PathDecomposition::split(NodeId source, std::vector<doubl
 }
 
 void PathDecomposition::split_into(NodeId source, std::vector<double>& flow, std::span<PairPaths> pairs) {
+  start(source, flow);
+  for (std::size_t head = 0; head + 1 < at(problem_.nodes); ++head) {
+    // Where every node that is left has outflow, some of it goes round in circles.
+    if (head == ready_.size()) cancel_cycles(flow);
+    const NodeId node = ready_[head];
+    if (node < problem_.hosts) {
+      PairPaths& pair = pairs[at(node) - (node > source ? 1 : 0)];
+      pair.source = source;
+      pair.destination = node;
+      peel(node, flow, pair.paths);
+    }
+    drop_inflow(node, flow);
+  }
+}
+
+void PathDecomposition::start(NodeId source, std::vector<double>& flow) {
+  source_ = source;
   for (double& amount : flow) amount = amount > least_flow ? amount : 0;
   // Flow back into the source is part of a cycle by definition.
   std::fill(flow.begin() + problem_.in_begin[at(source)], flow.begin() + problem_.in_begin[at(source) + 1], 0.0);
-  cycles_.run(source, flow, order_);
+  inflow_.assign(at(problem_.nodes), -1);
+  std::fill(queued_.begin(), queued_.end(), std::uint8_t{0});
+  queued_[at(source)] = 1;
+  ready_.clear();
+  count_outflows(flow);
+}
+
+/// outflows_, and the nodes that have none.
+void PathDecomposition::count_outflows(const std::vector<double>& flow) {
+  std::fill(outflows_.begin(), outflows_.end(), 0);
+  for (std::size_t link = 0; link < flow.size(); ++link) outflows_[at(problem_.from[link])] += flow[link] > 0 ? 1 : 0;
+  for (NodeId node = 0; node < problem_.nodes; ++node) {
+    if (outflows_[at(node)] > 0 || queued_[at(node)] != 0) continue;
+    queued_[at(node)] = 1;
+    ready_.push_back(node);
+  }
+}
+
+/// Leaves no cycle, and no flow where the source's own does not come: that is noise, and could go round in circles.
+void PathDecomposition::cancel_cycles(std::vector<double>& flow) {
+  cycles_.run(source_, flow, order_);
   if (order_.size() < at(problem_.nodes)) {
-    // What flows where the source's own flow does not come is noise, and could go round in circles.
     std::vector<bool> reached(at(problem_.nodes), false);
     for (const NodeId node : order_) reached[at(node)] = true;
     for (std::size_t link = 0; link < flow.size(); ++link) {
       if (!reached[at(problem_.from[link])]) flow[link] = 0;
     }
   }
+  count_outflows(flow);
+}
 
-  for (std::size_t i = 0; i < pairs.size(); ++i) {
-    const auto host = static_cast<NodeId>(i);
-    pairs[i].source = source;
-    pairs[i].destination = host < source ? host : host + 1;
-  }
-  const auto pair_of = [&](NodeId host) -> PairPaths& { return pairs[at(host) - (host > source ? 1 : 0)]; };
-  // Against the flow: what reaches a host is its own once those behind it have theirs.
-  for (std::size_t i = order_.size(); i-- > 1;) {
-    if (order_[i] >= problem_.hosts) continue;
-    pair_of(order_[i]).paths = peel(source, order_[i], flow);
-  }
-  for (PairPaths& pair : pairs) {
-    if (pair.paths.empty()) pair.paths.push_back({shortest_path(source, pair.destination), 1});
-    rescale(pair.paths);
+void PathDecomposition::empty(std::int32_t link, std::vector<double>& flow) {
+  flow[at(link)] = 0;
+  const NodeId from = problem_.from[at(link)];
+  if (--outflows_[at(from)] > 0 || queued_[at(from)] != 0) return;
+  queued_[at(from)] = 1;
+  ready_.push_back(from);
+}
+
+/// What reaches a node beyond what it and those behind it need.
+void PathDecomposition::drop_inflow(NodeId node, std::vector<double>& flow) {
+  for (std::int32_t link = problem_.in_begin[at(node)]; link < problem_.in_begin[at(node) + 1]; ++link) {
+    if (flow[at(link)] > 0) empty(link, flow);
   }
 }
 
-/// One unit to the destination, as far as the flow brings it.
-std::vector<WeightedPath> PathDecomposition::peel(NodeId source, NodeId destination, std::vector<double>& flow) {
-  std::vector<WeightedPath> paths;
+/// One unit to the destination, as far as the flow brings it. No two of its paths are the same, as each empties a link.
+void PathDecomposition::peel(NodeId destination, std::vector<double>& flow, std::vector<WeightedPath>& paths) {
+  peeled_.clear();
   double wanted = 1;
-  while (wanted > least_weight && walk_back(source, destination, flow)) {
+  while (wanted > least_weight && walk_back(destination, wanted, flow)) {
     double amount = wanted;
     for (const std::int32_t link : walk_) amount = std::min(amount, flow[at(link)]);
     for (const std::int32_t link : walk_) {
-      flow[at(link)] = flow[at(link)] - amount > least_flow ? flow[at(link)] - amount : 0;
+      flow[at(link)] -= amount;
+      if (flow[at(link)] <= least_flow) empty(link, flow);
     }
     wanted -= amount;
-    std::vector<LinkId> links = walked();
-    const auto same =
-        std::find_if(paths.begin(), paths.end(), [&](const WeightedPath& path) { return path.links == links; });
-    if (same != paths.end()) {
-      same->weight += amount;
-    } else {
-      paths.push_back({std::move(links), amount});
-    }
+    if (amount > least_weight) peeled_.push_back({walked(), amount});
   }
-  if (paths.size() == 1 && paths.front().weight > least_weight) return paths;
-  std::erase_if(paths, [](const WeightedPath& path) { return path.weight <= least_weight; });
-  std::sort(paths.begin(), paths.end(), [](const auto& a, const auto& b) { return a.links < b.links; });
-  // A plan may hold millions of paths.
-  paths.shrink_to_fit();
-  return paths;
+  if (peeled_.empty()) peeled_.push_back({shortest_path(destination), 1});
+  if (peeled_.size() > 1) {
+    std::sort(peeled_.begin(), peeled_.end(), [](const auto& a, const auto& b) { return a.links < b.links; });
+  }
+  rescale(peeled_);
+  // Memory for just so many, as a plan may hold millions.
+  paths.assign(std::make_move_iterator(peeled_.begin()), std::make_move_iterator(peeled_.end()));
 }
 
 std::int32_t PathDecomposition::largest_inflow(NodeId node, const std::vector<double>& flow) const {
@@ -110,21 +143,28 @@ std::int32_t PathDecomposition::largest_inflow(NodeId node, const std::vector<do
   return largest;
 }
 
-/// walk_: a path of positive flow from the destination back to the source. False where there is none. Where noise
-/// ends a walk before the source, the link that led there is a dead end and is emptied.
-bool PathDecomposition::walk_back(NodeId source, NodeId destination, std::vector<double>& flow) {
+/// walk_: a path of positive flow from the destination back to the source, by links that carry what is wanted where
+/// there are any. False where there is no path. Where noise ends a walk before the source, the link that led there is a
+/// dead end and is emptied.
+bool PathDecomposition::walk_back(NodeId destination, double wanted, std::vector<double>& flow) {
   walk_.clear();
   NodeId node = destination;
-  while (node != source) {
-    const std::int32_t link = largest_inflow(node, flow);
+  while (node != source_) {
+    std::int32_t& link = inflow_[at(node)];
+    if (link < 0 || flow[at(link)] < wanted) link = largest_inflow(node, flow);
     if (link >= 0) {
       walk_.push_back(link);
       node = problem_.from[at(link)];
+      // Every node has one way back, so that a walk that meets a node again never ends.
+      if (walk_.size() < at(problem_.nodes)) continue;
+      cancel_cycles(flow);
+      walk_.clear();
+      node = destination;
     } else if (walk_.empty()) {
       return false;
     } else {
-      flow[at(walk_.back())] = 0;
       node = problem_.to[at(walk_.back())];
+      empty(walk_.back(), flow);
       walk_.pop_back();
     }
   }
@@ -140,20 +180,20 @@ std::vector<LinkId> PathDecomposition::walked() const {
 }
 
 /// By breadth-first search.
-std::vector<LinkId> PathDecomposition::shortest_path(NodeId source, NodeId destination) const {
+std::vector<LinkId> PathDecomposition::shortest_path(NodeId destination) const {
   std::vector<std::int32_t> last(at(problem_.nodes), -1);
-  std::vector<NodeId> queue{source};
+  std::vector<NodeId> queue{source_};
   for (std::size_t head = 0; head < queue.size() && last[at(destination)] < 0; ++head) {
     for (std::int32_t k = problem_.out_begin[at(queue[head])]; k < problem_.out_begin[at(queue[head]) + 1]; ++k) {
       const std::int32_t link = problem_.out_link[at(k)];
       const NodeId to = problem_.to[at(link)];
-      if (to == source || last[at(to)] >= 0) continue;
+      if (to == source_ || last[at(to)] >= 0) continue;
       last[at(to)] = link;
       queue.push_back(to);
     }
   }
   std::vector<LinkId> links;
-  for (NodeId node = destination; node != source; node = problem_.from[at(last[at(node)])]) {
+  for (NodeId node = destination; node != source_; node = problem_.from[at(last[at(node)])]) {
     links.push_back(problem_.link_id[at(last[at(node)])]);
   }
   std::reverse(links.begin(), links.end());

@@ -30,26 +30,38 @@ class PathDecomposition {
   explicit PathDecomposition(const FlowProblem& problem);
 
   /// Splits a flow that brings one unit from the source to every other host (`flow` by the problem's links) into paths,
-  /// one entry per destination in ascending order. Cycles are cancelled first; in the acyclic rest every walk back from
-  /// a destination along positive flow ends in the source, and each path empties a link or completes a destination, so
-  /// that there are at most |E|+N paths. Noise of an LP solver (up to about 1e-6) is dropped and the weights rescaled;
-  /// a destination that the flow misses altogether gets a shortest path. Precondition: the source reaches every host.
+  /// one entry per destination in ascending order. Farthest destinations first: a host's paths are peeled off by walks
+  /// back along positive flow once no flow leaves it any more. Cycles are cancelled where they are in the way; without
+  /// them every such walk ends in the source, and each path empties a link or completes a destination, so that there
+  /// are at most |E|+N paths. Noise of an LP solver (up to about 1e-6) is dropped and the weights rescaled; a
+  /// destination that the flow misses altogether gets a shortest path. Precondition: the source reaches every host.
   std::vector<PairPaths> split(NodeId source, std::vector<double> flow);
 
   /// The same into `pairs`, one for every other host; `flow` is used up.
   void split_into(NodeId source, std::vector<double>& flow, std::span<PairPaths> pairs);
 
  private:
-  std::vector<WeightedPath> peel(NodeId source, NodeId destination, std::vector<double>& flow);
+  void start(NodeId source, std::vector<double>& flow);
+  void count_outflows(const std::vector<double>& flow);
+  void cancel_cycles(std::vector<double>& flow);
+  void empty(std::int32_t link, std::vector<double>& flow);
+  void drop_inflow(NodeId node, std::vector<double>& flow);
+  void peel(NodeId destination, std::vector<double>& flow, std::vector<WeightedPath>& paths);
   [[nodiscard]] std::int32_t largest_inflow(NodeId node, const std::vector<double>& flow) const;
-  bool walk_back(NodeId source, NodeId destination, std::vector<double>& flow);
+  bool walk_back(NodeId destination, double wanted, std::vector<double>& flow);
   [[nodiscard]] std::vector<LinkId> walked() const;
-  [[nodiscard]] std::vector<LinkId> shortest_path(NodeId source, NodeId destination) const;
+  [[nodiscard]] std::vector<LinkId> shortest_path(NodeId destination) const;
 
   const FlowProblem& problem_;
   CycleCanceller cycles_;
-  std::vector<NodeId> order_;
+  NodeId source_ = 0;
+  std::vector<std::int32_t> outflows_;  ///< by node: links out of it that carry flow
+  std::vector<std::uint8_t> queued_;    ///< by node: it is in ready_, or the source
+  std::vector<NodeId> ready_;           ///< nodes without outflow, in the order in which they came to that
+  std::vector<std::int32_t> inflow_;    ///< by node: the link by which the last walk left it; -1: none yet
   std::vector<std::int32_t> walk_;
+  std::vector<WeightedPath> peeled_;  ///< of one destination
+  std::vector<NodeId> order_;
 };
 
 /// The same for one source and a flow by the topology's link ids.

@@ -5,9 +5,13 @@
 
 #include <cstdint>
 #include <random>
+#include <set>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "planner/flow/flow_problem.h"
+#include "planner/topology/facts.h"
 #include "planner/topology/topology.h"
 #include "tests/unit/random_regular.h"
 
@@ -31,6 +35,25 @@ inline Topology random_network(std::uint32_t seed) {
   std::vector<Node> nodes = numbered_nodes(count);
   if (seed % 3 == 0) nodes[nodes.size() - 1].is_switch = nodes[nodes.size() - 2].is_switch = true;
   return Topology::make("random", nodes, links).value();
+}
+
+/// The topology without so many random cables (links and their ways back), still connected.
+inline Topology punctured(const Topology& whole, std::size_t cables, std::uint32_t seed) {
+  std::mt19937 random(seed);
+  for (;;) {
+    std::set<LinkId> gone;
+    while (gone.size() < 2 * cables) {
+      const auto link = static_cast<LinkId>(random() % whole.links().size());
+      gone.insert({link, whole.find_link(whole.link(link).to, whole.link(link).from)});
+    }
+    std::vector<Link> left;
+    for (LinkId link = 0; link < whole.link_count(); ++link) {
+      if (gone.count(link) == 0) left.push_back(whole.link(link));
+    }
+    Topology result =
+        Topology::make(whole.name() + " punctured", numbered_nodes(whole.node_count()), std::move(left)).value();
+    if (graph_facts(result).connected) return result;
+  }
 }
 
 /// Every solved source brings one unit to every other host, nothing is lost on the way, and the load is the flow's.

@@ -8,9 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "planner/flow/bushes.h"
 #include "planner/flow/certificate.h"
 #include "planner/flow/chunking.h"
 #include "planner/flow/concurrent_flow.h"
+#include "planner/flow/flow_problem.h"
 #include "planner/flow/master_lp.h"
 #include "planner/flow/mcf.h"
 #include "planner/flow/path_decomposition.h"
@@ -23,6 +25,7 @@
 #include "planner/topology/automorphisms.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
+#include "tests/unit/flow_checks.h"
 #include "tests/unit/random_regular.h"
 
 namespace libcoll {
@@ -333,6 +336,46 @@ TEST(Decomposition, CancelsCyclesAndDropsNoise) {
     ASSERT_EQ(pair.paths.size(), 1U);
     EXPECT_EQ(pair.paths[0].links.size(), static_cast<std::size_t>(destination));
     EXPECT_NEAR(pair.paths[0].weight, 1, 1e-12);
+  }
+}
+
+TEST(Decomposition, FlowThatTheSourceDoesNotFeedCountsForNothing) {
+  // From 0: one unit to 1, more than that to 4; between 2 and 3 a cycle, to which nothing leads.
+  const Topology ring = generate("ring:5").value();
+  std::vector<double> flow(static_cast<std::size_t>(ring.link_count()), 0);
+  const auto at = [&](NodeId from, NodeId to) -> double& {
+    return flow[static_cast<std::size_t>(ring.find_link(from, to))];
+  };
+  at(0, 1) = 1;
+  at(2, 3) = at(3, 2) = 5;
+  at(0, 4) = 2.5;
+  const std::vector<PairPaths> pairs = decompose(ring, 0, flow);
+  ASSERT_EQ(pairs.size(), 4U);
+  const std::vector<std::size_t> hops = {1, 2, 2, 1};  // the ring's shortest ways
+  for (std::size_t i = 0; i < pairs.size(); ++i) {
+    ASSERT_EQ(pairs[i].paths.size(), 1U);
+    EXPECT_EQ(pairs[i].paths[0].links.size(), hops[i]);
+    EXPECT_EQ(pairs[i].paths[0].weight, 1);
+  }
+}
+
+TEST(Decomposition, ThreadsDoNotChangeThePaths) {
+  const Topology topology = generate("genkautz:80,4").value();
+  const FlowProblem problem = flow_problem(topology, source_orbits(topology, {}));
+  std::vector<std::vector<double>> flow = solve_by_bushes(problem, gap_of(0.02)).flow;
+  renumber_by_link_id(problem, flow);
+  const std::vector<PairPaths> once = decompose(topology, problem.sources, flow, 1);
+  for (const std::int32_t threads : {2, 5}) {
+    const std::vector<PairPaths> again = decompose(topology, problem.sources, flow, threads);
+    ASSERT_EQ(again.size(), once.size());
+    for (std::size_t i = 0; i < once.size(); ++i) {
+      EXPECT_EQ(again[i].destination, once[i].destination);
+      ASSERT_EQ(again[i].paths.size(), once[i].paths.size());
+      for (std::size_t k = 0; k < once[i].paths.size(); ++k) {
+        EXPECT_EQ(again[i].paths[k].links, once[i].paths[k].links);
+        EXPECT_EQ(again[i].paths[k].weight, once[i].paths[k].weight);
+      }
+    }
   }
 }
 
