@@ -433,7 +433,7 @@ bool Communicator::wire_up(HostCommunicator& host, std::span<const PeerId> peers
   };
   {
     const std::lock_guard guard(runtime_.lock());
-    greeting.start(TagSpace(id_, calls_++));
+    greeting.start(TagSpace(id_, greetings_++));
   }
   while (!connected()) host.progress();
   if (!host.begin_barrier()) return false;
