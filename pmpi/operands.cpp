@@ -196,6 +196,8 @@ ReductionKind classify(MPI_Op op, MPI_Datatype type, Reduction& reduction) {
   return ReductionKind::predefined;
 }
 
+bool is_predefined(MPI_Datatype type) { return find_predefined(type) != nullptr; }
+
 bool is_contiguous(MPI_Datatype type) {
   if (find_predefined(type) != nullptr) return size_of(type) == extent_of(type);
   Origin origin = origin_of(type);

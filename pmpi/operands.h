@@ -29,6 +29,9 @@ enum class ReductionKind : std::uint8_t {
 /// as the types they duplicate.
 ReductionKind classify(MPI_Op op, MPI_Datatype type, Reduction& reduction);
 
+/// Whether it is one of MPI's own, which mean the same for ever.
+bool is_predefined(MPI_Datatype type);
+
 /// True when `count` elements of the type are count·size bytes in a row, in the order of the type map.
 bool is_contiguous(MPI_Datatype type);
 

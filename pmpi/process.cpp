@@ -21,6 +21,7 @@
 #include "pmpi/next.h"
 #include "pmpi/pending.h"
 #include "pmpi/persistent.h"
+#include "pmpi/precedent.h"
 
 extern "C" {
 // Open MPI's own progress engine takes further callbacks (libopen-pal, opal/runtime/opal_progress.h): those that it
@@ -46,9 +47,6 @@ int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
   return MPI_SUCCESS;
 }
 
-/// Grows whenever a communicator with an attribute of ours goes: its handle may come back for another one.
-std::atomic<std::uint64_t> communicators_gone{0};
-
 /// Of all communicators.
 std::atomic<std::int64_t> open_wishes{0};
 
@@ -58,7 +56,7 @@ void forget_wishes(CommunicatorState& state) {
 }
 
 int delete_state(MPI_Comm, int, void* attribute, void*) {
-  ++communicators_gone;
+  Precedents::forget_all();  // its handle may come back for another one
   const std::unique_ptr<CommunicatorState> state(static_cast<CommunicatorState*>(attribute));
   forget_wishes(*state);
   return MPI_SUCCESS;
@@ -75,6 +73,7 @@ int finish_with_self(MPI_Comm, int, void*, void*) {
   if (private_messages != nullptr) {
     // The transport ends with MPI. What is still to come, in callbacks of the program's, falls through everywhere.
     finalizing = true;
+    Precedents::forget_all();
     const std::lock_guard guard(process->lock());
     private_messages->close();
   }
@@ -214,13 +213,13 @@ CommunicatorState* known_state(Runtime& process, MPI_Comm comm) {
   struct Recent {
     MPI_Comm comm;
     CommunicatorState* state;
-    std::uint64_t gone;
+    std::uint64_t as_of;
   };
   static thread_local Recent recent __attribute__((tls_model("initial-exec"))){nullptr, nullptr, 0};
-  const std::uint64_t gone = communicators_gone.load(std::memory_order_acquire);
-  if (recent.comm == comm && recent.gone == gone && recent.state != nullptr) return recent.state;
+  const std::uint64_t now = Precedents::now();
+  if (recent.comm == comm && recent.as_of == now && recent.state != nullptr) return recent.state;
   CommunicatorState* state = find_or_make_state(process, comm);
-  recent = {comm, state, gone};
+  recent = {comm, state, now};
   return state;
 }
 
@@ -249,6 +248,7 @@ void wish(CommunicatorState& state, Collective collective) {
   if ((state.wishes & bit) != 0) return;
   state.wishes = static_cast<std::uint8_t>(state.wishes | bit);
   ++open_wishes;
+  Precedents::forget_all();  // the next blocking call fulfils it, also one that falls through
 }
 
 void fulfil_wishes(CommunicatorState& state, MPI_Comm comm) {
@@ -388,6 +388,7 @@ void after_finalize() {
   // MPI_Finalize has synchronised the ranks: nobody talks to our transport any more. Communicators that outlive
   // it (their attributes went with MPI) do not touch it.
   finalizing = true;
+  Precedents::forget_all();
   delete process_runtime.exchange(nullptr);
   private_messages.reset();
 }

@@ -1,20 +1,75 @@
 #include "pmpi/serve.h"
 
+#include <type_traits>
+
 #include "pmpi/serving.h"
 
 namespace libcoll::pmpi {
+namespace {
 
-#define LIBCOLL_SERVE(name, kind, request, parameters, ...)            \
-  std::optional<int> serve_##kind parameters noexcept {                \
-    try {                                                              \
-      return try_##name({CallKind::kind, comm, request}, __VA_ARGS__); \
-    } catch (...) {                                                    \
-      return raise(comm, MPI_ERR_NO_MEM);                              \
-    }                                                                  \
+/// Puts a call's arguments, in their order, where likenesses have them.
+class LikenessMaker {
+ public:
+  explicit LikenessMaker(CallKind kind) {
+    result_.as_of = Precedents::now();
+    result_.kind = kind;
   }
-#define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...) \
-  LIBCOLL_SERVE(name, name, nullptr, parameters, __VA_ARGS__)    \
-  LIBCOLL_SERVE(name, i##name, request, (LIBCOLL_LIST parameters, MPI_Request * request), __VA_ARGS__)
+
+  void take(MPI_Comm comm) { result_.comm = comm; }
+  void take(MPI_Datatype type) { (types_++ == 0 ? result_.type : result_.other) = type; }
+  void take(MPI_Op op) { result_.other = op; }
+  void take(int number) { (numbers_++ == 0 ? result_.count : result_.other_number) = number; }
+  void take(const void* buffer) { result_.in_place = result_.in_place || buffer == MPI_IN_PLACE; }
+
+  [[nodiscard]] const Likeness& result() const { return result_; }
+
+ private:
+  Likeness result_;
+  int types_ = 0;
+  int numbers_ = 0;
+};
+
+/// Arrays are not looked into.
+template <class Parameter>
+constexpr bool is_no_array = !std::is_same_v<Parameter, const int*> && !std::is_same_v<Parameter, const MPI_Datatype*>;
+
+template <class... Parameters>
+std::optional<int> attempt(const Way& way, std::optional<int> (*serve)(const Way&, Parameters...),
+                           std::type_identity_t<Parameters>... arguments) noexcept {
+  try {
+    return serve(way, arguments...);
+  } catch (...) {
+    return raise(way.comm, MPI_ERR_NO_MEM);
+  }
+}
+
+/// A blocking call.
+template <class... Parameters>
+std::optional<int> attempt_by_precedent(const Way& way, std::optional<int> (*serve)(const Way&, Parameters...),
+                                        std::type_identity_t<Parameters>... arguments) noexcept {
+  if constexpr ((is_no_array<Parameters> && ...)) {
+    LikenessMaker maker(way.kind);
+    (maker.take(arguments), ...);
+    const Likeness& likeness = maker.result();
+    if (const Precedent* precedent = Precedents::find(likeness)) {
+      Runtime* process = runtime();
+      return process == nullptr ? std::nullopt : fall_through(*process, way, precedent->reason, precedent->bytes);
+    }
+    return attempt({way.kind, way.comm, nullptr, nullptr, &likeness}, serve, arguments...);
+  } else {
+    return attempt(way, serve, arguments...);
+  }
+}
+
+}  // namespace
+
+#define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...)                             \
+  std::optional<int> serve_##name parameters noexcept {                                      \
+    return attempt_by_precedent({CallKind::name, comm}, &try_##name, __VA_ARGS__);           \
+  }                                                                                          \
+  std::optional<int> serve_i##name(LIBCOLL_LIST parameters, MPI_Request* request) noexcept { \
+    return attempt({CallKind::i##name, comm, request}, &try_##name, __VA_ARGS__);            \
+  }
 #include "pmpi/entry_points.def"
 #undef LIBCOLL_ENTRY
 

@@ -9,6 +9,7 @@
 #include "libcoll/runtime/communicator.h"
 #include "libcoll/runtime/figures.h"
 #include "pmpi/mpi_symbols.h"
+#include "pmpi/precedent.h"
 
 /// Takes the parentheses off a list.
 #define LIBCOLL_LIST(...) __VA_ARGS__
@@ -31,6 +32,7 @@ struct Way {
   MPI_Comm comm;
   MPI_Request* request = nullptr;      ///< where a nonblocking call's goes
   Persistence* persistence = nullptr;  ///< of a persistent call
+  const Likeness* likeness = nullptr;  ///< by which it can be remembered
 
   /// Nothing is moved yet.
   [[nodiscard]] bool is_init() const { return persistence != nullptr && !persistence->planned; }

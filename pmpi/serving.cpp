@@ -8,7 +8,9 @@
 #include "libcoll/runtime/trace.h"
 #include "pmpi/choice.h"
 #include "pmpi/entrance.h"
+#include "pmpi/operands.h"
 #include "pmpi/pending.h"
+#include "pmpi/precedent.h"
 
 namespace libcoll::pmpi {
 namespace {
@@ -49,6 +51,19 @@ void hand_on(Runtime& process, CallKind kind, Reason reason, std::int64_t bytes)
   underway = {&process, &record, kind, reason, bytes, steady_nanoseconds()};
   Entrance::call_at_end(&handed_back);
 } catch (...) {  // NOLINT(bugprone-empty-catch): as above
+}
+
+bool has_lasting_type(const void* type) {
+  auto* const handle = static_cast<MPI_Datatype>(const_cast<void*>(type));
+  return handle == MPI_DATATYPE_NULL || is_predefined(handle);
+}
+
+/// Whether the next call like it need not be looked at. A handle of a type that the program has made may come back for
+/// another one; where lost messages are sent again, the ranks wait for each other before every call.
+bool sets_precedent(Runtime& process, const Likeness& call, Reason reason) {
+  if (!lasts(reason) || process.resilient() != nullptr || has_wishes()) return false;
+  const bool has_two_types = call.kind == CallKind::allgather || call.kind == CallKind::alltoall;
+  return has_lasting_type(call.type) && (!has_two_types || has_lasting_type(call.other));
 }
 
 bool tuned_to_native(const Communicator& communicator, CallKind kind, std::int64_t bytes) {
@@ -134,6 +149,9 @@ std::optional<int> fall_through(Runtime& process, const Way& way, Reason reason,
     return std::nullopt;
   }
   process.statistics().count_fallen_through(way.kind, reason);
+  if (way.likeness != nullptr && sets_precedent(process, *way.likeness, reason)) {
+    Precedents::add({*way.likeness, bytes, reason});
+  }
   if (process.keeps_records()) hand_on(process, way.kind, reason, bytes);
   if (log_enabled(LogLevel::trace)) {
     log(LogLevel::trace, std::string(to_string(way.kind)) + ": falls through, " + std::string(to_string(reason)));

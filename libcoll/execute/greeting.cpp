@@ -1,6 +1,11 @@
 #include "libcoll/execute/greeting.h"
 
 namespace libcoll {
+namespace {
+
+constexpr std::uint32_t message = TagSpace::max_message;
+
+}  // namespace
 
 Greeting::Greeting(Transport& transport, std::int32_t self, std::int32_t places, std::span<const PeerId> peers,
                    std::size_t bytes)
@@ -27,12 +32,12 @@ void Greeting::hear(std::size_t lane, TagSpace tags) {
   const std::int32_t place = static_cast<std::int32_t>(lane) % places_;
   std::byte* heard = words_.data() + (lane + 1) * bytes_;
   ++waiting_;
-  count(transport_.receive(route_class, tags.tag(place, 0), heard, bytes_, &completions_[2 * lane]));
+  count(transport_.receive(route_class, tags.tag(place, message), heard, bytes_, &completions_[2 * lane]));
 }
 
 void Greeting::say(std::size_t lane, TagSpace tags) {
   ++waiting_;
-  count(transport_.send(peers_[lane], tags.tag(self_, 0), words_.data(), bytes_, &completions_[2 * lane + 1]));
+  count(transport_.send(peers_[lane], tags.tag(self_, message), words_.data(), bytes_, &completions_[2 * lane + 1]));
 }
 
 void Greeting::count(Posted posted) {

@@ -32,7 +32,8 @@ class Greeting final : public Driven, public Waiter {
   Greeting& operator=(const Greeting&) = delete;
   ~Greeting() = default;
 
-  /// Precondition: the exchange before is over.
+  /// `tags` may be those of a call as well, which numbers its messages from 0 on. Precondition: the exchange before is
+  /// over.
   void start(TagSpace tags, Words words = Words::both);
   void advance() noexcept override {}
   [[nodiscard]] bool over() const override { return waiting_ == 0; }

@@ -7,12 +7,16 @@ namespace {
 enum Phase : std::uint32_t { copied_in = 1, domain_reduced, node_reduced, moved };
 static_assert(moved < phases_per_round);
 
+/// copy_in, two of a reduction, move, copy_out
+constexpr std::size_t most_stages = 5;
+
 }  // namespace
 
 void list_stages(const RoundOutline& outline, std::uint32_t round, std::vector<Stage>& stages) {
   const std::uint32_t base = round * phases_per_round;
   Awaited ready{outline.locals, base + copied_in};
   stages.clear();
+  stages.reserve(most_stages);
   stages.push_back({{}, Work::copy_in, base + copied_in});
   if (outline.reduces && outline.reduces_alone) {
     if (outline.local == 0) stages.push_back({ready, Work::reduce_alone, base + node_reduced});

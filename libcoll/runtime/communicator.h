@@ -139,6 +139,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
  private:
   friend class FlatCall;
+  friend class SliceExchange;
   friend class StagedCall;
 
   /// Tags repeat after 4096 rounds, so that none is further ahead of the oldest call under way than half of that.
@@ -219,8 +220,14 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   bool wire_up(HostCommunicator& host, Lanes& lanes);
   /// Says these words and waits for those of others. Whether all got through.
   bool greet(HostCommunicator& host, const Lanes& lanes, Words words);
-  /// Connects the ranks for calls of the collective that need no plan, where that is possible; collective.
+  /// Connects the ranks, or the first leaders of nodes, for calls of the collective that need no plan, where that is
+  /// possible; collective.
   void wire_up_directly(Collective collective, HostCommunicator& host);
+  /// Of those places, which rank each is. Empty where this rank is in none.
+  [[nodiscard]] std::vector<std::int32_t> directly_wired_ranks() const;
+  /// Whether this leader moves its part of such a call without a plan; the same on every node. `channel`: as in
+  /// make_call().
+  [[nodiscard]] bool moves_directly(const Call& part, const Channel* channel) const;
   bool run_direct(const Call& call, ProgressHook hook);
   bool run_scattered(const Call& call, ProgressHook hook);
   /// Has what goes from rank to rank started with tags of its own, and waits for its end. The tags; nothing when it
@@ -229,6 +236,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::optional<TagSpace> exchange(Driven& running, const Start& start, ProgressHook hook);
   /// A message to one rank, and the one that comes from another at the same time.
   struct RankMessage;
+  /// Of one by direct_ that is over.
+  void record_direct(const Call& call, TagSpace tags, std::int64_t began);
   void record_exchange(Collective collective, const std::vector<RankMessage>& messages, TagSpace tags,
                        std::int64_t began);
   void trace_exchange(const std::vector<RankMessage>& messages, TagSpace tags, std::int64_t began);
@@ -273,6 +282,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::optional<Topology> part_;            ///< on rank 0: what the ranks are on, where that is not the whole topology
   std::string part_nodes_;                  ///< its hosts as PlanRequest has them
   std::uint32_t calls_ = 0;                 ///< rounds that were numbered so far
+  std::uint32_t greetings_ = 0;             ///< the same of greetings, for slices may begin before or after one
   SetupTimes setup_times_;                  ///< since a plan was last adopted
   NodeId node_ = 0;                         ///< of this rank
   std::int32_t rank_ = 0;                   ///< in the communicator
@@ -281,7 +291,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::vector<std::int32_t> place_of_shard_;  ///< in the buffers: the node's rank, with a hierarchy the node
   std::vector<std::string> addresses_;        ///< by communicator rank
   std::array<Plan, collective_count> plans_;
-  std::unique_ptr<DirectExchange> direct_;         ///< null where all calls go by plans
+  std::unique_ptr<DirectExchange> direct_;         ///< null where all calls go by plans; with a hierarchy, by node
   std::unique_ptr<ScatteredReduction> scattered_;  ///< goes with it
   bool wired_directly_ = false;                    ///< it was tried
   std::array<bool, collective_count> may_go_direct_{};

@@ -10,39 +10,56 @@
 #include "libcoll/runtime/clock.h"
 #include "libcoll/runtime/communicator.h"
 #include "libcoll/runtime/figures.h"
+#include "libcoll/runtime/hierarchy.h"
 #include "libcoll/runtime/plan_cache.h"
 #include "libcoll/runtime/plan_source.h"
 #include "libcoll/runtime/trace.h"
+#include "planner/index.h"
 
 namespace libcoll {
 
-/// Where links may die, messages go by ways that are looked after; the ranks of a node share memory; and where NICs do
-/// not forward, nobody is reached but neighbours.
+std::vector<std::int32_t> Communicator::directly_wired_ranks() const {
+  if (hierarchy_) return hierarchy_->speaks() ? rank_of_node_ : std::vector<std::int32_t>();
+  std::vector<std::int32_t> ranks(addresses_.size());
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+/// Where links may die, messages go by ways that are looked after; and where NICs do not forward, nobody is reached but
+/// neighbours. The ranks of a node share memory: only sums of nodes, which their first leaders have, go directly.
 void Communicator::wire_up_directly(Collective collective, HostCommunicator& host) {
-  const bool can = collective == Collective::allreduce || collective == Collective::allgather;
-  if (!can || hierarchy_ || repair_ || !runtime_.topology().nics_forward() || runtime_.config().direct_bytes == 0) {
-    return;
-  }
+  const bool can = collective == Collective::allreduce || (collective == Collective::allgather && !hierarchy_);
+  if (!can || resends_ || !runtime_.topology().nics_forward() || runtime_.config().direct_bytes == 0) return;
   // Who names a planner wants its plans.
   if (algorithm_setting(runtime_.config(), collective) != automatic_plan) return;
   may_go_direct_[static_cast<std::size_t>(collective)] = true;
   if (std::exchange(wired_directly_, true)) return;
-  const std::vector<bool> of_direct = DirectExchange::talks_to(size(), rank_);
-  const std::vector<bool> of_scattered = ScatteredReduction::talks_to(size(), rank_);
-  std::vector<PeerId> peers(of_direct.size(), -1);
-  std::vector<std::int32_t> ranks(peers.size());
-  std::iota(ranks.begin(), ranks.end(), 0);
-  for (std::size_t rank = 0; rank < peers.size(); ++rank) {
-    if (of_direct[rank] || of_scattered[rank]) peers[rank] = awaited_peer;
+  const std::vector<std::int32_t> ranks = directly_wired_ranks();
+  const auto places = static_cast<std::int32_t>(ranks.size());
+  const std::int32_t own = hierarchy_ ? node_ : rank_;
+  std::vector<bool> of_direct(ranks.size());
+  std::vector<bool> of_scattered(ranks.size());
+  if (!ranks.empty()) of_direct = DirectExchange::talks_to(places, own);
+  if (!hierarchy_) of_scattered = ScatteredReduction::talks_to(places, own);
+  std::vector<PeerId> peers(ranks.size(), -1);
+  for (std::size_t place = 0; place < peers.size(); ++place) {
+    if (of_direct[place] || of_scattered[place]) peers[place] = awaited_peer;
   }
-  Lanes lanes{peers, rank_, ranks};
+  Lanes lanes{peers, own, ranks};
   if (!wire_up(host, lanes)) return;
-  direct_ = std::make_unique<DirectExchange>(runtime_.transport(), rank_, peers);
-  scattered_ = std::make_unique<ScatteredReduction>(runtime_.transport(), rank_, std::move(peers));
+  if (ranks.empty()) return;
+  direct_ = std::make_unique<DirectExchange>(runtime_.transport(), own, peers);
+  if (!hierarchy_) scattered_ = std::make_unique<ScatteredReduction>(runtime_.transport(), own, std::move(peers));
 }
 
 bool Communicator::can_go_direct(Collective collective) const {
-  return direct_ != nullptr && may_go_direct_[static_cast<std::size_t>(collective)];
+  return !hierarchy_ && direct_ != nullptr && may_go_direct_[static_cast<std::size_t>(collective)];
+}
+
+/// Calls of channels may be under way beside each other, and the exchange is one at a time.
+bool Communicator::moves_directly(const Call& part, const Channel* channel) const {
+  return direct_ != nullptr && channel == nullptr && part.collective == Collective::allreduce &&
+         part.elements * part.element_bytes <= runtime_.config().direct_bytes / nodes();
 }
 
 /// The tags must not repeat those of a call that is still under way.
@@ -89,13 +106,19 @@ bool Communicator::run_direct(const Call& call, ProgressHook hook) {
   } else {
     direct_->gather_into(call.output);
   }
-  if (record_ == nullptr) return true;
+  record_direct(call, *tags, began);
+  return true;
+}
+
+void Communicator::record_direct(const Call& call, TagSpace tags, std::int64_t began) {
+  if (record_ == nullptr) return;
+  const std::int64_t block_bytes = call.elements * call.element_bytes;
+  const auto rank_at = [this](std::int32_t place) { return hierarchy_ ? rank_of_node_[at(place)] : place; };
   std::vector<RankMessage> messages;
   for (const ConcatenationMessage& message : direct_->messages()) {
-    messages.push_back({message.to, message.from, message.blocks * block_bytes, message.round + 1});
+    messages.push_back({rank_at(message.to), rank_at(message.from), message.blocks * block_bytes, message.round + 1});
   }
-  record_exchange(call.collective, messages, *tags, began);
-  return true;
+  record_exchange(call.collective, messages, tags, began);
 }
 
 bool Communicator::run_scattered(const Call& call, ProgressHook hook) {
@@ -139,6 +162,8 @@ void Communicator::record_exchange(Collective collective, const std::vector<Rank
 }
 
 void Communicator::trace_exchange(const std::vector<RankMessage>& messages, TagSpace tags, std::int64_t began) {
+  // Who sends is told by its place among those that are wired up.
+  const auto sender = [this](std::int32_t rank) { return hierarchy_ ? node_of(rank) : rank; };
   std::uint32_t index = 0;
   for (const RankMessage& message : messages) {
     TraceEvent event;
@@ -148,12 +173,12 @@ void Communicator::trace_exchange(const std::vector<RankMessage>& messages, TagS
     event.bytes = message.bytes;
     event.step = message.step;
     event.kind = TraceKind::send;
-    event.tag = tags.tag(rank_, index);
+    event.tag = tags.tag(sender(rank_), index);
     event.from = node_;
     event.to = node_of(message.to);
     runtime_.trace()->add(event);
     event.kind = TraceKind::receive;
-    event.tag = tags.tag(message.from, index++);
+    event.tag = tags.tag(sender(message.from), index++);
     event.from = node_of(message.from);
     event.to = node_;
     runtime_.trace()->add(event);

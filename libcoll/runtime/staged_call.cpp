@@ -96,7 +96,12 @@ void StagedCall::perform(Work work) const {
 bool StagedCall::begin_slice() {
   SliceMove move = rounds_->move();
   if (move.empty) return false;
-  slice_.emplace(communicator_, std::move(move.call), std::move(move.shape), tuning_, channel_);
+  // A call of several rounds would have peers of both kinds.
+  if (rounds_->count() == 1 && communicator_.moves_directly(move.call, channel_.get())) {
+    slice_ = &direct_slice_.emplace(communicator_, move.call);
+  } else {
+    slice_ = &planned_slice_.emplace(communicator_, std::move(move.call), std::move(move.shape), tuning_, channel_);
+  }
   slices_begun_ = true;
   slice_->begin();
   return true;
@@ -110,7 +115,7 @@ bool StagedCall::end_slice() {
     return false;
   }
   largest_message_bytes_ = std::max(largest_message_bytes_, slice_->largest_message_bytes());
-  slice_.reset();
+  slice_ = nullptr;
   end_stage();
   return true;
 }
@@ -140,7 +145,9 @@ void StagedCall::abandon() noexcept {
   communicator_.note_failure(channel_.get());
 }
 
-std::span<const PeerId> StagedCall::peers() const { return communicator_.peers_of(collective_); }
+std::span<const PeerId> StagedCall::peers() const {
+  return direct_slice_ ? direct_slice_->peers() : communicator_.peers_of(collective_);
+}
 
 bool StagedCall::rests() const { return over() || !memory_->calls().front()->slice_; }
 

@@ -14,6 +14,7 @@
 #include "libcoll/node/stages.h"
 #include "libcoll/runtime/flat_call.h"
 #include "libcoll/runtime/running_call.h"
+#include "libcoll/runtime/slice_exchange.h"
 
 namespace libcoll {
 
@@ -70,8 +71,10 @@ class StagedCall final : public RunningCall {
   std::size_t stage_ = 0;
   std::uint32_t stages_done_ = 0;  ///< of all rounds
   std::uint32_t signs_seen_ = 0;   ///< of stages_done_, and of whom it waited for
-  std::optional<FlatCall> slice_;  ///< while this rank moves its part between nodes
-  bool slices_begun_ = false;      ///< since drive() last waited for the transport
+  std::optional<FlatCall> planned_slice_;
+  std::optional<SliceExchange> direct_slice_;
+  RunningCall* slice_ = nullptr;  ///< one of these, while this rank moves its part between nodes
+  bool slices_begun_ = false;     ///< since drive() last waited for the transport
   std::int64_t largest_message_bytes_ = 0;
   bool failed_ = false;
 };

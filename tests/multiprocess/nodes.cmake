@@ -19,6 +19,7 @@ on_nodes(uneven 0 0 1 1 1 2)
 on_nodes(in_disorder 2 1 0 1 2 1 1)
 on_nodes(one_node 0 0 0 0)
 on_nodes(three_on_each 0 0 0 1 1 1)
+on_nodes(two_on_each 0 0 1 1 2 2)
 
 if(NOT LIBCOLL_SANITIZE MATCHES thread)
   multiprocess(nodes ring:4 8 collectives small LABEL multiprocess-small OPTIONS ${by_slot})
@@ -43,6 +44,12 @@ multiprocess(nodes_uneven complete:3 6 collectives OPTIONS ${uneven})
 multiprocess(nodes_in_disorder complete:3 7 collectives OPTIONS ${in_disorder})
 multiprocess(nodes_of_one_leader ring:4 8 collectives OPTIONS ${by_slot} -e LIBCOLL_LEADERS=1)
 multiprocess(nodes_little_memory ring:4 8 collectives OPTIONS ${by_slot} -e LIBCOLL_NODE_BYTES=64K)
+# Small sums go from leader to leader: an allreduce of one int sends its 4 bytes from every node to every other, where
+# the plan would gather them on one node.
+multiprocess(nodes_direct complete:3 6 freed OPTIONS ${two_on_each}
+  -j "\"links\": [{\"from\": 0, \"to\": 1, \"bytes\": 4}, {\"from\": 0, \"to\": 2, \"bytes\": 4}, {\"from\": 1, \"to\": 0, \"bytes\": 4}, {\"from\": 1, \"to\": 2, \"bytes\": 4}, {\"from\": 2, \"to\": 0, \"bytes\": 4}, {\"from\": 2, \"to\": 1, \"bytes\": 4}]")
+multiprocess(nodes_not_direct ring:4 8 reductions OPTIONS ${by_slot} -e LIBCOLL_DIRECT_BYTES=0)
+multiprocess(nodes_direct_mostly ring:4 8 reductions OPTIONS ${by_slot} -e LIBCOLL_DIRECT_BYTES=64K)
 multiprocess(nodes_rounds ring:4 8 large allreduce 41943040 OPTIONS ${by_slot})
 multiprocess(nodes_rounds_alltoall complete:3 6 large alltoall 2097152 OPTIONS ${uneven})
 multiprocess(nodes_threads ring:4 8 threads OPTIONS ${by_slot})

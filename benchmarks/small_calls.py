@@ -1,0 +1,92 @@
+#!/usr/bin/env python3
+"""What small calls cost on this host, MPI alone beside libcoll: collective_sweep run over and over, every way in turn.
+
+A run is short and depends on where the processes came to lie, so that one says little. The table has the median over
+the runs, their range, and the median of what each run took more than the run of MPI alone beside it."""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+# How calls go, and the settings that make them.
+WAYS = {
+    "native": None,  # without the preloaded library
+    "off": {"LIBCOLL_ENABLE": "no"},
+    "one-node": {"LIBCOLL_HOST": "node0", "LIBCOLL_ONE_NODE": "no"},  # a communicator that falls through
+    "model": {"LIBCOLL_COST_MODEL": "yes"},
+    "direct": {"LIBCOLL_COST_MODEL": "no"},  # from rank to rank
+    "plan": {"LIBCOLL_COST_MODEL": "no", "LIBCOLL_DIRECT_BYTES": "0"},
+}
+
+# Ranks that are to count as those of one node.
+ON_NODES = 'export LIBCOLL_HOST=node$((OMPI_COMM_WORLD_RANK / RANKS_PER_NODE)); exec "$0" "$@"'
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--build", type=Path, default=Path(__file__).resolve().parent.parent / "build")
+    parser.add_argument("--collective", default="allreduce", choices=["allreduce", "allgather", "alltoall"])
+    parser.add_argument("--bytes", type=int, default=8, help="as collective_sweep counts them (8)")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--ranks-per-node", type=int, default=1, help="by LIBCOLL_HOST, whatever host it is (1)")
+    parser.add_argument("--runs", type=int, default=9, help="of every way (9)")
+    parser.add_argument("--calls", type=int, default=20000, help="of every run (20000)")
+    parser.add_argument("--ways", default="native,off,one-node,model", help="of " + ", ".join(WAYS))
+    options = parser.parse_args()
+    options.ways = options.ways.split(",")
+    if unknown := [way for way in options.ways if way not in WAYS]:
+        parser.error(f"there is no way {unknown[0]}")
+    if options.ranks < 2 or options.ranks % options.ranks_per_node != 0:
+        parser.error("there must be two ranks at least, and as many on every node")
+    return options
+
+
+def command_of(options, way):
+    sweep = [str(options.build / "bin" / "collective_sweep"), options.collective]
+    sweep += ["-m", f"{options.bytes}:{options.bytes}", "-i", str(options.calls), "-x", str(max(1, options.calls // 10))]
+    if options.ranks_per_node > 1 and way != "one-node":
+        sweep = ["sh", "-c", ON_NODES.replace("RANKS_PER_NODE", str(options.ranks_per_node)), *sweep]
+    launch = ["mpirun", "--oversubscribe", "-n", str(options.ranks), *sweep]
+    if WAYS[way] is None:
+        return launch
+    topology = f"ring:{max(2, options.ranks // options.ranks_per_node)}"
+    return [str(options.build / "bin" / "libcoll"), "run", "--topology", topology, "--", *launch]
+
+
+def microseconds(options, way, cache):
+    """Of one call, as one run of the sweep has it."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LIBCOLL_")}
+    environment |= {"LIBCOLL_CACHE_DIR": cache, "LIBCOLL_BACKGROUND_PLANNING": "no"} | (WAYS[way] or {})
+    ran = subprocess.run(command_of(options, way), env=environment, capture_output=True, text=True)
+    rows = [line.split() for line in ran.stdout.splitlines() if line and not line.startswith("#")]
+    if ran.returncode != 0 or len(rows) != 1:
+        sys.exit(f"small_calls.py: {way} ended with exit code {ran.returncode}\n{ran.stdout}{ran.stderr}")
+    return float(rows[0][1])
+
+
+def main():
+    options = parse_arguments()
+    times = {way: [] for way in options.ways}
+    with tempfile.TemporaryDirectory() as cache:
+        # The first run of each makes plans and measures what later ones find in the cache.
+        for run in range(options.runs + 1):
+            for way in options.ways:
+                time = microseconds(options, way, cache)
+                if run > 0:
+                    times[way].append(time)
+    nodes = options.ranks // options.ranks_per_node
+    print(f"# {options.collective} of {options.bytes} B, {options.ranks} ranks on {nodes} nodes, {options.runs} runs; us")
+    print(f"{'way':<10}{'median':>9}{'least':>9}{'most':>9}{'more':>9}")
+    for way, taken in times.items():
+        row = f"{way:<10}{statistics.median(taken):>9.2f}{min(taken):>9.2f}{max(taken):>9.2f}"
+        if "native" in times:
+            row += f"{statistics.median(a - b for a, b in zip(taken, times['native'])):>9.2f}"
+        print(row)
+
+
+if __name__ == "__main__":
+    main()
