@@ -1,6 +1,12 @@
 #include "libcoll/execute/greeting.h"
 
 namespace libcoll {
+namespace {
+
+/// Calls of the same number, which may be under way, have messages of lower ones.
+constexpr std::uint32_t greeting_message = TagSpace::max_message;
+
+}  // namespace
 
 Greeting::Greeting(Transport& transport, std::int32_t self, std::int32_t places, std::span<const PeerId> peers,
                    std::size_t bytes)
@@ -20,8 +26,9 @@ void Greeting::start(TagSpace tags) {
     const std::int32_t peer = static_cast<std::int32_t>(lane) % places_;
     waiting_ += 2;
     std::byte* heard = words_.data() + (lane + 1) * bytes_;
-    count(transport_.receive(route_class, tags.tag(peer, 0), heard, bytes_, &completions_[2 * lane]));
-    count(transport_.send(peers_[lane], tags.tag(self_, 0), words_.data(), bytes_, &completions_[2 * lane + 1]));
+    count(transport_.receive(route_class, tags.tag(peer, greeting_message), heard, bytes_, &completions_[2 * lane]));
+    count(transport_.send(peers_[lane], tags.tag(self_, greeting_message), words_.data(), bytes_,
+                          &completions_[2 * lane + 1]));
   }
 }
 

@@ -92,7 +92,7 @@ std::optional<LinkFigures> Communicator::measure_links(HostCommunicator& host, P
     for (int i = 0; i < times; ++i) {
       {
         const std::lock_guard guard(runtime_.lock());
-        greeting->start(TagSpace(id_, calls_++));
+        greeting->start(TagSpace(id_, greetings_++));
       }
       if (runtime_.drive(*greeting, hook)) continue;
       // Messages may yet arrive in its memory.

@@ -19,7 +19,7 @@ namespace libcoll {
 /// not forward, nobody is reached but neighbours.
 void Communicator::wire_up_directly(Collective collective, HostCommunicator& host) {
   const bool can = collective == Collective::allreduce || collective == Collective::allgather;
-  if (!can || hierarchy_ || repair_ || !runtime_.topology().nics_forward() || runtime_.config().direct_bytes == 0) {
+  if (!can || hierarchy_ || resends_ || !runtime_.topology().nics_forward() || runtime_.config().direct_bytes == 0) {
     return;
   }
   // Who names a planner wants its plans.
@@ -141,7 +141,7 @@ void Communicator::record_exchange(Collective collective, const std::vector<Rank
   std::vector<DirectBytes> sent;
   sent.reserve(messages.size());
   for (const RankMessage& message : messages) sent.push_back({node_of(message.to), message.bytes});
-  const PlanLinks& links = plans_[static_cast<std::size_t>(collective)].links;
+  const PlanLinks& links = prospect(collective).plan->links;
   record_->count_round(collective, links.ends(), links.bytes_of(sent));
   if (runtime_.trace() != nullptr) trace_exchange(messages, tags, began);
 }

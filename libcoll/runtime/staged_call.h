@@ -21,8 +21,9 @@ namespace libcoll {
 class StagedCall final : public RunningCall {
  public:
   /// `communicator`, which has a hierarchy that serves the call, must outlive this, and the call's buffers its end.
-  /// `channel`: of a persistent call, which has memory of its own.
-  StagedCall(Communicator& communicator, Call call, std::shared_ptr<Channel> channel = nullptr);
+  /// `plan` is the same on every rank. `channel`: of a persistent call, which has memory of its own.
+  StagedCall(Communicator& communicator, Call call, LoweredPlanPointer plan,
+             std::shared_ptr<Channel> channel = nullptr);
 
   void begin() override;
   void advance() noexcept override;
@@ -33,7 +34,7 @@ class StagedCall final : public RunningCall {
   /// Waits in the node's memory or for the transport, whichever has to bring the next thing.
   bool drive(ProgressHook hook) override;
   [[nodiscard]] bool calls_mpi() const override { return calls_mpi_; }
-  [[nodiscard]] std::span<const PeerId> peers() const override;
+  [[nodiscard]] std::span<const PeerId> peers() const override { return plan_->peers; }
   [[nodiscard]] std::int64_t largest_message_bytes() const override { return largest_message_bytes_; }
   [[nodiscard]] int milliseconds_to_next_advance() const override;
   [[nodiscard]] bool rests() const override;
@@ -59,9 +60,9 @@ class StagedCall final : public RunningCall {
   bool wait_for_neighbours(ProgressHook hook);
 
   Communicator& communicator_;
+  const LoweredPlanPointer plan_;
   const std::shared_ptr<Channel> channel_;  ///< as a rule null
   const std::shared_ptr<NodeMemory> memory_;
-  const Collective collective_;
   const bool calls_mpi_;
   const Tuning tuning_;  ///< as of the call's beginning, which all ranks make at one place in their calls
   const std::unique_ptr<NodeRounds> rounds_;
