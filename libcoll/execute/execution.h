@@ -52,6 +52,8 @@ class TagSpace {
     return prefix_ | (std::uint64_t{static_cast<std::uint16_t>(sender)} << 24U) | (message & 0xffffffU);
   }
   static std::uint32_t communicator_of(std::uint64_t tag) { return static_cast<std::uint32_t>(tag >> 52U); }
+  /// Communicator and call.
+  static std::uint64_t call_of(std::uint64_t tag) { return tag >> 40U; }
   static NodeId sender_of(std::uint64_t tag) { return static_cast<std::uint16_t>(tag >> 24U); }
   static constexpr std::uint32_t max_communicator = 0xfff;
   static constexpr std::uint32_t max_message = 0xffffff;

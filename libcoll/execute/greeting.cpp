@@ -3,7 +3,8 @@
 namespace libcoll {
 namespace {
 
-constexpr std::uint32_t message = TagSpace::max_message;
+/// Calls of the same number, which may be under way, have messages of lower ones.
+constexpr std::uint32_t greeting_message = TagSpace::max_message;
 
 }  // namespace
 
@@ -32,12 +33,13 @@ void Greeting::hear(std::size_t lane, TagSpace tags) {
   const std::int32_t place = static_cast<std::int32_t>(lane) % places_;
   std::byte* heard = words_.data() + (lane + 1) * bytes_;
   ++waiting_;
-  count(transport_.receive(route_class, tags.tag(place, message), heard, bytes_, &completions_[2 * lane]));
+  count(transport_.receive(route_class, tags.tag(place, greeting_message), heard, bytes_, &completions_[2 * lane]));
 }
 
 void Greeting::say(std::size_t lane, TagSpace tags) {
   ++waiting_;
-  count(transport_.send(peers_[lane], tags.tag(self_, message), words_.data(), bytes_, &completions_[2 * lane + 1]));
+  count(transport_.send(peers_[lane], tags.tag(self_, greeting_message), words_.data(), bytes_,
+                        &completions_[2 * lane + 1]));
 }
 
 void Greeting::count(Posted posted) {

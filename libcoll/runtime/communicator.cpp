@@ -151,14 +151,13 @@ bool all_agree(HostCommunicator& host, bool mine) {
 Communicator::Communicator(Runtime& runtime) : runtime_(runtime), ids_(runtime.communicator_ids()) {}
 
 Communicator::~Communicator() {
-  const bool enrolled = repair_ != nullptr;
-  if (enrolled) {
+  if (repair_ != nullptr) {
     const std::lock_guard guard(runtime_.lock());
     repair_.reset();
   }
   // What a call that failed has left under way would be taken for another communicator's, and so would what a crew
   // sends again.
-  if (id_ != 0 && obstacle_ != Reason::transport && !enrolled) ids_->give_back(id_);
+  if (id_ != 0 && obstacle_ != Reason::transport && !resends_) ids_->give_back(id_);
 }
 
 std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunicator& host) {
@@ -217,7 +216,7 @@ Reason Communicator::agree(HostCommunicator& host) {
   if (!host.reach_all(runtime_)) return Reason::transport;
   const Reason exchanged = exchange_addresses(host, longest, places);
   const Reason settled = exchanged == Reason::count_ ? settle(host, places, node_count) : exchanged;
-  if (settled == Reason::count_) enrol(host.name());
+  if (settled == Reason::count_) enrol(host);
   // A rank that started sooner has waited for the others here.
   const std::int64_t waited = setup_times_.contexts - mine.start_nanoseconds;
   setup_times_.addresses = std::max<std::int64_t>(0, steady_nanoseconds() - began - waited);
@@ -239,6 +238,7 @@ Reason Communicator::choose_part(bool keep_part, std::vector<NodeId>& nodes, Nod
   Result<Topology> part = part_of(fabric, moved.image);
   if (!part || !check_connected(*part)) return Reason::disconnected;
   part_nodes_ = node_ranges(moved.image);
+  if (runtime_.resilient() != nullptr) part_neighbours_ = neighbouring_hosts(*part);
   if (keep_part) part_ = std::move(part).value();
   std::map<NodeId, NodeId> place;
   for (std::size_t i = 0; i < moved.nodes.size(); ++i) place.emplace(moved.nodes[i], static_cast<NodeId>(i));
@@ -325,50 +325,74 @@ Reason Communicator::agree_on_id(HostCommunicator& host, std::uint32_t candidate
 Reason Communicator::begins(Collective collective, bool equal_shards) const {
   if (obstacle_ != Reason::count_) return obstacle_;
   if (hierarchy_ && !hierarchy_->serves(collective, equal_shards)) return Reason::several_ranks;
-  // All ranks wait for each other before every call where links may die.
-  if (resends_) return Reason::resending;
-  const Plan& plan = plans_[static_cast<std::size_t>(collective)];
-  if (!plan.asked) return Reason::not_agreed;
+  const Prospect& asked_for = prospect(collective);
+  if (!asked_for.asked) return Reason::not_agreed;
   // Hosts that forward blocks have to be told how long they are.
-  if (plan.obstacle == Reason::count_ && plan.forwards && !equal_shards && !hierarchy_) return Reason::unknown_counts;
-  return plan.obstacle;
+  if (asked_for.obstacle == Reason::count_ && asked_for.unforwarded == nullptr && !equal_shards && !hierarchy_) {
+    return Reason::unknown_counts;
+  }
+  return asked_for.obstacle;
 }
 
 Reason Communicator::ready(Collective collective, bool equal_shards, HostCommunicator& host) {
   if (obstacle_ != Reason::count_) return obstacle_;
   if (hierarchy_ && !hierarchy_->serves(collective, equal_shards)) return Reason::several_ranks;
   turn(host);
-  Plan& plan = plans_[static_cast<std::size_t>(collective)];
-  if (!plan.asked || (plan.obstacle == Reason::planning && is_time_to_look(++plan.calls_without))) {
-    plan.asked = true;
-    plan.obstacle = distribute_plan(collective, what_is_left_ ? *agree_without(host) : host, plan);
+  Prospect& asked_for = prospect(collective);
+  if (!asked_for.asked || (asked_for.obstacle == Reason::planning && is_time_to_look(++asked_for.calls_without))) {
+    asked_for.asked = true;
+    asked_for.obstacle = adopt_distributed(collective, what_is_left_ ? *agree_without(host) : host);
   }
-  return plan.obstacle;
+  return asked_for.obstacle;
 }
 
 Reason Communicator::persists(Collective collective, bool equal_shards, HostCommunicator& host,
                               std::shared_ptr<Channel>& channel) {
   if (obstacle_ != Reason::count_) return obstacle_;
   if (hierarchy_ && !hierarchy_->serves(collective, equal_shards)) return Reason::several_ranks;
-  if (resends_) return Reason::resending;
-  Plan& plan = plans_[static_cast<std::size_t>(collective)];
-  if (!plan.asked || plan.obstacle == Reason::planning) {
-    plan.asked = true;
-    plan.obstacle = distribute_plan(collective, host, plan, Planning::waited_for);
+  turn(host);
+  if (broken_) return Reason::transport;
+  const std::unique_ptr<HostCommunicator> around = what_is_left_ ? agree_without(host) : nullptr;
+  HostCommunicator& agreement = around ? *around : host;
+  Prospect& asked_for = prospect(collective);
+  if (!asked_for.asked || asked_for.obstacle == Reason::planning) {
+    asked_for.asked = true;
+    asked_for.obstacle = adopt_distributed(collective, agreement, Planning::waited_for);
   }
-  if (plan.obstacle != Reason::count_) return plan.obstacle;
+  if (asked_for.obstacle != Reason::count_) return asked_for.obstacle;
   std::shared_ptr<NodeMemory> memory;
   if (hierarchy_) {
-    memory = hierarchy_->make_memory(host, collective, equal_shards);
+    memory = hierarchy_->make_memory(agreement, collective, equal_shards);
     if (!memory) return Reason::shared_memory;
   }
   std::uint32_t id = 0;
-  const Reason agreed = agree_on_id(host, id_ + 1, id);
-  if (agreed == Reason::count_) channel = std::make_shared<Channel>(ids_, id, std::move(memory));
-  return agreed;
+  const Reason agreed = agree_on_id(agreement, id_ + 1, id);
+  if (agreed != Reason::count_) return agreed;
+  channel = std::make_shared<Channel>(ids_, id, std::move(memory), asked_for.plan);
+  if (resends_) {
+    const std::lock_guard guard(runtime_.lock());
+    runtime_.resilient()->annex(id, id_);
+    // What a crew sends again would be taken for another channel's.
+    channel->keep_id();
+  }
+  return Reason::count_;
 }
 
-Reason Communicator::distribute_plan(Collective collective, HostCommunicator& host, Plan& plan, Planning planning) {
+LoweredPlanPointer Communicator::plan_for(const Call& call, const Channel* channel) const {
+  if (channel != nullptr) return channel->plan_;
+  const Prospect& asked_for = prospect(call.collective);
+  return call.counts.empty() || hierarchy_ ? asked_for.plan : asked_for.unforwarded;
+}
+
+Reason Communicator::adopt_distributed(Collective collective, HostCommunicator& host, Planning planning) {
+  auto fresh = std::make_shared<LoweredPlan>();
+  const Reason reason = distribute_plan(collective, host, *fresh, planning);
+  if (reason == Reason::count_) prospect(collective).adopt(std::move(fresh));
+  return reason;
+}
+
+Reason Communicator::distribute_plan(Collective collective, HostCommunicator& host, LoweredPlan& plan,
+                                     Planning planning) {
   if (algorithm_setting(runtime_.config(), collective) == "native") return Reason::chosen_native;
   if (hierarchy_ && !hierarchy_->has_slices()) return Reason::count_;
   enum Answer : std::uint64_t { none, not_yet, there };
@@ -430,7 +454,7 @@ std::optional<std::string> Communicator::plan_text(Collective collective, HostCo
                                                     schedule.error().message + "); its calls fall through");
     return std::string();
   }
-  plans_[static_cast<std::size_t>(collective)].cost = plan_cost(*schedule);
+  prospect(collective).cost = plan_cost(*schedule);
   steer(*schedule, runtime_.route_binding(), runtime_.transport().route_classes());
   log(LogLevel::info, what + std::string(to_string(collective)) + " by " + schedule->algorithm + " on " +
                           schedule->topology.name() + ", " + std::to_string(schedule->steps) +
@@ -438,7 +462,7 @@ std::optional<std::string> Communicator::plan_text(Collective collective, HostCo
   return pack_schedule(*schedule);
 }
 
-bool Communicator::adopt_plan(const std::string& text, Plan& plan) {
+bool Communicator::adopt_plan(const std::string& text, LoweredPlan& plan) {
   if (hierarchy_ && !hierarchy_->leads()) return true;
   const Result<Schedule> schedule = unpack_schedule(text);
   if (!schedule) {
@@ -460,23 +484,22 @@ bool Communicator::adopt_plan(const std::string& text, Plan& plan) {
   return connected.ok();
 }
 
-std::shared_ptr<const Script> Communicator::script_for(Collective collective, const Shape& shape,
+std::shared_ptr<const Script> Communicator::script_for(const LoweredPlanPointer& plan, const Shape& shape,
                                                        const Tuning& tuning) {
   const auto found = std::find_if(scripts_.begin(), scripts_.end(), [&](const CachedScript& cached) {
-    return cached.collective == collective && cached.segment_bytes == tuning.segment_bytes && cached.shape == shape;
+    return cached.plan == plan && cached.segment_bytes == tuning.segment_bytes && cached.shape == shape;
   });
   if (found != scripts_.end()) {
     scripts_.splice(scripts_.begin(), scripts_, found);
   } else {
-    const Program& program = plans_[static_cast<std::size_t>(collective)].program;
-    scripts_.push_front({collective, shape, tuning.segment_bytes,
-                         std::make_shared<const Script>(make_script(program, place_of_shard_, shape, tuning))});
+    scripts_.push_front({plan, shape, tuning.segment_bytes,
+                         std::make_shared<const Script>(make_script(plan->program, place_of_shard_, shape, tuning))});
     if (scripts_.size() > cached_scripts) scripts_.pop_back();
   }
   return scripts_.front().script;
 }
 
-Pace Communicator::pace_of(const Plan& plan, const Shape& shape) const {
+Pace Communicator::pace_of(const LoweredPlan& plan, const Shape& shape) const {
   if (!runtime_.config().pacing || plan.nanoseconds_per_shard_byte <= 0) return {};
   std::int64_t elements = shape.elements;
   if (!shape.counts.empty()) {
@@ -499,21 +522,20 @@ void Communicator::keep_record(CommunicatorRecord* record) {
   if (record_ != nullptr) record_->set_nodes(nodes());
 }
 
-void Communicator::record_plan(const Schedule& schedule, Plan& plan) {
+void Communicator::record_plan(const Schedule& schedule, LoweredPlan& plan) {
   if (record_ == nullptr) return;
   plan.links = PlanLinks(schedule, node_);
   record_->set_plan(schedule.collective, schedule.algorithm);
 }
 
-void Communicator::record_round(const Call& call, const Script& script) {
+void Communicator::record_round(const Call& call, const LoweredPlan& plan, const Script& script) {
   if (record_ == nullptr) return;
-  const Plan& plan = plans_[static_cast<std::size_t>(call.collective)];
   record_->count_round(call.collective, plan.links.ends(), plan.links.bytes_of(script));
 }
 
 bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
   const bool matrix = call.collective == Collective::alltoall && !call.counts.empty();
-  if (!matrix || hierarchy_ || !plans_[static_cast<std::size_t>(call.collective)].forwards) return true;
+  if (!matrix || hierarchy_ || !prospect(call.collective).plan->forwards) return true;
   const std::size_t ranks = rank_of_node_.size();
   const auto own_row = call.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank_) * ranks);
   const std::vector<std::int64_t> mine(own_row, own_row + static_cast<std::ptrdiff_t>(ranks));
@@ -523,30 +545,29 @@ bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
 
 bool Communicator::run(Call call, ProgressHook hook, Course course) {
   bool good = false;
+  const LoweredPlanPointer plan = prospect(call.collective).plan;
   if (course == Course::chosen) course = course_of(call);
   if (!broken_ && course == Course::directly) {
     good = run_direct(call, hook);
   } else if (!broken_ && course == Course::scattered) {
     good = run_scattered(call, hook);
   } else if (!broken_ && hierarchy_) {
-    StagedCall running(*this, std::move(call));
+    StagedCall running(*this, std::move(call), plan);
     good = drive(running, hook);
   } else if (!broken_) {
-    FlatCall running(*this, std::move(call));
+    FlatCall running(*this, std::move(call), plan);
     good = drive(running, hook);
   }
   if (good) return true;
-  if (runtime_.resilient() != nullptr) {
-    const std::lock_guard guard(runtime_.lock());
-    runtime_.resilient()->forget(id_);
-  }
-  obstacle_ = Reason::transport;
+  const std::lock_guard guard(runtime_.lock());
+  note_failure(nullptr);
   return false;
 }
 
 std::unique_ptr<RunningCall> Communicator::make_call(Call call, std::shared_ptr<Channel> channel) {
-  if (hierarchy_) return std::make_unique<StagedCall>(*this, std::move(call), std::move(channel));
-  return std::make_unique<FlatCall>(*this, std::move(call), std::move(channel));
+  LoweredPlanPointer plan = plan_for(call, channel.get());
+  if (hierarchy_) return std::make_unique<StagedCall>(*this, std::move(call), std::move(plan), std::move(channel));
+  return std::make_unique<FlatCall>(*this, std::move(call), std::move(plan), std::move(channel));
 }
 
 const std::shared_ptr<NodeMemory>& Communicator::memory_of(const Channel* channel) const {
@@ -588,11 +609,16 @@ void Communicator::leave(const FlatCall& running) noexcept {
 
 void Communicator::note_failure(Channel* channel) noexcept {
   obstacle_ = Reason::transport;
-  if (channel != nullptr) channel->failed_ = true;
+  if (channel != nullptr) channel->keep_id();
+  ResilientTransport* transport = runtime_.resilient();
+  if (transport == nullptr) return;
+  transport->forget(id_);
+  if (channel != nullptr) transport->forget(channel->id_);
+  broken_ = resends_;
 }
 
-std::unique_ptr<Flight> Communicator::prepare(const Call& call, const Portion& portion, const Tuning& tuning,
-                                              TagSpace tags) {
+std::unique_ptr<Flight> Communicator::prepare(const Call& call, const LoweredPlanPointer& plan, const Portion& portion,
+                                              const Tuning& tuning, TagSpace tags) {
   std::unique_ptr<Flight> flight;
   if (idle_flights_.empty()) {
     flight = std::make_unique<Flight>();
@@ -600,12 +626,11 @@ std::unique_ptr<Flight> Communicator::prepare(const Call& call, const Portion& p
     flight = std::move(idle_flights_.back());
     idle_flights_.pop_back();
   }
-  const Plan& plan = plans_[static_cast<std::size_t>(call.collective)];
   flight->tuning = tuning;
-  flight->script = script_for(call.collective, portion.shape, tuning);
+  flight->script = script_for(plan, portion.shape, tuning);
   flight->execution.emplace(*flight->script, node_, Buffers{portion.input, portion.output}, call.reducer,
-                            runtime_.transport(), plan.peers, tags, flight->tuning, flight->workspace,
-                            pace_of(plan, portion.shape));
+                            runtime_.transport(), plan->peers, tags, flight->tuning, flight->workspace,
+                            pace_of(*plan, portion.shape));
   if (record_ != nullptr && runtime_.trace() != nullptr) {
     flight->execution->observe(
         std::make_unique<MessageTrace>(*runtime_.trace(), *flight->script, node_, tags, record_->number()));
@@ -625,8 +650,8 @@ std::int64_t Communicator::elements_per_round(const Call& call) const {
   return std::max<std::int64_t>(1, bytes / call.element_bytes);
 }
 
-std::int64_t Communicator::rounds_of(const Call& call) const {
-  if (!call.counts.empty()) return rounds_of_unequal(call);
+std::int64_t Communicator::rounds_of(const Call& call, const LoweredPlan& plan) const {
+  if (!call.counts.empty()) return rounds_of_unequal(call, plan);
   const std::int64_t elements = elements_per_round(call);
   return call.elements / elements + (call.elements % elements != 0 ? 1 : 0);
 }
@@ -642,12 +667,12 @@ Portion Communicator::portion_of(const Call& call, std::int64_t rounds, std::int
 }
 
 /// The same on every rank.
-std::int64_t Communicator::rounds_of_unequal(const Call& call) const {
+std::int64_t Communicator::rounds_of_unequal(const Call& call, const LoweredPlan& plan) const {
   const std::size_t ranks = rank_of_node_.size();
   std::int64_t most = 0;
   if (call.collective != Collective::alltoall) {
     most = std::accumulate(call.counts.begin(), call.counts.end(), std::int64_t{0});
-  } else if (plans_[static_cast<std::size_t>(call.collective)].forwards) {
+  } else if (plan.forwards) {
     // What hosts keep for others is of the order of what the busiest of them sends or receives.
     std::vector<std::int64_t> sent(ranks, 0);
     std::vector<std::int64_t> received(ranks, 0);

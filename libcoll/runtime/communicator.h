@@ -20,11 +20,10 @@
 #include "libcoll/runtime/call.h"
 #include "libcoll/runtime/cost_model.h"
 #include "libcoll/runtime/flat_call.h"
-#include "libcoll/runtime/plan_links.h"
+#include "libcoll/runtime/lowered_plan.h"
 #include "libcoll/runtime/running_call.h"
 #include "libcoll/runtime/runtime.h"
 #include "libcoll/runtime/setup_times.h"
-#include "planner/schedule/program.h"
 
 namespace libcoll {
 
@@ -111,9 +110,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   /// What the cost model needs to know. Collective, after ready() said that calls of the collective are served: α and b
   /// of the links between neighbours, and of the plan on rank 0. Nothing, on all ranks, when it cannot be measured.
   std::optional<LinkFigures> measure_links(HostCommunicator& host, ProgressHook hook);
-  [[nodiscard]] const PlanCost& plan_of(Collective collective) const {
-    return plans_[static_cast<std::size_t>(collective)].cost;
-  }
+  [[nodiscard]] const PlanCost& plan_of(Collective collective) const { return prospect(collective).cost; }
   /// The same on all ranks: whether calls that are short enough can go from rank to rank, whether allreduces can be
   /// reduced in parts there, and what becomes of this call.
   [[nodiscard]] bool can_go_direct(Collective collective) const;
@@ -145,21 +142,25 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   /// Tags repeat after 4096 rounds, so that none is further ahead of the oldest call under way than half of that.
   static constexpr std::uint32_t most_rounds_ahead = 2048;
 
-  /// A collective's plan, lowered for this rank.
-  struct Plan {
+  /// How far a collective has come.
+  struct Prospect {
     bool asked = false;
     Reason obstacle = Reason::no_plan;
-    std::uint32_t calls_without = 0;  ///< that came while it was being made
-    Program program;
-    std::vector<PeerId> peers;  ///< by route class and node
-    bool forwards = false;      ///< all-to-all: blocks pass through ranks that are neither source nor destination
-    /// Predicted time of one byte of every shard, where messages are steered; 0 elsewhere.
-    double nanoseconds_per_shard_byte = 0;
-    PlanLinks links;  ///< with a record
-    PlanCost cost;    ///< on rank 0
+    std::uint32_t calls_without = 0;  ///< that came while the plan was being made
+    /// What calls go by that begin now. Changes in blocking calls alone, and at the init of persistent ones: there all
+    /// ranks are at the same place among the communicator's calls. So whatever is begun between two of these has one
+    /// plan everywhere, and keeps it, whenever its rounds come to be started.
+    LoweredPlanPointer plan;
+    LoweredPlanPointer unforwarded;  ///< the last one in which no host forwards others' blocks; null: there was none
+    PlanCost cost;                   ///< on rank 0
+
+    void adopt(LoweredPlanPointer fresh) {
+      plan = std::move(fresh);
+      if (!plan->forwards) unforwarded = plan;
+    }
   };
   struct CachedScript {
-    Collective collective;
+    LoweredPlanPointer plan;
     Shape shape;
     std::int64_t segment_bytes;
     std::shared_ptr<const Script> script;
@@ -168,10 +169,15 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   explicit Communicator(Runtime& runtime);
 
   // What is done about failures, where messages are sent again.
-  /// Tells the transport who may pass on messages for whom.
-  void enrol(const std::string& name);
-  /// At the beginning of every call: waits while the ranks agree on dead links, and goes by new plans from the call on
-  /// that they agreed on.
+  /// Tells the transport who may pass on messages for whom. Collective.
+  void enrol(HostCommunicator& host);
+  /// Of ranks on a part of the nodes: a crew of all nodes, which has more ways, passes their messages on as its own.
+  /// False on all of them when there is none that all are in. Collective.
+  bool join_crew(HostCommunicator& host);
+  /// At the beginning of every call that waits for the others, and at the init of a persistent one: waits while the
+  /// ranks agree on dead links, and goes by new plans from the call on that they agreed on. Nonblocking calls are not
+  /// counted, nor are starts: they may not wait for anybody, and keep the plan that they began with, so that it is
+  /// nothing to them when others change it.
   void turn(HostCommunicator& host);
   /// Of a rank that agrees by itself, and of one whose node's speaker does. False: the calls are given up.
   bool take_turn(HostCommunicator& host);
@@ -192,13 +198,21 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Reason choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeId& node_count);
   /// Takes an id that is free in all of the communicator's processes. `candidate` is equal on all ranks.
   Reason agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id);
-  Reason distribute_plan(Collective collective, HostCommunicator& host, Plan& plan,
+  Reason distribute_plan(Collective collective, HostCommunicator& host, LoweredPlan& plan,
                          Planning planning = Planning::as_configured);
+  /// The same for calls from now on, when there is one.
+  Reason adopt_distributed(Collective collective, HostCommunicator& host, Planning planning = Planning::as_configured);
   void say_setup_times(Collective collective, const HostCommunicator& host);
+  [[nodiscard]] Prospect& prospect(Collective collective) { return prospects_[static_cast<std::size_t>(collective)]; }
+  [[nodiscard]] const Prospect& prospect(Collective collective) const {
+    return prospects_[static_cast<std::size_t>(collective)];
+  }
+  /// Of a call that nobody waits for here. Which counts it knows does not depend on the plan of the moment.
+  [[nodiscard]] LoweredPlanPointer plan_for(const Call& call, const Channel* channel) const;
   [[nodiscard]] const Topology& planned_for() const { return part_ ? *part_ : runtime_.topology(); }
   /// On rank 0: the plan as all ranks get it; nothing when it is not there yet, an empty text when there will be none.
   std::optional<std::string> plan_text(Collective collective, HostCommunicator& host, Planning planning);
-  bool adopt_plan(const std::string& text, Plan& plan);
+  bool adopt_plan(const std::string& text, LoweredPlan& plan);
 
   // Who talks to whom: communicator_wiring.cpp.
   /// Whom this process talks to.
@@ -208,7 +222,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     std::span<const std::int32_t> ranks;  ///< by place
   };
   /// Of the plan, all of them awaited.
-  Lanes lanes_of(Plan& plan);
+  Lanes lanes_of(LoweredPlan& plan);
   /// To awaited peers: those whom this process calls, or those whom it answers.
   Status connect(Lanes& lanes, Words words);
   /// Collective: calls those to whom it is connected, and connects to those who have called. The same on all ranks:
@@ -242,17 +256,17 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
                        std::int64_t began);
   void trace_exchange(const std::vector<RankMessage>& messages, TagSpace tags, std::int64_t began);
   [[nodiscard]] NodeId node_of(std::int32_t rank) const;
-  std::shared_ptr<const Script> script_for(Collective collective, const Shape& shape, const Tuning& tuning);
+  std::shared_ptr<const Script> script_for(const LoweredPlanPointer& plan, const Shape& shape, const Tuning& tuning);
   /// What is said of a call; null when nothing is.
   [[nodiscard]] const TuningChoice* choice_for(const Call& call) const;
-  [[nodiscard]] Pace pace_of(const Plan& plan, const Shape& shape) const;
+  [[nodiscard]] Pace pace_of(const LoweredPlan& plan, const Shape& shape) const;
   /// Runs a call from its beginning to its end.
   bool drive(RunningCall& running, ProgressHook hook);
 
   // For running calls; under the runtime's lock, but for the first three.
   /// The same on every rank.
-  [[nodiscard]] std::int64_t rounds_of(const Call& call) const;
-  [[nodiscard]] std::int64_t rounds_of_unequal(const Call& call) const;
+  [[nodiscard]] std::int64_t rounds_of(const Call& call, const LoweredPlan& plan) const;
+  [[nodiscard]] std::int64_t rounds_of_unequal(const Call& call, const LoweredPlan& plan) const;
   [[nodiscard]] std::int64_t elements_per_round(const Call& call) const;
   [[nodiscard]] Portion portion_of(const Call& call, std::int64_t rounds, std::int64_t index) const;
   [[nodiscard]] Portion portion_of_unequal(const Call& call, std::int64_t rounds, std::int64_t index) const;
@@ -261,18 +275,18 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void leave(const FlatCall& running) noexcept;
   /// It serves no further calls, and neither does the channel, where it is one's.
   void note_failure(Channel* channel) noexcept;
+  /// Where messages are sent again, the others' cannot go on when one call has failed.
+  [[nodiscard]] bool is_broken() const { return broken_; }
   /// Of the channel's calls, or of those of no channel. Precondition: there is a hierarchy.
   [[nodiscard]] const std::shared_ptr<NodeMemory>& memory_of(const Channel* channel) const;
-  std::unique_ptr<Flight> prepare(const Call& call, const Portion& portion, const Tuning& tuning, TagSpace tags);
+  std::unique_ptr<Flight> prepare(const Call& call, const LoweredPlanPointer& plan, const Portion& portion,
+                                  const Tuning& tuning, TagSpace tags);
   /// The same on every rank between the same two of their calls.
   [[nodiscard]] Tuning tuning_for(const Call& call) const;
   void keep(std::unique_ptr<Flight> flight);
-  [[nodiscard]] std::span<const PeerId> peers_of(Collective collective) const {
-    return plans_[static_cast<std::size_t>(collective)].peers;
-  }
 
-  void record_plan(const Schedule& schedule, Plan& plan);
-  void record_round(const Call& call, const Script& script);
+  void record_plan(const Schedule& schedule, LoweredPlan& plan);
+  void record_round(const Call& call, const LoweredPlan& plan, const Script& script);
 
   Runtime& runtime_;
   CommunicatorRecord* record_ = nullptr;  ///< null: nobody wants to know
@@ -290,7 +304,7 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::vector<std::int32_t> rank_of_node_;  ///< with a hierarchy: of this rank's slice; empty when it is in none
   std::vector<std::int32_t> place_of_shard_;  ///< in the buffers: the node's rank, with a hierarchy the node
   std::vector<std::string> addresses_;        ///< by communicator rank
-  std::array<Plan, collective_count> plans_;
+  std::array<Prospect, collective_count> prospects_;
   std::unique_ptr<DirectExchange> direct_;         ///< null where all calls go by plans; with a hierarchy, by node
   std::unique_ptr<ScatteredReduction> scattered_;  ///< goes with it
   bool wired_directly_ = false;                    ///< it was tried
@@ -301,13 +315,18 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::list<CachedScript> scripts_;   ///< most recently used first
   std::vector<FlatCall*> under_way_;  ///< in the order of their beginnings
   std::vector<std::unique_ptr<Flight>> idle_flights_;
+  /// Words to everybody so far. Not among calls_: where a node's ranks take turns, the rounds of calls are numbered as
+  /// they begin, which may be before such a word here and after it elsewhere.
+  std::uint32_t greetings_ = 0;
+  /// Of a part of the nodes, as neighbouring_hosts(), where messages may be sent again.
+  std::vector<std::vector<NodeId>> part_neighbours_;
   bool resends_ = false;                  ///< messages are sent again another way; the same on every rank
-  std::unique_ptr<Repair> repair_;        ///< null where nothing is agreed on dead links, and on ranks without messages
-  std::uint32_t turns_ = 0;               ///< calls begun where messages are sent again
+  std::unique_ptr<Repair> repair_;        ///< null where there is no crew of its own, and on ranks without messages
+  std::uint32_t turns_ = 0;               ///< as turn() counts them
   std::set<Cable> removed_;               ///< done without, by now
   std::uint32_t agreements_ = 0;          ///< messages' tags for agree_without()
   std::optional<Topology> what_is_left_;  ///< of the runtime's topology, when links have died
-  bool broken_ = false;                   ///< calls fail: agreement on dead links did
+  std::atomic<bool> broken_ = false;  ///< calls fail: agreement on dead links did, or one whose messages are sent again
 };
 
 }  // namespace libcoll

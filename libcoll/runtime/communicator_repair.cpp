@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <functional>
+#include <limits>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "libcoll/runtime/communicator.h"
@@ -23,28 +25,58 @@ constexpr std::chrono::microseconds longest_sleep{1000};
 
 bool Communicator::speaks() const { return hierarchy_ == nullptr || hierarchy_->speaks(); }
 
-void Communicator::enrol(const std::string& name) {
+void Communicator::enrol(HostCommunicator& host) {
   ResilientTransport* transport = runtime_.resilient();
-  // Parts are planned for with others as routers, who would not pass on anything.
-  if (transport == nullptr || !part_nodes_.empty()) return;
-  Crew crew{id_, node_, {}, neighbouring_hosts(runtime_.topology())};
+  if (transport == nullptr) return;
+  const bool is_part = !part_nodes_.empty();
+  if (is_part && join_crew(host)) return;
+  Crew crew{id_, node_, {}, is_part ? part_neighbours_ : neighbouring_hosts(runtime_.topology())};
   resends_ = crew.neighbours.size() == place_of_shard_.size();
   if (!resends_ || rank_of_node_.empty()) return;
   for (const std::int32_t rank : rank_of_node_) crew.addresses.push_back(addresses_[at(rank)]);
+  const std::string name = host.name();
   const std::lock_guard guard(runtime_.lock());
   // Packets and pings go to neighbours. Later, making a connection over a broken link would block.
   for (const NodeId neighbour : crew.neighbours[at(node_)]) {
     const Result<PeerId> peer = transport->connect(crew.addresses[at(neighbour)], 0);
     if (!peer) log(LogLevel::info, peer.error().message);
   }
+  if (!is_part) runtime_.know_crew(id_, crew.addresses);
   transport->enrol(std::move(crew));
-  // The slices share the links: the first one finds out for all of them.
-  repair_ = std::make_unique<Repair>(*transport, id_, node_, static_cast<NodeId>(rank_of_node_.size()), speaks(), name);
+  // The slices share the links: the first one finds out for all of them. Parts may reach each other through nodes that
+  // are none of theirs: what they find out does not say which link is gone.
+  repair_ = std::make_unique<Repair>(*transport, id_, node_, static_cast<NodeId>(rank_of_node_.size()),
+                                     !is_part && speaks(), name);
+}
+
+bool Communicator::join_crew(HostCommunicator& host) {
+  constexpr std::uint32_t any = std::numeric_limits<std::uint32_t>::max();
+  std::uint32_t mine = any;  // of ranks without messages
+  std::vector<NodeId> places;
+  if (!rank_of_node_.empty()) {
+    const std::lock_guard guard(runtime_.lock());
+    mine = runtime_.known_crew();
+    for (const std::int32_t rank : rank_of_node_) {
+      places.push_back(runtime_.place_in_known_crew(addresses_[at(rank)]));
+      if (places.back() < 0) mine = 0;
+    }
+  }
+  std::vector<std::uint32_t> all(addresses_.size());
+  if (!host.allgather(&mine, sizeof mine, all.data())) return false;
+  const std::uint32_t crew = *std::min_element(all.begin(), all.end());
+  // Threads may make several crews at once, in another order on every rank.
+  if (crew == 0 || std::any_of(all.begin(), all.end(), [&](auto each) { return each != crew && each != any; })) {
+    return false;
+  }
+  resends_ = true;
+  const std::lock_guard guard(runtime_.lock());
+  if (!places.empty()) runtime_.resilient()->annex(id_, crew, std::move(places));
+  return true;
 }
 
 void Communicator::turn(HostCommunicator& host) {
   // Ranks have to have tags beside those of nodes.
-  if (!resends_ || broken_ || nodes() + size() > TagSpace::max_sender) return;
+  if (!resends_ || broken_ || !part_nodes_.empty() || nodes() + size() > TagSpace::max_sender) return;
   ++turns_;
   const std::set<Cable> before = removed_;
   broken_ = speaks() ? !take_turn(host) : !hear_turn(host);
@@ -128,16 +160,14 @@ void Communicator::plan_again(HostCommunicator& host) {
   }
   what_is_left_ = without(runtime_.topology(), removed_);
   const std::unique_ptr<HostCommunicator> agreement = agree_without(host);
-  scripts_.clear();
-  for (std::size_t collective = 0; collective < collective_count; ++collective) {
-    Plan& plan = plans_[collective];
-    if (!plan.asked || plan.obstacle != Reason::count_) continue;
-    Plan fresh;
-    fresh.asked = true;
-    fresh.obstacle = distribute_plan(static_cast<Collective>(collective), *agreement, fresh);
-    // The old one still serves, with messages that take other ways.
-    if (fresh.obstacle == Reason::count_) plan = std::move(fresh);
+  for (std::size_t each = 0; each < collective_count; ++each) {
+    const auto collective = static_cast<Collective>(each);
+    if (!prospect(collective).asked || prospect(collective).obstacle != Reason::count_) continue;
+    // Without a new plan the old one still serves, with messages that take other ways.
+    static_cast<void>(adopt_distributed(collective, *agreement));
   }
+  const std::lock_guard guard(runtime_.lock());
+  scripts_.clear();
 }
 
 }  // namespace libcoll

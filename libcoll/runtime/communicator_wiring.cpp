@@ -22,7 +22,7 @@ constexpr std::chrono::microseconds between_looks{50};
 // processor time, for nothing. So only one end connects and calls, and the other one, which finds the connection made,
 // answers.
 
-Communicator::Lanes Communicator::lanes_of(Plan& plan) {
+Communicator::Lanes Communicator::lanes_of(LoweredPlan& plan) {
   // Also those that only send to us: acknowledgements go back to them, and are flushed.
   const std::size_t nodes = rank_of_node_.size();
   plan.peers.assign(nodes * static_cast<std::size_t>(runtime_.transport().route_classes()), -1);

@@ -8,17 +8,19 @@
 
 namespace libcoll {
 
-FlatCall::FlatCall(Communicator& communicator, Call call, std::shared_ptr<Channel> channel)
+FlatCall::FlatCall(Communicator& communicator, Call call, LoweredPlanPointer plan, std::shared_ptr<Channel> channel)
     : communicator_(communicator),
       call_(std::move(call)),
+      plan_(std::move(plan)),
       channel_(std::move(channel)),
-      rounds_(communicator.rounds_of(call_)),
+      rounds_(communicator.rounds_of(call_, *plan_)),
       tuning_(communicator.tuning_for(call_)) {}
 
-FlatCall::FlatCall(Communicator& communicator, Call call, Shape shape, const Tuning& tuning,
+FlatCall::FlatCall(Communicator& communicator, Call call, LoweredPlanPointer plan, Shape shape, const Tuning& tuning,
                    std::shared_ptr<Channel> channel)
     : communicator_(communicator),
       call_(std::move(call)),
+      plan_(std::move(plan)),
       shape_(std::move(shape)),
       channel_(std::move(channel)),
       rounds_(1),
@@ -33,6 +35,7 @@ void FlatCall::begin() {
 void FlatCall::advance() noexcept {
   try {
     while (!over()) {
+      if (communicator_.is_broken()) return abandon();
       if (flight_) {
         flight_->execution->advance();
       } else {
@@ -42,7 +45,7 @@ void FlatCall::advance() noexcept {
       const Execution& execution = *flight_->execution;
       if (execution.failed()) return abandon();
       if (!execution.finished()) return;
-      communicator_.record_round(call_, *flight_->script);
+      communicator_.record_round(call_, *plan_, *flight_->script);
       communicator_.keep(std::move(flight_));
       ++round_;
       if (over()) communicator_.leave(*this);
@@ -55,7 +58,7 @@ void FlatCall::advance() noexcept {
 void FlatCall::launch() {
   const Portion portion =
       shape_ ? Portion{call_.input, call_.output, *shape_} : communicator_.portion_of(call_, rounds_, round_);
-  flight_ = communicator_.prepare(call_, portion, tuning_, tags());
+  flight_ = communicator_.prepare(call_, plan_, portion, tuning_, tags());
   largest_message_bytes_ = std::max(largest_message_bytes_, flight_->execution->largest_message_bytes());
   flight_->execution->start();
 }
@@ -70,8 +73,6 @@ void FlatCall::abandon() noexcept {
 }
 
 bool FlatCall::drive(ProgressHook hook) { return communicator_.runtime_.drive(*this, hook); }
-
-std::span<const PeerId> FlatCall::peers() const { return communicator_.peers_of(call_.collective); }
 
 int FlatCall::milliseconds_to_next_advance() const {
   return flight_ ? flight_->execution->milliseconds_to_next_send() : std::numeric_limits<int>::max();

@@ -8,6 +8,7 @@
 
 #include "libcoll/execute/execution.h"
 #include "libcoll/runtime/call.h"
+#include "libcoll/runtime/lowered_plan.h"
 #include "libcoll/runtime/running_call.h"
 
 namespace libcoll {
@@ -25,11 +26,12 @@ struct Flight {
 /// Each of the communicator's goes on as its own messages come.
 class FlatCall final : public RunningCall {
  public:
-  /// `communicator` must outlive this, and the call's buffers its end. `channel`: of a persistent call, which is to be
-  /// over before its next start.
-  FlatCall(Communicator& communicator, Call call, std::shared_ptr<Channel> channel = nullptr);
+  /// `communicator` must outlive this, and the call's buffers its end. `plan` is the same on every rank. `channel`: of
+  /// a persistent call, which is to be over before its next start.
+  FlatCall(Communicator& communicator, Call call, LoweredPlanPointer plan, std::shared_ptr<Channel> channel = nullptr);
   /// A call of one round whose data lies as in `shape`; `tuning` is the same on every rank.
-  FlatCall(Communicator& communicator, Call call, Shape shape, const Tuning& tuning, std::shared_ptr<Channel> channel);
+  FlatCall(Communicator& communicator, Call call, LoweredPlanPointer plan, Shape shape, const Tuning& tuning,
+           std::shared_ptr<Channel> channel);
 
   void begin() override;
   void advance() noexcept override;
@@ -38,7 +40,7 @@ class FlatCall final : public RunningCall {
   void abandon() noexcept override;
   bool drive(ProgressHook hook) override;
   [[nodiscard]] bool calls_mpi() const override { return call_.reducer.calls_mpi; }
-  [[nodiscard]] std::span<const PeerId> peers() const override;
+  [[nodiscard]] std::span<const PeerId> peers() const override { return plan_->peers; }
   [[nodiscard]] std::int64_t largest_message_bytes() const override { return largest_message_bytes_; }
   [[nodiscard]] int milliseconds_to_next_advance() const override;
 
@@ -53,6 +55,7 @@ class FlatCall final : public RunningCall {
 
   Communicator& communicator_;
   Call call_;
+  LoweredPlanPointer plan_;
   std::optional<Shape> shape_;
   std::shared_ptr<Channel> channel_;  ///< as a rule null
   std::int64_t rounds_;

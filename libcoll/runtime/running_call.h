@@ -9,6 +9,7 @@
 
 #include "libcoll/execute/driven.h"
 #include "libcoll/runtime/id_pool.h"
+#include "libcoll/runtime/lowered_plan.h"
 #include "libcoll/transport/transport.h"
 
 namespace libcoll {
@@ -21,13 +22,15 @@ struct ProgressHook;
 class Channel {
  public:
   /// `id` is taken by all ranks of the communicator, and given back at the end of each. `memory`: of the call's own,
-  /// where nodes have several ranks.
-  Channel(std::shared_ptr<IdPool> ids, std::uint32_t id, std::shared_ptr<NodeMemory> memory)
-      : ids_(std::move(ids)), id_(id), memory_(std::move(memory)) {}
-  /// What a call that failed has left under way would be taken for another's.
+  /// where nodes have several ranks. `plan`: of all starts, which the ranks may make in any order, so that no later one
+  /// would come at the same start everywhere.
+  Channel(std::shared_ptr<IdPool> ids, std::uint32_t id, std::shared_ptr<NodeMemory> memory, LoweredPlanPointer plan)
+      : ids_(std::move(ids)), id_(id), memory_(std::move(memory)), plan_(std::move(plan)) {}
   ~Channel() {
-    if (!failed_) ids_->give_back(id_);
+    if (!keeps_id_) ids_->give_back(id_);
   }
+  /// It is never given back: what is still under way would be taken for another's. After a call that failed.
+  void keep_id() { keeps_id_ = true; }
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
@@ -38,8 +41,9 @@ class Channel {
   std::shared_ptr<IdPool> ids_;
   const std::uint32_t id_;
   const std::shared_ptr<NodeMemory> memory_;
+  const LoweredPlanPointer plan_;
   std::uint32_t calls_ = 0;  ///< rounds that were numbered so far
-  bool failed_ = false;
+  bool keeps_id_ = false;
 };
 
 /// A call under way. Several may be under way on a communicator; all ranks begin them in the same order. All members

@@ -198,6 +198,17 @@ void Runtime::make_resilient() {
   transport_ = std::move(resilient);
 }
 
+void Runtime::know_crew(std::uint32_t communicator, std::vector<std::string> addresses) {
+  if (known_crew_ != 0) return;
+  known_crew_ = communicator;
+  crew_addresses_ = std::move(addresses);
+}
+
+NodeId Runtime::place_in_known_crew(const std::string& address) const {
+  const auto found = std::find(crew_addresses_.begin(), crew_addresses_.end(), address);
+  return found == crew_addresses_.end() ? -1 : static_cast<NodeId>(found - crew_addresses_.begin());
+}
+
 void Runtime::find_command(const std::string& library_directory) {
   if (!config_.command.empty()) return;
   // lib/ in a build tree, lib/TRIPLET/ where distributions install.

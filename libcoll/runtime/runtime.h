@@ -81,6 +81,11 @@ class Runtime {
   [[nodiscard]] Transport& transport() { return *transport_; }
   /// The same transport where it sends again what was lost; null elsewhere.
   [[nodiscard]] ResilientTransport* resilient() { return resilient_; }
+  /// The first crew of all nodes that this process is in, by its communicator, 0: none yet, and the place of a process
+  /// in it, -1: none. Under lock().
+  void know_crew(std::uint32_t communicator, std::vector<std::string> addresses);
+  [[nodiscard]] std::uint32_t known_crew() const { return known_crew_; }
+  [[nodiscard]] NodeId place_in_known_crew(const std::string& address) const;
   /// The transport is the host's own MPI.
   [[nodiscard]] bool over_host_messages() const { return over_host_messages_; }
 
@@ -170,6 +175,8 @@ class Runtime {
   TuningTable tuning_table_;
   std::unique_ptr<Transport> transport_;
   ResilientTransport* resilient_ = nullptr;  ///< transport_, or null
+  std::uint32_t known_crew_ = 0;
+  std::vector<std::string> crew_addresses_;  ///< by node
   Statistics statistics_;
   std::unique_ptr<Trace> trace_;
   std::uint64_t settings_digest_ = 0;

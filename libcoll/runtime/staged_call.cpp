@@ -24,11 +24,11 @@ constexpr int milliseconds_between_looks = 1;
 
 }  // namespace
 
-StagedCall::StagedCall(Communicator& communicator, Call call, std::shared_ptr<Channel> channel)
+StagedCall::StagedCall(Communicator& communicator, Call call, LoweredPlanPointer plan, std::shared_ptr<Channel> channel)
     : communicator_(communicator),
+      plan_(std::move(plan)),
       channel_(std::move(channel)),
       memory_(communicator.memory_of(channel_.get())),
-      collective_(call.collective),
       calls_mpi_(call.reducer.calls_mpi),
       tuning_(communicator.tuning_for(call)),
       rounds_(communicator.hierarchy_->rounds_of(*memory_, std::move(call))) {}
@@ -100,7 +100,8 @@ bool StagedCall::begin_slice() {
   if (rounds_->count() == 1 && communicator_.moves_directly(move.call, channel_.get())) {
     slice_ = &direct_slice_.emplace(communicator_, move.call);
   } else {
-    slice_ = &planned_slice_.emplace(communicator_, std::move(move.call), std::move(move.shape), tuning_, channel_);
+    slice_ =
+        &planned_slice_.emplace(communicator_, std::move(move.call), plan_, std::move(move.shape), tuning_, channel_);
   }
   slices_begun_ = true;
   slice_->begin();
@@ -145,9 +146,7 @@ void StagedCall::abandon() noexcept {
   communicator_.note_failure(channel_.get());
 }
 
-std::span<const PeerId> StagedCall::peers() const {
-  return direct_slice_ ? direct_slice_->peers() : communicator_.peers_of(collective_);
-}
+std::span<const PeerId> StagedCall::peers() const { return direct_slice_ ? direct_slice_->peers() : plan_->peers; }
 
 bool StagedCall::rests() const { return over() || !memory_->calls().front()->slice_; }
 

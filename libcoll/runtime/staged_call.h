@@ -22,8 +22,9 @@ namespace libcoll {
 class StagedCall final : public RunningCall {
  public:
   /// `communicator`, which has a hierarchy that serves the call, must outlive this, and the call's buffers its end.
-  /// `channel`: of a persistent call, which has memory of its own.
-  StagedCall(Communicator& communicator, Call call, std::shared_ptr<Channel> channel = nullptr);
+  /// `plan` is the same on every rank. `channel`: of a persistent call, which has memory of its own.
+  StagedCall(Communicator& communicator, Call call, LoweredPlanPointer plan,
+             std::shared_ptr<Channel> channel = nullptr);
 
   void begin() override;
   void advance() noexcept override;
@@ -60,9 +61,9 @@ class StagedCall final : public RunningCall {
   bool wait_for_neighbours(ProgressHook hook);
 
   Communicator& communicator_;
+  const LoweredPlanPointer plan_;
   const std::shared_ptr<Channel> channel_;  ///< as a rule null
   const std::shared_ptr<NodeMemory> memory_;
-  const Collective collective_;
   const bool calls_mpi_;
   const Tuning tuning_;  ///< as of the call's beginning, which all ranks make at one place in their calls
   const std::unique_ptr<NodeRounds> rounds_;

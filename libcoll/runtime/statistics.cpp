@@ -39,7 +39,6 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Reason::count_)>
     "a nonblocking call that would have to wait for the other ranks to agree",
     "a nonblocking call whose plan forwards blocks that only their ends know the lengths of",
     "MPI does not let other libraries make progress",
-    "a nonblocking or persistent call where lost messages are sent again",
     "arguments left to MPI's own checks",
 };
 

@@ -51,7 +51,6 @@ enum class Reason : std::uint8_t {
   not_agreed,
   unknown_counts,
   no_progress,
-  resending,
   bad_arguments,
   count_,  ///< how many there are
 };

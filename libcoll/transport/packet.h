@@ -16,9 +16,9 @@
 namespace libcoll {
 
 enum class PacketKind : std::uint8_t {
-  inquiry,          ///< a receiver waits: have you sent anything by this route class that I do not have?
-  nothing_owed,     ///< the answer when there is nothing
-  data,             ///< a piece of a message that its way did not bring
+  inquiry,       ///< a receiver waits: have you sent anything for these calls, by this route class, that I do not have?
+  nothing_owed,  ///< the answer when there is nothing
+  data,          ///< a piece of a message that its way did not bring
   acknowledgement,  ///< what was received
   poke,             ///< asks for an acknowledgement
   ping,             ///< asks for an answer by the same way
@@ -36,7 +36,7 @@ struct PacketHeader {
   std::uint16_t communicator = 0;
   std::uint16_t route_class = 0;  ///< of the messages it is about
   std::uint32_t bytes = 0;        ///< that follow
-  std::uint32_t offset = 0;       ///< data: of the piece in the message
+  std::uint32_t offset = 0;       ///< data: of the piece in the message; inquiry: bytes that name calls, 0: any call
   std::uint64_t tag = 0;          ///< data: the message's
   std::uint64_t sequence = 0;     ///< data: the message's; acknowledgement: of a message that was received
   std::uint64_t received = 0;     ///< by the one who says this: all messages up to this one

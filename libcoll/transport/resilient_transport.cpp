@@ -30,6 +30,9 @@ constexpr std::int64_t debt_bytes_limit = std::int64_t{256} << 10;
 constexpr std::int64_t ticks = 8;
 constexpr std::int64_t tries = 2;
 
+/// Named in an inquiry, beside what was received.
+constexpr std::size_t most_calls_named = 12;
+
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
 // ---- memory -----------------------------------------------------------------------------------------------------
@@ -177,6 +180,12 @@ struct CrewState {
   std::int64_t check_at = 0;
 };
 
+/// A communicator whose messages are a crew's.
+struct Annex {
+  CrewState* crew = nullptr;
+  std::vector<NodeId> places;  ///< in the crew, by sender; empty: the same
+};
+
 // ---- the transport ----------------------------------------------------------------------------------------------
 
 class Resilient final : public ResilientTransport {
@@ -222,13 +231,23 @@ class Resilient final : public ResilientTransport {
     crews_[id] = std::move(state);
   }
 
+  void annex(std::uint32_t communicator, std::uint32_t to, std::vector<NodeId> places) override {
+    if (communicator >= annexes_.size()) annexes_.resize(communicator + 1);
+    annexes_[communicator] = {crew(to), std::move(places)};
+  }
+
+  void annex(std::uint32_t communicator, std::uint32_t like) override {
+    annexes_.resize(std::max<std::size_t>(annexes_.size(), std::max(communicator, like) + 1));
+    annexes_[communicator] = {crew_with(like), annexes_[like].places};
+  }
+
   void observe(std::uint32_t communicator, CrewObserver* observer) override {
     if (CrewState* state = crew(communicator)) state->observer = observer;
   }
 
   Posted send(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
               Completion* completion) noexcept override {
-    CrewState* state = crew(TagSpace::communicator_of(tag));
+    CrewState* state = crew_with(TagSpace::communicator_of(tag));
     Stream* stream = state == nullptr ? nullptr : stream_to(*state, peer);
     if (stream == nullptr) {
       return pass([&](Completion* inner) { return inner_->send(peer, tag, data, bytes, inner); }, completion);
@@ -270,8 +289,8 @@ class Resilient final : public ResilientTransport {
 
   Posted receive(std::int32_t route_class, std::uint64_t tag, void* data, std::size_t bytes,
                  Completion* completion) noexcept override {
-    CrewState* state = crew(TagSpace::communicator_of(tag));
-    const NodeId sender = TagSpace::sender_of(tag);
+    CrewState* state = crew_with(TagSpace::communicator_of(tag));
+    const NodeId sender = place_of_sender(tag);
     if (state == nullptr || sender >= static_cast<NodeId>(state->streams.size())) {
       return pass([&](Completion* inner) { return inner_->receive(route_class, tag, data, bytes, inner); }, completion);
     }
@@ -339,14 +358,13 @@ class Resilient final : public ResilientTransport {
   }
 
   void forget(std::uint32_t communicator) noexcept override {
-    const CrewState* state = crew(communicator);
-    if (state == nullptr) return;
+    if (crew_with(communicator) == nullptr) return;
     for (Sending& sending : sendings_) {
-      if (sending.crew == state) sending.owed = sending.held = false;
+      if (TagSpace::communicator_of(sending.tag) == communicator) sending.owed = sending.held = false;
     }
     for (auto each = expected_.begin(); each != expected_.end();) {
       Receiving& receiving = receivings_[each->second];
-      if (receiving.crew != state) {
+      if (TagSpace::communicator_of(receiving.key.tag) != communicator) {
         ++each;
         continue;
       }
@@ -467,6 +485,21 @@ class Resilient final : public ResilientTransport {
 
   CrewState* crew(std::uint32_t communicator) {
     return communicator < crews_.size() ? crews_[communicator].get() : nullptr;
+  }
+
+  /// Also by a communicator that was annexed.
+  CrewState* crew_with(std::uint32_t communicator) {
+    CrewState* own = crew(communicator);
+    return own != nullptr || communicator >= annexes_.size() ? own : annexes_[communicator].crew;
+  }
+
+  /// Beyond all places where there is none.
+  [[nodiscard]] NodeId place_of_sender(std::uint64_t tag) const {
+    const NodeId sender = TagSpace::sender_of(tag);
+    const std::uint32_t communicator = TagSpace::communicator_of(tag);
+    if (communicator >= annexes_.size() || annexes_[communicator].places.empty()) return sender;
+    const std::vector<NodeId>& places = annexes_[communicator].places;
+    return at(sender) < places.size() ? places[at(sender)] : TagSpace::max_sender;
   }
 
   [[nodiscard]] Place place_of(PeerId peer) const { return at(peer) < places_.size() ? places_[at(peer)] : Place{}; }
@@ -822,24 +855,22 @@ class Resilient final : public ResilientTransport {
   // ---- who misses what ----------------------------------------------------------------------------------------
 
   /// All that was received, as far as there is room.
-  static std::vector<std::byte> list_beyond(const Stream& stream) {
-    std::vector<std::uint64_t> list;
+  static void list_beyond(const Stream& stream, std::vector<std::uint64_t>& list) {
     for (const std::uint64_t sequence : stream.beyond) {
       if (list.size() == small_payload_bytes / sizeof sequence) break;
       list.push_back(sequence);
     }
-    std::vector<std::byte> bytes(list.size() * sizeof(std::uint64_t));
-    if (!bytes.empty()) std::memcpy(bytes.data(), list.data(), bytes.size());
-    return bytes;
+  }
+
+  static std::vector<std::uint64_t> listed(std::span<const std::byte> payload) {
+    std::vector<std::uint64_t> list(payload.size() / sizeof(std::uint64_t));
+    if (!list.empty()) std::memcpy(list.data(), payload.data(), list.size() * sizeof(std::uint64_t));
+    return list;
   }
 
   void take_confirmations(Stream& stream, const PacketHeader& header, std::span<const std::byte> payload) {
     confirm(stream, header.sequence);
-    for (; payload.size() >= sizeof(std::uint64_t); payload = payload.subspan(sizeof(std::uint64_t))) {
-      std::uint64_t sequence = 0;
-      std::memcpy(&sequence, payload.data(), sizeof sequence);
-      confirm(stream, sequence);
-    }
+    for (const std::uint64_t sequence : listed(payload)) confirm(stream, sequence);
     confirm_until(stream, header.received);
   }
 
@@ -849,7 +880,9 @@ class Resilient final : public ResilientTransport {
     header.sequence = sequence;
     header.received = stream.received;
     confirmed_all(stream);
-    send_packet(state, header, list_beyond(stream), path, route_class);
+    std::vector<std::uint64_t> list;
+    list_beyond(stream, list);
+    send_packet(state, header, std::as_bytes(std::span(list)), path, route_class);
   }
 
   static bool debt_due(const Stream& stream) {
@@ -884,14 +917,33 @@ class Resilient final : public ResilientTransport {
     PacketHeader header{PacketKind::inquiry};
     header.route_class = static_cast<std::uint16_t>(route_class);
     header.received = stream.received;
-    send_packet(state, header, list_beyond(stream), listening.path);
+    std::vector<std::uint64_t> list = awaited_calls(stream, route_class);
+    header.offset = static_cast<std::uint32_t>(list.size() * sizeof(std::uint64_t));
+    list_beyond(stream, list);
+    send_packet(state, header, std::as_bytes(std::span(list)), listening.path);
+  }
+
+  /// Of which something is missing from there; none when there are too many.
+  [[nodiscard]] std::vector<std::uint64_t> awaited_calls(const Stream& stream, std::int32_t route_class) const {
+    std::set<std::uint64_t> calls;
+    for (const auto& [key, slot] : expected_) {
+      if (receivings_[slot].stream != &stream || key.route_class != route_class) continue;
+      calls.insert(TagSpace::call_of(key.tag));
+      if (calls.size() > most_calls_named) return {};
+    }
+    return {calls.begin(), calls.end()};
   }
 
   /// A receiver has waited for longer than the patience and the lane was silent: what left here as long ago is lost,
-  /// and the lane with it.
+  /// and the lane with it. But for what it does not wait for: calls that it has not begun yet, while this process has.
   void answer(CrewState& state, Stream& stream, const PacketHeader& header, std::span<const std::byte> payload,
               const HostPath& back) {
-    take_confirmations(stream, header, payload);
+    const std::size_t named = std::min<std::size_t>(header.offset, payload.size());
+    const std::vector<std::uint64_t> calls = listed(payload.first(named));
+    take_confirmations(stream, header, payload.subspan(named));
+    const auto is_awaited = [&calls](std::uint64_t tag) {
+      return calls.empty() || std::find(calls.begin(), calls.end(), TagSpace::call_of(tag)) != calls.end();
+    };
     stream.way = back;
     bool& dead = remotes_[stream.remote].lanes[header.route_class].outward_dead;
     const std::int64_t age = dead ? options_.patience_nanoseconds / tries : options_.patience_nanoseconds;
@@ -900,7 +952,7 @@ class Resilient final : public ResilientTransport {
     for (const std::uint32_t slot : stream.unconfirmed) {
       if (slot == none || sendings_[slot].route_class != header.route_class) continue;
       owed.push_back(slot);
-      overdue = overdue || attended_ - sendings_[slot].sent_at >= age;
+      overdue = overdue || (attended_ - sendings_[slot].sent_at >= age && is_awaited(sendings_[slot].tag));
     }
     if (!overdue) {
       PacketHeader nothing{PacketKind::nothing_owed};
@@ -1052,6 +1104,7 @@ class Resilient final : public ResilientTransport {
   std::map<std::string, std::size_t> remote_of_address_;
   std::vector<Place> places_;                      ///< by peer
   std::vector<std::unique_ptr<CrewState>> crews_;  ///< by communicator
+  std::vector<Annex> annexes_;                     ///< by communicator
 
   BufferPool pool_;
   std::deque<Sending> sendings_;

@@ -68,9 +68,15 @@ class ResilientTransport : public Transport {
  public:
   /// Before any message of the crew is posted, by all of it. It stays until the end.
   virtual void enrol(Crew crew) = 0;
+  /// Messages under the tags of another communicator are this crew's, too; to be called in each process before it posts
+  /// any. `places`: by sender in those tags, the place in the crew. It stays until the end.
+  virtual void annex(std::uint32_t communicator, std::uint32_t crew, std::vector<NodeId> places) = 0;
+  /// The same where senders are numbered as in `like`, which is a crew or annexed to one.
+  virtual void annex(std::uint32_t communicator, std::uint32_t like) = 0;
   /// Null: nobody any more.
   virtual void observe(std::uint32_t communicator, CrewObserver* observer) = 0;
-  /// A call of the crew has failed: its waiters and memory are left alone from now on.
+  /// A call under that communicator's tags has failed: the waiters and the memory of all of them are left alone from
+  /// now on.
   virtual void forget(std::uint32_t communicator) noexcept = 0;
   /// At most `small_payload_bytes` bytes to another node, without a guarantee.
   virtual void post_note(std::uint32_t communicator, NodeId to, std::span<const std::byte> note,

@@ -1,8 +1,16 @@
-/* Collectives one after the other with a check of every result, and no other messages of MPI's: what goes on when a
- * cable is cut meanwhile, or a rank killed.
- *   endure ROUNDS BYTES [RANK ROUND]
- * In every round an allreduce of BYTES bytes, an allgather and an alltoall of BYTES bytes per rank. With RANK and ROUND
- * that rank kills itself there in the middle of a call, and the others say how long they waited for their error. */
+/* Collectives with a check of every result and of who served it, and no other messages of MPI's once the first round is
+ * over: what goes on when a cable is cut meanwhile, or a rank killed.
+ *   endure WAY ROUNDS BYTES [RANK ROUND]
+ * In every round an allreduce of BYTES bytes, an allgather and an alltoall of BYTES bytes per rank, and an alltoallv of
+ * blocks of that length and of half of it:
+ *   blocking     one after the other
+ *   nonblocking  all at once; after the first round, nothing else
+ *   mixed        nonblocking ones with a blocking one in between
+ *   persistent   the same ones over and over; every ten rounds they are freed and planned anew after a blocking one
+ *   parts        on pairs of ranks while others are under way on groups of four, then a blocking one of all
+ * With RANK and ROUND that rank kills itself there in the middle of a call, and the others say how long they waited for
+ * their error. */
+#include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
@@ -12,8 +20,35 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+/* It needs the other. */
+#include <mpi-ext.h>
 
-static int rank, size;
+enum Kind { allreduce, allgather, alltoall, alltoallv, kinds };
+enum Form { blocking, nonblocking, persistent, forms };
+
+static const char* const names[forms][kinds] = {
+    {"allreduce", "allgather", "alltoall", "alltoallv"},
+    {"iallreduce", "iallgather", "ialltoall", "ialltoallv"},
+    {"allreduce_init", "allgather_init", "alltoall_init", "alltoallv_init"}};
+static long begun[forms][kinds];
+
+/* A collective on a communicator, with memory of its own. */
+struct Call {
+  int kind;
+  int form;
+  MPI_Comm comm;
+  int rank;
+  int size;
+  int count; /* elements per block, at most */
+  int* counts;
+  int* places;
+  uint64_t* sent;
+  uint64_t* received;
+  MPI_Request request;
+};
+
+static int world_rank;
+static double round_began;
 
 static double now(void) {
   struct timespec time;
@@ -28,9 +63,9 @@ static uint64_t element(int from, int to, int round, int64_t index) {
   return bits ^ (bits >> 29);
 }
 
-static void check(int good, const char* what, int round) {
+static void demand(int good, const char* what, int round) {
   if (good) return;
-  fprintf(stderr, "endure[%d]: %s of round %d is wrong\n", rank, what, round);
+  fprintf(stderr, "endure[%d]: %s of round %d is wrong\n", world_rank, what, round);
   _exit(3);
 }
 
@@ -42,66 +77,201 @@ static void* kill_soon(void* unused) {
   return NULL;
 }
 
-static void survive(int code, double begin) {
+static void survive(int code) {
   if (code == MPI_SUCCESS) return;
-  fprintf(stderr, "endure[%d]: an error after %.1f s\n", rank, now() - begin);
+  fprintf(stderr, "endure[%d]: an error after %.1f s\n", world_rank, now() - round_began);
   _exit(0);
 }
 
+/* The same in both directions. */
+static int block_length(const struct Call* call, int peer) {
+  return call->kind == alltoallv && (call->rank + peer) % 2 != 0 ? call->count / 2 : call->count;
+}
+
+static struct Call make_call(int kind, int form, MPI_Comm comm, int count) {
+  struct Call call = {kind, form, comm, 0, 0, count, NULL, NULL, NULL, NULL, MPI_REQUEST_NULL};
+  MPI_Comm_rank(comm, &call.rank);
+  MPI_Comm_size(comm, &call.size);
+  call.sent = malloc((size_t)count * (size_t)call.size * 8);
+  call.received = malloc((size_t)count * (size_t)call.size * 8);
+  call.counts = malloc((size_t)call.size * sizeof(int));
+  call.places = malloc((size_t)call.size * sizeof(int));
+  for (int peer = 0; peer < call.size; ++peer) {
+    call.counts[peer] = block_length(&call, peer);
+    call.places[peer] = peer * count;
+  }
+  return call;
+}
+
+static void fill(struct Call* call, int round) {
+  const int blocks = call->kind >= alltoall ? call->size : 1;
+  for (int to = 0; to < blocks; ++to) {
+    for (int i = 0; i < call->count; ++i) call->sent[to * call->count + i] = element(call->rank, to, round, i);
+  }
+  memset(call->received, 0, (size_t)call->count * (size_t)call->size * 8);
+}
+
+static uint64_t expected(const struct Call* call, int round, int block, int i) {
+  if (call->kind != allreduce) return element(block, call->kind >= alltoall ? call->rank : 0, round, i);
+  uint64_t sum = 0;
+  for (int from = 0; from < call->size; ++from) sum += element(from, 0, round, i);
+  return sum;
+}
+
+static void check(const struct Call* call, int round) {
+  int good = 1;
+  for (int block = 0; block < (call->kind == allreduce ? 1 : call->size); ++block) {
+    for (int i = 0; i < block_length(call, block); ++i) {
+      good &= call->received[block * call->count + i] == expected(call, round, block, i);
+    }
+  }
+  demand(good, names[call->form][call->kind], round);
+  /* What was sent may change as soon as the call is over. */
+  memset(call->sent, 0xff, (size_t)call->count * (size_t)call->size * 8);
+}
+
+static void init(struct Call* call) {
+  const int n = call->count;
+  const MPI_Datatype type = MPI_UINT64_T;
+  MPI_Request* request = &call->request;
+  if (call->kind == allreduce) {
+    MPIX_Allreduce_init(call->sent, call->received, n, type, MPI_SUM, call->comm, MPI_INFO_NULL, request);
+  } else if (call->kind == allgather) {
+    MPIX_Allgather_init(call->sent, n, type, call->received, n, type, call->comm, MPI_INFO_NULL, request);
+  } else if (call->kind == alltoall) {
+    MPIX_Alltoall_init(call->sent, n, type, call->received, n, type, call->comm, MPI_INFO_NULL, request);
+  } else {
+    MPIX_Alltoallv_init(call->sent, call->counts, call->places, type, call->received, call->counts, call->places, type,
+                        call->comm, MPI_INFO_NULL, request);
+  }
+}
+
+static void begin(struct Call* call, int round) {
+  fill(call, round);
+  const int n = call->count;
+  const MPI_Datatype type = MPI_UINT64_T;
+  MPI_Request* request = &call->request;
+  ++begun[call->form][call->kind];
+  if (call->form == persistent) {
+    survive(MPI_Start(request));
+  } else if (call->form == nonblocking && call->kind == allreduce) {
+    survive(MPI_Iallreduce(call->sent, call->received, n, type, MPI_SUM, call->comm, request));
+  } else if (call->form == nonblocking && call->kind == allgather) {
+    survive(MPI_Iallgather(call->sent, n, type, call->received, n, type, call->comm, request));
+  } else if (call->form == nonblocking && call->kind == alltoallv) {
+    survive(MPI_Ialltoallv(call->sent, call->counts, call->places, type, call->received, call->counts, call->places,
+                           type, call->comm, request));
+  } else if (call->form == nonblocking) {
+    survive(MPI_Ialltoall(call->sent, n, type, call->received, n, type, call->comm, request));
+  } else if (call->kind == allreduce) {
+    survive(MPI_Allreduce(call->sent, call->received, n, type, MPI_SUM, call->comm));
+  } else if (call->kind == allgather) {
+    survive(MPI_Allgather(call->sent, n, type, call->received, n, type, call->comm));
+  } else if (call->kind == alltoall) {
+    survive(MPI_Alltoall(call->sent, n, type, call->received, n, type, call->comm));
+  } else {
+    survive(MPI_Alltoallv(call->sent, call->counts, call->places, type, call->received, call->counts, call->places,
+                          type, call->comm));
+  }
+}
+
+static void end(struct Call* call, int round) {
+  survive(MPI_Wait(&call->request, MPI_STATUS_IGNORE));
+  check(call, round);
+}
+
+static void run(struct Call* call, int round) {
+  begin(call, round);
+  if (call->form == blocking) {
+    check(call, round);
+  } else {
+    end(call, round);
+  }
+}
+
+/* Every call that this process has begun was served. */
+static void check_served(void) {
+  long (*served)(const char*) = NULL;
+  *(void**)&served = dlsym(RTLD_DEFAULT, "libcoll_calls_served");
+  for (int form = 0; form < forms; ++form) {
+    for (int kind = 0; kind < kinds; ++kind) {
+      const long count = served == NULL ? -1 : served(names[form][kind]);
+      if (count == begun[form][kind]) continue;
+      fprintf(stderr, "endure[%d]: %ld of %ld calls of %s were served\n", world_rank, count, begun[form][kind],
+              names[form][kind]);
+      _exit(4);
+    }
+  }
+}
+
 int main(int argc, char** argv) {
-  if (argc != 3 && argc != 5) return 2;
-  const int rounds = atoi(argv[1]);
-  const int count = atoi(argv[2]) / 8;
-  const int victim = argc == 5 ? atoi(argv[3]) : -1;
-  const int last = argc == 5 ? atoi(argv[4]) : -1;
+  if (argc != 4 && argc != 6) return 2;
+  const char* const way = argv[1];
+  const int rounds = atoi(argv[2]);
+  const int count = atoi(argv[3]) / 8;
+  const int victim = argc == 6 ? atoi(argv[4]) : -1;
+  const int last = argc == 6 ? atoi(argv[5]) : -1;
   MPI_Init(&argc, &argv);
-  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &size);
+  MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
   if (victim >= 0 && getenv("ENDURE_FATAL") == NULL) MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-  const size_t all = (size_t)count * (size_t)size;
-  uint64_t* sent = malloc(all * 8);
-  uint64_t* received = malloc(all * 8);
-  uint64_t* sums = malloc((size_t)count * 8);
+  struct Call calls[forms][kinds];
+  for (int form = 0; form < forms; ++form) {
+    for (int kind = 0; kind < kinds; ++kind) calls[form][kind] = make_call(kind, form, MPI_COMM_WORLD, count);
+  }
+  struct Call of_pairs[kinds];
+  struct Call of_fours[kinds];
   for (int round = 0; round < rounds; ++round) {
     pthread_t killer;
-    if (rank == victim && round == last) pthread_create(&killer, NULL, kill_soon, NULL);
-    for (int i = 0; i < count; ++i) {
-      sent[i] = element(rank, 0, round, i);
-      sums[i] = 0;
-      for (int from = 0; from < size; ++from) sums[i] += element(from, 0, round, i);
+    if (world_rank == victim && round == last) pthread_create(&killer, NULL, kill_soon, NULL);
+    round_began = now();
+    /* Whether a call is served is agreed on in the first blocking one. */
+    if (round == 0 || strcmp(way, "blocking") == 0) {
+      for (int kind = 0; kind < kinds; ++kind) run(&calls[blocking][kind], round);
     }
-    double begin = now();
-    survive(MPI_Allreduce(sent, received, count, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD), begin);
-    check(memcmp(received, sums, (size_t)count * 8) == 0, "allreduce", round);
-
-    memset(received, 0, all * 8);
-    begin = now();
-    survive(MPI_Allgather(sent, count, MPI_UINT64_T, received, count, MPI_UINT64_T, MPI_COMM_WORLD), begin);
-    int good = 1;
-    for (int from = 0; from < size; ++from) {
-      for (int i = 0; i < count; ++i) good &= received[from * count + i] == element(from, 0, round, i);
+    if (strcmp(way, "nonblocking") == 0) {
+      for (int kind = 0; kind < kinds; ++kind) begin(&calls[nonblocking][kind], round);
+      for (int kind = kinds - 1; kind >= 0; --kind) end(&calls[nonblocking][kind], round);
+    } else if (strcmp(way, "mixed") == 0) {
+      begin(&calls[nonblocking][alltoall], round);
+      begin(&calls[nonblocking][allreduce], round);
+      run(&calls[blocking][round % kinds], round);
+      begin(&calls[nonblocking][allgather], round);
+      begin(&calls[nonblocking][alltoallv], round);
+      for (int kind = kinds - 1; kind >= 0; --kind) end(&calls[nonblocking][kind], round);
+    } else if (strcmp(way, "persistent") == 0) {
+      if (round % 10 == 0) {
+        run(&calls[blocking][allreduce], round);
+        for (int kind = 0; kind < kinds; ++kind) {
+          if (round > 0) MPI_Request_free(&calls[persistent][kind].request);
+          init(&calls[persistent][kind]);
+        }
+      }
+      /* The ranks may start them in any order. */
+      for (int i = 0; i < kinds; ++i) begin(&calls[persistent][(world_rank + i) % kinds], round);
+      for (int kind = 0; kind < kinds; ++kind) end(&calls[persistent][kind], round);
+    } else if (strcmp(way, "parts") == 0) {
+      for (int kind = 0; round == 0 && kind < kinds; ++kind) {
+        MPI_Comm pair;
+        MPI_Comm four;
+        MPI_Comm_split(MPI_COMM_WORLD, world_rank / 2, world_rank, &pair);
+        MPI_Comm_split(MPI_COMM_WORLD, world_rank / 4, world_rank, &four);
+        of_pairs[kind] = make_call(kind, blocking, pair, count);
+        of_fours[kind] = make_call(kind, blocking, four, count);
+        run(&of_fours[kind], round);
+        of_fours[kind].form = nonblocking;
+      }
+      for (int kind = 0; kind < kinds; ++kind) begin(&of_fours[kind], round);
+      for (int kind = 0; kind < kinds; ++kind) run(&of_pairs[kind], round);
+      for (int kind = 0; kind < kinds; ++kind) end(&of_fours[kind], round);
+      run(&calls[blocking][allreduce], round);
     }
-    check(good, "allgather", round);
-
-    for (int to = 0; to < size; ++to) {
-      for (int i = 0; i < count; ++i) sent[to * count + i] = element(rank, to, round, i);
-    }
-    memset(received, 0, all * 8);
-    begin = now();
-    survive(MPI_Alltoall(sent, count, MPI_UINT64_T, received, count, MPI_UINT64_T, MPI_COMM_WORLD), begin);
-    good = 1;
-    for (int from = 0; from < size; ++from) {
-      for (int i = 0; i < count; ++i) good &= received[from * count + i] == element(from, rank, round, i);
-    }
-    check(good, "alltoall", round);
-    /* What was sent may change as soon as the call is over. */
-    memset(sent, 0xff, all * 8);
-    if (rank == 0) fprintf(stderr, "endure: round %d in %.3f s\n", round, now() - begin);
+    if (world_rank == 0) fprintf(stderr, "endure: round %d in %.3f s\n", round, now() - round_began);
   }
-  fprintf(stderr, "endure[%d]: all %d rounds right\n", rank, rounds);
-  free(sent);
-  free(received);
-  free(sums);
+  check_served();
+  fprintf(stderr, "endure[%d]: all %d rounds right\n", world_rank, rounds);
+  for (int kind = 0; kind < kinds; ++kind) {
+    if (calls[persistent][kind].request != MPI_REQUEST_NULL) MPI_Request_free(&calls[persistent][kind].request);
+  }
   MPI_Finalize();
   return 0;
 }

@@ -57,6 +57,8 @@ multiprocess(nodes_progress ring:4 8 progress OPTIONS ${by_slot})
 
 # Nonblocking and persistent calls.
 multiprocess(nodes_iexpectation ring:4 8 iexpectation ${nodes_served} OPTIONS ${by_slot})
+multiprocess(nodes_nonblocking_resending ring:4 8 nonblocking OPTIONS ${by_slot} -e LIBCOLL_RESEND_SECONDS=2)
+multiprocess(nodes_persistent_resending complete:3 6 persistent OPTIONS ${uneven} -e LIBCOLL_RESEND_SECONDS=2)
 multiprocess(nodes_nonblocking_uneven complete:3 6 nonblocking OPTIONS ${uneven})
 multiprocess(nodes_nonblocking_in_disorder complete:3 7 nonblocking OPTIONS ${in_disorder} -e LIBCOLL_LEADERS=1)
 multiprocess(nodes_nonblocking_three_on_each ring:2 6 nonblocking OPTIONS ${three_on_each} -e LIBCOLL_NODE_BYTES=64K)

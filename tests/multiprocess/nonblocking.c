@@ -176,6 +176,29 @@ static void check_run_ahead(MPI_Comm comm, int calls, int served) {
   free(values);
 }
 
+/* Others go on while the ranks agree on the plan of one. */
+static void check_planned_meanwhile(void) {
+  enum { calls = 2 * kinds };
+  long sent[most_ranks];
+  long received[most_ranks];
+  MPI_Comm comm;
+  MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+  const int rank = rank_in(comm);
+  const int size = size_of(comm);
+  MPI_Allreduce(&size, received, 1, MPI_INT, MPI_SUM, comm);
+  expect_call("allreduce", 1, "agreement");
+  for (int i = 0; i < calls; ++i) start(&jobs[i], 0, 50 + i, comm, 1);
+  for (int to = 0; to < size; ++to) sent[to] = 100L * rank + to;
+  MPI_Alltoall(sent, 1, MPI_LONG, received, 1, MPI_LONG, comm);
+  expect_call("alltoall", 1, "meanwhile");
+  for (int from = 0; from < size; ++from) CHECK(received[from] == 100L * from + rank, "%ld", received[from]);
+  for (int i = 0; i < calls; ++i) {
+    MPI_Wait(&jobs[i].request, MPI_STATUS_IGNORE);
+    check(&jobs[i]);
+  }
+  MPI_Comm_free(&comm);
+}
+
 /* What a call refers to may be freed by the program while it is under way. */
 static void check_freed_handles(void) {
   const int size = size_of(MPI_COMM_WORLD);
@@ -304,6 +327,7 @@ int main(int argc, char** argv) {
   MPI_Comm fresh;
   MPI_Comm_dup(MPI_COMM_WORLD, &fresh);
   check_run_ahead(fresh, 10, 0);
+  check_planned_meanwhile();
   check_freed_handles();
   check_fallen_through(first);
   check_overlap(first);

@@ -152,10 +152,9 @@ class World {
     for (std::size_t node = 0; node < scripts.size(); ++node) {
       const std::int64_t rank = plan_.rank_of_node[node];
       memories.push_back(make_memory(plan_, job, rank));
-      executions.push_back(std::make_unique<Execution>(scripts[node], static_cast<NodeId>(node),
-                                                       buffers_of(plan_, job, rank, memories.back()),
-                                                       reducer_of(job.numbers), *transports_[node], peers_,
-                                                       TagSpace(communicator, call), tuning, plan_.workspaces[node]));
+      executions.push_back(std::make_unique<Execution>(
+          scripts[node], static_cast<NodeId>(node), buffers_of(plan_, job, rank, memories.back()),
+          reducer_of(job.numbers), *transports_[node], peers_, TagSpace(tags, call), tuning, plan_.workspaces[node]));
     }
     std::vector<bool> started(scripts.size(), false);
     const auto step = [&](std::size_t node) {
@@ -227,8 +226,9 @@ class World {
   }
 
   std::shared_ptr<Weather> weather = std::make_shared<Weather>();
-  std::deque<Listener> listeners;  ///< by node
-  std::vector<bool> rank_lives;    ///< by node
+  std::deque<Listener> listeners;     ///< by node
+  std::vector<bool> rank_lives;       ///< by node
+  std::uint32_t tags = communicator;  ///< of calls from now on: this communicator's
   bool lets_go_after_calls = false;
   bool moved = false;  ///< by any progress() since it was set to false
 

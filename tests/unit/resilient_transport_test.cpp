@@ -213,6 +213,108 @@ TEST(ResilientTransport, FailedCallsAreForgotten) {
   }
 }
 
+/// A message from one process to another, which may end or not.
+class Letter final : public Waiter {
+ public:
+  Letter(ResilientTransport& from, ResilientTransport& to, std::uint64_t tag, std::uint64_t sent)
+      : from_(from), to_(to), tag_(tag), sent_(sent) {}
+
+  /// One after the other, for a receive may have to wait.
+  void receive() { received_ = to_.receive(0, tag_, &word, sizeof word, &completion_) == Posted::done; }
+  void send() {
+    const PeerId peer = from_.connect(to_.address(), 0).value();
+    EXPECT_NE(from_.send(peer, tag_, &sent_, sizeof sent_, &unused_), Posted::failed);
+  }
+  [[nodiscard]] bool arrived() const { return received_ && word == sent_; }
+  void completed(std::uint32_t index, bool ok) noexcept override { received_ = received_ || (index == 0 && ok); }
+
+  std::uint64_t word = 0;
+
+ private:
+  ResilientTransport& from_;
+  ResilientTransport& to_;
+  std::uint64_t tag_;
+  std::uint64_t sent_;
+  bool received_ = false;
+  Completion completion_{this, 0, 0};
+  Completion unused_{this, 1, 0};
+};
+
+constexpr std::uint32_t annex = 2;
+
+/// Calls of their own order (persistent ones) have their own tags, and what they lose is sent again all the same.
+TEST(ResilientTransport, AnAnnexHasTheCrewsHelp) {
+  World all = allreduces("hypercube:3");
+  for (NodeId node = 0; node < 8; ++node) all.transport(node).annex(annex, communicator);
+  const std::set<int> ends = {all.rank_of(0), all.rank_of(1)};
+  all.weather->fate = [ends](const Passing& passing) {
+    return ends.contains(passing.from) && ends.contains(passing.to) ? Fate::stuck : Fate::arrives;
+  };
+  for (const std::uint32_t tags : {annex, communicator, annex, communicator}) {
+    all.tags = tags;
+    ASSERT_TRUE(all.run(small_job(Collective::allreduce))) << tags;
+  }
+  EXPECT_GE(all.counts().messages_sent_again, 1);
+  EXPECT_GE(all.counts().packets_passed_on, 1);
+}
+
+/// Ranks on a part of the nodes number them by themselves. These two have no other way than through other nodes.
+TEST(ResilientTransport, AnAnnexMayNumberItsProcessesOtherwise) {
+  World all = allreduces("hypercube:3");
+  const std::vector<NodeId> places = {5, 4};
+  for (const NodeId node : places) all.transport(node).annex(annex, communicator, places);
+  const std::set<int> ends = {all.rank_of(4), all.rank_of(5)};
+  all.weather->fate = [ends](const Passing& passing) {
+    return ends.contains(passing.from) && ends.contains(passing.to) ? Fate::lost : Fate::arrives;
+  };
+  // And what they do in an order of its own.
+  for (const NodeId node : places) all.transport(node).annex(annex + 1, annex);
+  Letter letter(all.transport(5), all.transport(4), TagSpace(annex, 0).tag(0, 0), 77);
+  Letter answer(all.transport(4), all.transport(5), TagSpace(annex, 0).tag(1, 0), 78);
+  Letter apart(all.transport(4), all.transport(5), TagSpace(annex + 1, 0).tag(1, 0), 79);
+  for (Letter* each : {&letter, &answer, &apart}) {
+    each->receive();
+    each->send();
+  }
+  EXPECT_TRUE(all.idle_until([&] { return letter.arrived() && answer.arrived() && apart.arrived(); }));
+  EXPECT_EQ(all.counts().messages_sent_again, 3);
+}
+
+/// Ranks begin calls that wait for nobody long before others do. Nothing is lost then, and no lane is given up.
+TEST(ResilientTransport, WhatIsNotAwaitedYetIsNotLost) {
+  World all = allreduces("hypercube:2");
+  Letter early(all.transport(0), all.transport(1), TagSpace(communicator, 1).tag(0, 0), 77);
+  Letter late(all.transport(0), all.transport(1), TagSpace(communicator, 0).tag(0, 0), 78);
+  early.send();
+  late.receive();
+  std::int64_t left = 5 * patience;
+  all.idle_until([&] { return --left == 0; });
+  late.send();
+  EXPECT_TRUE(all.idle_until([&] { return late.arrived(); }));
+  early.receive();
+  EXPECT_TRUE(all.idle_until([&] { return early.arrived(); }));
+  EXPECT_EQ(all.counts().messages_sent_again, 0);
+  EXPECT_TRUE(all.listeners[1].died.empty());
+}
+
+/// What fails on one communicator does not concern others that share its crew.
+TEST(ResilientTransport, AnAnnexIsForgottenByItself) {
+  World all = allreduces("hypercube:2");
+  for (NodeId node = 0; node < 4; ++node) all.transport(node).annex(annex, communicator);
+  Letter forgotten(all.transport(0), all.transport(1), TagSpace(annex, 0).tag(0, 0), 77);
+  Letter other(all.transport(0), all.transport(1), TagSpace(communicator, 0).tag(0, 0), 78);
+  forgotten.receive();
+  other.receive();
+  all.transport(1).forget(annex);
+  forgotten.send();
+  other.send();
+  EXPECT_TRUE(all.idle_until([&] { return other.arrived(); }));
+  std::int64_t left = 4 * patience;
+  all.idle_until([&] { return --left == 0; });
+  EXPECT_EQ(forgotten.word, 0U);
+  EXPECT_FALSE(forgotten.arrived());
+}
+
 TEST(ResilientTransport, StrangersMessagesPassThroughUnchanged) {
   auto both = make_memory_transports(2);
   auto left = make_resilient_transport(std::move(both[0]), {patience, &read_clock});
