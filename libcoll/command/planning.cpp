@@ -53,21 +53,28 @@ std::size_t paths_per_pair_max(const Schedule& schedule) {
       parts.push_back({t.shard, chunk, {t.step, t.from, t.to, t.route}});
     }
   }
-  std::sort(parts.begin(), parts.end(), [](const Part& a, const Part& b) {
+  const auto before = [](const Part& a, const Part& b) {
     return std::tie(a.shard, a.chunk, a.hop) < std::tie(b.shard, b.chunk, b.hop);
-  });
+  };
+  if (!std::is_sorted(parts.begin(), parts.end(), before)) std::sort(parts.begin(), parts.end(), before);
   std::size_t most = 0;
   std::set<std::vector<Hop>> ways;  // of the shard at hand
   for (std::size_t first = 0; first < parts.size();) {
-    std::vector<Hop> way;
     std::size_t next = first;
-    for (; next < parts.size() && parts[next].of_chunk(parts[first]); ++next) {
-      way.push_back(parts[next].hop);
-      way.back().step = 0;  // the same way at another time is the same way
+    while (next < parts.size() && parts[next].of_chunk(parts[first])) ++next;
+    const bool last = next == parts.size() || parts[next].shard != parts[first].shard;
+    if (last && ways.empty()) {  // a chunk that is the whole shard, as most are where there are many
+      most = std::max<std::size_t>(most, 1);
+    } else {
+      std::vector<Hop> way;
+      for (std::size_t i = first; i < next; ++i) {
+        way.push_back(parts[i].hop);
+        way.back().step = 0;  // the same way at another time is the same way
+      }
+      ways.insert(std::move(way));
+      most = std::max(most, ways.size());
     }
-    ways.insert(std::move(way));
-    most = std::max(most, ways.size());
-    if (next == parts.size() || parts[next].shard != parts[first].shard) ways.clear();
+    if (last) ways.clear();
     first = next;
   }
   return most;

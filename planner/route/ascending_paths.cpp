@@ -2,19 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <limits>
 
 #include "planner/index.h"
 
 namespace libcoll {
-namespace {
-
-constexpr double unreached = std::numeric_limits<double>::infinity();
-
-}  // namespace
 
 AscendingPaths::AscendingPaths(const Topology& topology, std::span<const std::int32_t> order)
-    : before_(order.size()), distance_(at(topology.node_count())), last_(distance_.size()) {
+    : before_(order.size()), reached_(at(topology.node_count())) {
   for (LinkId link = 0; link < topology.link_count(); ++link) {
     steps_.push_back({link, topology.link(link).from, topology.link(link).to});
   }
@@ -23,25 +17,26 @@ AscendingPaths::AscendingPaths(const Topology& topology, std::span<const std::in
 }
 
 void AscendingPaths::search(NodeId source, std::span<const double> length) {
-  std::fill(distance_.begin(), distance_.end(), unreached);
-  std::fill(last_.begin(), last_.end(), -1);
-  distance_[at(source)] = 0;
+  std::fill(reached_.begin(), reached_.end(), Reached{});
+  reached_[at(source)].distance = 0;
   // A link that comes later can only be crossed later, so one pass suffices; what reaches a node at first stays the
-  // way back from those links that were crossed from there meanwhile.
-  for (const Step& step : steps_) {
-    const double so_far = distance_[at(step.from)];
-    if (so_far == unreached || step.to == source) continue;
-    const double candidate = so_far + length[at(step.link)];
-    before_[at(step.link)] = last_[at(step.from)];
-    if (candidate >= distance_[at(step.to)]) continue;
-    distance_[at(step.to)] = candidate;
-    last_[at(step.to)] = step.link;
+  // way back from those links that were crossed from there meanwhile. Whether a link leads on is hard to foresee, so
+  // that masks are faster than branches.
+  for (std::size_t i = 0; i < steps_.size(); ++i) {
+    const Step& step = steps_[i];
+    const Reached from = reached_[at(step.from)];
+    Reached& to = reached_[at(step.to)];
+    const double candidate = from.distance + length[at(step.link)];
+    const std::uint32_t nearer = candidate < to.distance ? ~std::uint32_t{0} : 0;
+    before_[i] = from.step;
+    to.distance = std::min(to.distance, candidate);
+    to.step = (nearer & static_cast<std::uint32_t>(i)) | (~nearer & to.step);
   }
 }
 
 void AscendingPaths::path_to(NodeId node, std::vector<LinkId>& links) const {
   links.clear();
-  for (LinkId link = last_[at(node)]; link >= 0; link = before_[at(link)]) links.push_back(link);
+  for (std::uint32_t i = reached_[at(node)].step; i != no_step; i = before_[i]) links.push_back(steps_[i].link);
   std::reverse(links.begin(), links.end());
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -19,7 +20,7 @@ class AscendingPaths {
   void search(NodeId source, std::span<const double> length);
 
   /// Infinite where no ascending path leads.
-  [[nodiscard]] double distance(NodeId node) const { return distance_[static_cast<std::size_t>(node)]; }
+  [[nodiscard]] double distance(NodeId node) const { return reached_[static_cast<std::size_t>(node)].distance; }
 
   /// The links of the shortest path found; empty for the source and where none leads.
   void path_to(NodeId node, std::vector<LinkId>& links) const;
@@ -32,10 +33,15 @@ class AscendingPaths {
     NodeId to;
   };
 
-  std::vector<Step> steps_;       ///< of all links, ascending
-  std::vector<LinkId> before_;    ///< by link: the one before it on the path that crosses it
-  std::vector<double> distance_;  ///< by node
-  std::vector<LinkId> last_;      ///< by node
+  static constexpr std::uint32_t no_step = std::numeric_limits<std::uint32_t>::max();
+  struct Reached {
+    double distance = std::numeric_limits<double>::infinity();
+    std::uint32_t step = no_step;  ///< whose link leads to the node
+  };
+
+  std::vector<Step> steps_;            ///< of all links, ascending
+  std::vector<std::uint32_t> before_;  ///< by step: the one before it on the path that crosses it, or no_step
+  std::vector<Reached> reached_;       ///< by node
 };
 
 }  // namespace libcoll

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <iterator>
-#include <map>
+#include <queue>
+#include <span>
+#include <tuple>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -16,14 +18,19 @@ class ConflictGraph {
   /// `paths` are different from each other. Two of them conflict where they leave one node by different links.
   explicit ConflictGraph(const Topology& topology, const std::vector<const Route*>& paths)
       : adjacent_(paths.size(), std::vector<bool>(paths.size(), false)), neighbours_(paths.size()) {
-    std::map<NodeId, std::map<LinkId, std::vector<std::size_t>>> leaving;
+    std::vector<Departure> leaving;
     for (std::size_t path = 0; path < paths.size(); ++path) {
-      for (const LinkId link : paths[path]->links) leaving[topology.link(link).from][link].push_back(path);
+      for (const LinkId link : paths[path]->links) leaving.push_back({topology.link(link).from, link, path});
     }
-    for (const auto& [node, by_link] : leaving) {
-      for (auto one = by_link.begin(); one != by_link.end(); ++one) {
-        for (auto other = std::next(one); other != by_link.end(); ++other) separate(one->second, other->second);
+    std::sort(leaving.begin(), leaving.end());
+    for (auto node = leaving.begin(); node != leaving.end();) {
+      const auto last = std::find_if(node, leaving.end(), [&](const Departure& d) { return d.node != node->node; });
+      for (auto link = node; link != last;) {
+        const auto next = std::find_if(link, last, [&](const Departure& d) { return d.link != link->link; });
+        separate(std::span(link, next), std::span(next, last));
+        link = next;
       }
+      node = last;
     }
   }
 
@@ -31,9 +38,21 @@ class ConflictGraph {
   [[nodiscard]] const std::vector<std::size_t>& neighbours(std::size_t path) const { return neighbours_[path]; }
 
  private:
-  void separate(const std::vector<std::size_t>& some, const std::vector<std::size_t>& others) {
-    for (const std::size_t a : some) {
-      for (const std::size_t b : others) {
+  /// A path leaves a node by a link.
+  struct Departure {
+    NodeId node = 0;
+    LinkId link = 0;
+    std::size_t path = 0;
+    friend bool operator<(const Departure& a, const Departure& b) {
+      return std::tie(a.node, a.link, a.path) < std::tie(b.node, b.link, b.path);
+    }
+  };
+
+  void separate(std::span<const Departure> some, std::span<const Departure> others) {
+    for (const Departure& one : some) {
+      for (const Departure& other : others) {
+        const std::size_t a = one.path;
+        const std::size_t b = other.path;
         if (adjacent_[a][b]) continue;
         adjacent_[a][b] = adjacent_[b][a] = true;
         neighbours_[a].push_back(b);
@@ -52,37 +71,45 @@ struct Vertex {
   std::size_t saturation = 0;         ///< how many different ones
   std::int32_t colour = 0;            ///< 0: none yet
 
-  void exclude(std::int32_t taken) {
+  /// Whether it was allowed until now.
+  bool exclude(std::int32_t taken) {
     const auto entry = static_cast<std::size_t>(taken) - 1;
     if (entry + 1 >= excluded.size()) excluded.resize(entry + 2, false);
-    if (excluded[entry]) return;
+    if (excluded[entry]) return false;
     excluded[entry] = true;
     ++saturation;
+    return true;
   }
   [[nodiscard]] std::int32_t least_allowed() const {
     return 1 + static_cast<std::int32_t>(std::find(excluded.begin(), excluded.end(), false) - excluded.begin());
   }
 };
 
-/// Colours 1, 2, …: always the vertex next that sees the most colours, then the one with the most neighbours.
+/// Who is next: who sees the most colours, then who has the most neighbours, then the first.
+struct Urgency {
+  std::size_t saturation = 0;
+  std::size_t neighbours = 0;
+  std::size_t vertex = 0;
+  friend bool operator<(const Urgency& a, const Urgency& b) {
+    return std::tie(a.saturation, a.neighbours, b.vertex) < std::tie(b.saturation, b.neighbours, a.vertex);
+  }
+};
+
+/// Colours 1, 2, …: always the most urgent vertex next.
 std::vector<std::int32_t> dsatur(const ConflictGraph& graph) {
   std::vector<Vertex> vertices(graph.size());
-  std::vector<std::size_t> open;
-  for (std::size_t v = 0; v < vertices.size(); ++v) {
-    if (graph.neighbours(v).empty()) {
-      vertices[v].colour = 1;
-    } else {
-      open.push_back(v);
-    }
-  }
-  const auto urgency = [&](std::size_t v) { return std::pair(vertices[v].saturation, graph.neighbours(v).size()); };
+  std::priority_queue<Urgency> open;
+  const auto queue = [&](std::size_t v) { open.push({vertices[v].saturation, graph.neighbours(v).size(), v}); };
+  for (std::size_t v = 0; v < vertices.size(); ++v) queue(v);
   while (!open.empty()) {
-    const auto next = std::max_element(open.begin(), open.end(),
-                                       [&](std::size_t a, std::size_t b) { return urgency(a) < urgency(b); });
-    const std::int32_t colour = vertices[*next].least_allowed();
-    vertices[*next].colour = colour;
-    for (const std::size_t v : graph.neighbours(*next)) vertices[v].exclude(colour);
-    open.erase(next);
+    const std::size_t next = open.top().vertex;
+    open.pop();
+    // It was queued again with every colour it came to see, so that the first time it is on top is the right one.
+    if (vertices[next].colour != 0) continue;
+    const std::int32_t colour = vertices[next].colour = vertices[next].least_allowed();
+    for (const std::size_t v : graph.neighbours(next)) {
+      if (vertices[v].exclude(colour) && vertices[v].colour == 0) queue(v);
+    }
   }
   std::vector<std::int32_t> colours;
   colours.reserve(vertices.size());
@@ -93,13 +120,18 @@ std::vector<std::int32_t> dsatur(const ConflictGraph& graph) {
 /// Routes of one forwarding key; equal paths of a pair share a place in `paths`.
 struct Group {
   std::vector<const Route*> paths;
-  std::map<std::pair<NodeId, std::vector<LinkId>>, std::size_t> place;  ///< by source and links
+  std::unordered_map<NodeId, std::vector<std::size_t>> places;  ///< by source: of its paths
   std::vector<std::pair<Route*, std::size_t>> members;
 
   void add(Route& route) {
-    const auto [found, is_new] = place.emplace(std::pair(route.source, route.links), paths.size());
-    if (is_new) paths.push_back(&route);
-    members.emplace_back(&route, found->second);
+    std::vector<std::size_t>& known = places[route.source];
+    auto place =
+        std::find_if(known.begin(), known.end(), [&](std::size_t i) { return paths[i]->links == route.links; });
+    if (place == known.end()) {
+      place = known.insert(place, paths.size());
+      paths.push_back(&route);
+    }
+    members.emplace_back(&route, *place);
   }
 };
 

@@ -132,13 +132,25 @@ void check_routes(const Schedule& schedule, Faults& faults) {
 
 /// A class and a pair must name one path, or the fabric could follow only one of them.
 void check_classes(const Schedule& schedule, Faults& faults) {
-  std::map<std::tuple<NodeId, NodeId, std::int32_t>, std::size_t> first;
-  for (std::size_t i = 0; i < schedule.routes.size() && !faults.full(); ++i) {
+  const auto key = [&](std::size_t i) {
     const Route& route = schedule.routes[i];
-    if (route.route_class <= 0) continue;
-    const auto [known, is_new] = first.emplace(std::tuple(route.source, route.destination, route.route_class), i);
-    if (is_new || schedule.routes[known->second].links == route.links) continue;
-    faults.add("routes " + std::to_string(known->second) + " and " + std::to_string(i) + " (" +
+    return std::tuple(route.source, route.destination, route.route_class);
+  };
+  const auto before = [&](std::size_t a, std::size_t b) { return key(a) < key(b); };
+  std::vector<std::size_t> order;
+  order.reserve(schedule.routes.size());
+  for (std::size_t i = 0; i < schedule.routes.size(); ++i) {
+    if (schedule.routes[i].route_class > 0) order.push_back(i);
+  }
+  // As planners write them, mostly.
+  if (!std::is_sorted(order.begin(), order.end(), before)) std::stable_sort(order.begin(), order.end(), before);
+  std::size_t first = 0;
+  for (std::size_t i = 1; i < order.size() && !faults.full(); ++i) {
+    if (key(order[i]) != key(order[first])) first = i;
+    const Route& known = schedule.routes[order[first]];
+    const Route& route = schedule.routes[order[i]];
+    if (known.links == route.links) continue;
+    faults.add("routes " + std::to_string(order[first]) + " and " + std::to_string(order[i]) + " (" +
                std::to_string(route.source) + "->" + std::to_string(route.destination) +
                ") go different ways in class " + std::to_string(route.route_class));
   }

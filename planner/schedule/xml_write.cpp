@@ -9,6 +9,7 @@
 //     step s — with t: u (from) v (to) s (shard) c (first chunk) cnt (chunks) [r (route)] [type="rrc" (reduce)]
 #include <charconv>
 #include <concepts>
+#include <span>
 
 #include "planner/schedule/xml.h"
 
@@ -37,14 +38,33 @@ class Writer {
   void attribute(std::string_view name, std::integral auto value) { number_attribute(name, value); }
   /// The shortest text that reads back as the same number.
   void attribute(std::string_view name, double value) { number_attribute(name, value); }
+  void attribute(std::string_view name, std::span<const LinkId> ids) {
+    text_.append(" ").append(name).append("=\"");
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (i > 0) text_.push_back(' ');
+      append_number(ids[i]);
+    }
+    text_.push_back('"');
+  }
 
+  /// For a text of so many elements, which would be copied again and again as it grows.
+  void reserve(std::size_t elements) {
+    constexpr std::size_t bytes_per_element = 80;  // of a route of some hops, which is longer than most
+    text_.reserve(elements * bytes_per_element);
+  }
   std::string take() { return std::move(text_); }
 
  private:
   void number_attribute(std::string_view name, auto value) {
+    text_.append(" ").append(name).append("=\"");
+    append_number(value);
+    text_.push_back('"');
+  }
+
+  void append_number(auto value) {
     char digits[64];
     const auto result = std::to_chars(std::begin(digits), std::end(digits), value);
-    text_.append(" ").append(name).append("=\"").append(std::begin(digits), result.ptr).push_back('"');
+    text_.append(std::begin(digits), result.ptr);
   }
 
   void append_escaped(char c) {
@@ -121,14 +141,12 @@ void write_wiring(Writer& writer, const Topology& topology, const Wiring& wiring
 }
 
 void write_route(Writer& writer, const Route& route) {
-  std::string links;
-  for (const LinkId link : route.links) links += (links.empty() ? "" : " ") + std::to_string(link);
   writer.open(1, "route");
   writer.attribute("u", route.source);
   writer.attribute("v", route.destination);
   writer.attribute("layer", route.layer);
   if (route.route_class != 0) writer.attribute("class", route.route_class);
-  writer.attribute("links", links);
+  writer.attribute("links", std::span(route.links));
   writer.end_empty();
 }
 
@@ -161,6 +179,7 @@ void write_transfers(Writer& writer, const std::vector<Transfer>& transfers) {
 
 std::string write_schedule(const Schedule& schedule) {
   Writer writer;
+  writer.reserve(schedule.routes.size() + schedule.transfers.size());
   writer.open(0, "libcoll_schedule");
   writer.attribute("version", 1);
   writer.attribute("collective", to_string(schedule.collective));
