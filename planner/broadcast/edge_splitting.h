@@ -33,14 +33,15 @@ struct LogicalLink {
 /// link beyond its capacity, and if the demanded trees exist in the topology, they exist in the result (Theorem 7).
 ///
 /// A switch's capacity is paired in one go by a pattern that keeps trees shallow (up and down first, then from cluster
-/// to cluster, rail by rail, then within a cluster), and the pattern is kept where one max-flow per host proves it
-/// harmless. Where it is not, it is halved, down to single pairs whose splittable capacity Theorem 8 gives exactly.
+/// to cluster, rail by rail, then within a cluster; between hosts that other switches have not joined before others),
+/// and the pattern is kept where one max-flow per host proves it harmless. Where it is not, it is halved, down to
+/// single pairs whose splittable capacity Theorem 8 gives exactly.
 ///
 /// After the deadline the patterns are kept without a proof, and what they leave is paired as it comes: the paths load
 /// no link beyond its capacity, but the demanded trees need not exist, and hosts need not be connected.
 ///
-/// Error when the trees do not exist: capacities too small, or switches whose bandwidth in differs from that out in a
-/// way that cannot be split.
+/// Error at effort.end, and when the trees do not exist: capacities too small, or switches whose bandwidth in differs
+/// from that out in a way that cannot be split.
 Result<std::vector<LogicalLink>> split_off_switches(const Topology& topology, std::span<const std::int64_t> capacity,
                                                     std::span<const std::int64_t> demand, const Effort& effort = {});
 

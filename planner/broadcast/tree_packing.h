@@ -45,7 +45,7 @@ struct Packing {
 
 /// The same until the deadline; the trees that are missing then are grown breadth first over the arcs with the largest
 /// share of their capacity left, whatever that does to it: arcs can be in more trees than their capacity says. Error
-/// also when arcs do not connect the hosts.
+/// also when arcs do not connect the hosts, and at effort.end.
 Result<Packing> pack_out_trees_until(const Effort& effort, std::span<const CapacityArc> arcs,
                                      std::span<const std::int64_t> demand);
 

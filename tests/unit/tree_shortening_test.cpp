@@ -69,6 +69,7 @@ TEST(TreeShortening, KeepsPackingsAndEndsWhereNothingHelps) {
     const TreeCount count = optimal_trees(forest_optimum(topology)->inverse_x(), widths);
     const std::vector<std::int64_t> capacity = tree_capacities(widths, count.scale);
     std::vector<CapacityArc> arcs;
+    arcs.reserve(capacity.size());
     for (LinkId id = 0; id < topology.link_count(); ++id) {
       arcs.push_back({topology.link(id).from, topology.link(id).to, capacity[at(id)]});
     }
