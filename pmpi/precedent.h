@@ -103,7 +103,6 @@ constexpr bool lasts(Reason reason) noexcept {
     case Reason::not_agreed:
     case Reason::unknown_counts:
     case Reason::no_progress:
-    case Reason::resending:
     case Reason::bad_arguments:
     case Reason::count_:
       break;

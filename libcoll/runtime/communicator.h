@@ -296,7 +296,6 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::optional<Topology> part_;            ///< on rank 0: what the ranks are on, where that is not the whole topology
   std::string part_nodes_;                  ///< its hosts as PlanRequest has them
   std::uint32_t calls_ = 0;                 ///< rounds that were numbered so far
-  std::uint32_t greetings_ = 0;             ///< the same of greetings, for slices may begin before or after one
   SetupTimes setup_times_;                  ///< since a plan was last adopted
   NodeId node_ = 0;                         ///< of this rank
   std::int32_t rank_ = 0;                   ///< in the communicator

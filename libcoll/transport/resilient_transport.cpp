@@ -193,7 +193,14 @@ class Resilient final : public ResilientTransport {
   Resilient(std::unique_ptr<Transport> inner, const ResendOptions& options)
       : options_(options), last_look_(options.now_nanoseconds()), inner_(std::move(inner)) {}
 
-  ~Resilient() override { closing_ = true; }
+  ~Resilient() override {
+    closing_ = true;
+    for (const Remote& remote : remotes_) {
+      for (const Remote::Lane& lane : remote.lanes) {
+        if (lane.peer >= 0 && (lane.outward_dead || lane.inward_dead)) inner_->forsake(lane.peer);
+      }
+    }
+  }
 
   std::string name() const override { return inner_->name(); }
   const std::string& address() const override { return inner_->address(); }

@@ -82,6 +82,9 @@ class Transport {
   virtual bool flushed(Flush& flush, std::span<const PeerId> peers) noexcept = 0;
   /// Gives up waiting for a flush that was started; what it waited for goes on as progress() is called.
   virtual void abandon(Flush& flush) noexcept { flush = {}; }
+  /// Nothing that is sent to that peer arrives any more, and the process is about to end: the destructor shall not wait
+  /// until it has said goodbye, and may leave to the operating system what that would take.
+  virtual void forsake(PeerId) noexcept {}
   /// Asks for block() to be woken by what comes from now on. False when something has come already: progress first.
   virtual bool arm() noexcept { return true; }
   /// Sleeps until something may have happened since arm(), at most `timeout_milliseconds`.

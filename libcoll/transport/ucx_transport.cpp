@@ -36,16 +36,21 @@ struct Rail {
   ucp_context_h context = nullptr;
   ucp_worker_h worker = nullptr;
   std::string address;
+  /// UCX ends a connection with a word of farewell, for which it tries again and again to find room in the socket. On a
+  /// connection that is dead and full it would do so until the system gives up: minutes. It has to stay open instead.
+  bool stays_open = false;
 
   Rail() = default;
   Rail(Rail&& other) noexcept
       : context(std::exchange(other.context, nullptr)),
         worker(std::exchange(other.worker, nullptr)),
-        address(std::move(other.address)) {}
+        address(std::move(other.address)),
+        stays_open(other.stays_open) {}
   Rail(const Rail&) = delete;
   Rail& operator=(const Rail&) = delete;
   Rail& operator=(Rail&&) = delete;
   ~Rail() {
+    if (stays_open) return;
     if (worker != nullptr) ucp_worker_destroy(worker);
     if (context != nullptr) ucp_cleanup(context);
   }
@@ -136,7 +141,9 @@ class UcxTransport final : public Transport {
  public:
   UcxTransport() = default;
   ~UcxTransport() override {
-    for (const Endpoint& endpoint : endpoints_) close(endpoint);
+    for (const Endpoint& endpoint : endpoints_) {
+      if (!rail_of(endpoint).stays_open) close(endpoint);
+    }
     if (epoll_ >= 0) ::close(epoll_);
   }
 
@@ -235,6 +242,8 @@ class UcxTransport final : public Transport {
                        [](const Rail& rail) { return ucp_worker_arm(rail.worker) == UCS_OK; });
   }
 
+  void forsake(PeerId peer) noexcept override { rail_of(endpoints_[static_cast<std::size_t>(peer)]).stays_open = true; }
+
   void block(int timeout_milliseconds) noexcept override {
     epoll_event event{};
     epoll_wait(epoll_, &event, 1, timeout_milliseconds);
@@ -245,6 +254,11 @@ class UcxTransport final : public Transport {
     ucp_ep_h handle;
     ucp_worker_h worker;
   };
+
+  Rail& rail_of(const Endpoint& endpoint) {
+    return *std::find_if(rails_.begin(), rails_.end(),
+                         [&](const Rail& rail) { return rail.worker == endpoint.worker; });
+  }
 
   static Posted posted(ucs_status_ptr_t request) {
     if (request == nullptr) return Posted::done;

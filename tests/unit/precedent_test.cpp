@@ -107,8 +107,8 @@ TEST_F(PrecedentTest, ThreadsRememberForThemselves) {
 /// Reasons behind which stands a look that is to be repeated: a plan may come, ranks may agree, and a message may be
 /// lost.
 TEST_F(PrecedentTest, SomeReasonsDoNotLast) {
-  for (const Reason reason : {Reason::planning, Reason::not_agreed, Reason::no_progress, Reason::resending,
-                              Reason::transport, Reason::bad_arguments, Reason::unsupported_type}) {
+  for (const Reason reason : {Reason::planning, Reason::not_agreed, Reason::no_progress, Reason::transport,
+                              Reason::bad_arguments, Reason::unsupported_type}) {
     EXPECT_FALSE(lasts(reason)) << to_string(reason);
   }
   for (const Reason reason : {Reason::disabled, Reason::single_rank, Reason::one_node, Reason::modelled_native,
