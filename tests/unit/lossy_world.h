@@ -10,7 +10,9 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <set>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -43,6 +45,8 @@ struct Weather {
   std::int64_t packets = 0;
   bool restless = false;  ///< something happens all the time that is no message: connections break
   std::vector<std::function<void()>> swallowed;  ///< lets what was lost arrive after all
+  /// Whom which rank has given up by which route class, once the ranks have ended.
+  std::set<std::tuple<int, int, std::int32_t>> forsaken;
 };
 
 using Fate = Weather::Fate;
@@ -78,6 +82,9 @@ class LossyTransport final : public Transport {
   }
   bool progress() noexcept override { return inner_->progress() || weather_->restless; }
   bool flushed(Flush&, std::span<const PeerId>) noexcept override { return true; }
+  void forsake(PeerId peer) noexcept override {
+    weather_->forsaken.emplace(rank_, peer / route_classes(), peer % route_classes());
+  }
   void block(int) noexcept override {}
 
  private:

@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <set>
 #include <string>
@@ -88,19 +89,28 @@ TEST_P(Resilience, ACableMayDieAtAnyTime) {
   }
 }
 
-/// One direction of one route class of a pair.
+/// One direction of one route class of a pair. In the end its connection, and no other pair's, is not said goodbye to.
 TEST_P(Resilience, ALaneMayDie) {
   World sample = world("hypercube:3");
   for (std::int32_t route_class = 0; route_class < sample.classes(); ++route_class) {
     SCOPED_TRACE(route_class);
-    World all = world("hypercube:3");
-    const int from = all.rank_of(5);
-    const int to = all.rank_of(4);
-    all.weather->fate = [=](const Passing& passing) {
-      return passing.from == from && passing.to == to && passing.route_class == route_class ? Fate::lost
-                                                                                            : Fate::arrives;
+    std::optional<World> all = world("hypercube:3");
+    const int from = all->rank_of(5);
+    const int to = all->rank_of(4);
+    bool is_used = false;
+    all->weather->fate = [&](const Passing& passing) {
+      const bool dead = passing.from == from && passing.to == to && passing.route_class == route_class;
+      is_used = is_used || (dead && !passing.packet);
+      return dead ? Fate::lost : Fate::arrives;
     };
-    for (int call = 0; call < 3; ++call) ASSERT_TRUE(all.run(job())) << call;
+    for (int call = 0; call < 3; ++call) ASSERT_TRUE(all->run(job())) << call;
+    const std::shared_ptr<const Weather> weather = all->weather;
+    all.reset();
+    EXPECT_EQ(weather->forsaken.contains({from, to, route_class}), is_used);
+    for (const auto& [one, other, lane_class] : weather->forsaken) {
+      EXPECT_EQ(std::minmax(one, other), std::minmax(from, to));
+      EXPECT_EQ(lane_class, route_class);
+    }
   }
 }
 
