@@ -1,7 +1,6 @@
 #include "planner/route/route_classes.h"
 
 #include <algorithm>
-#include <compare>
 #include <cstddef>
 #include <queue>
 #include <span>
@@ -44,7 +43,9 @@ class ConflictGraph {
     NodeId node = 0;
     LinkId link = 0;
     std::size_t path = 0;
-    friend auto operator<=>(const Departure&, const Departure&) = default;
+    friend bool operator<(const Departure& a, const Departure& b) {
+      return std::tie(a.node, a.link, a.path) < std::tie(b.node, b.link, b.path);
+    }
   };
 
   void separate(std::span<const Departure> some, std::span<const Departure> others) {
