@@ -196,11 +196,11 @@ std::int64_t bytes_of(const Call& call, int rank) {
   return std::accumulate(first, last, std::int64_t{0}) * call.element_bytes;
 }
 
-void trace_served(CallKind kind, const Call& call) {
+void trace_served(CallKind kind, const Call& call, const Communicator& communicator) {
   if (!log_enabled(LogLevel::trace)) return;
   const std::string size = call.counts.empty() ? std::to_string(call.elements * call.element_bytes) + " bytes"
                                                : std::string("blocks of several sizes");
-  log(LogLevel::trace, std::string(to_string(kind)) + ": served, " + size);
+  log(LogLevel::trace, std::string(to_string(kind)) + ": served, " + size + ", " + communicator.way_in_words(call));
 }
 
 }  // namespace
@@ -231,7 +231,7 @@ int run(Runtime& process, Communicator& communicator, const Way& way, std::uniqu
   if (way.is_init()) return MPI_SUCCESS;
   if (is_nonblocking(way.kind)) return begin(process, communicator, way, std::move(operands));
   Call call = operands->call();
-  trace_served(way.kind, call);
+  trace_served(way.kind, call, communicator);
   const Served served = served_call(process, way, call);
   if (!communicator.run(std::move(call), {&progress_mpi})) {
     log(LogLevel::error, std::string(to_string(way.kind)) + ": a message could not be delivered");

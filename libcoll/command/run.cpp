@@ -15,6 +15,7 @@
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/plan_cache.h"
 #include "libcoll/runtime/plan_source.h"
+#include "libcoll/runtime/tuning_table.h"
 #include "planner/topology/generators.h"
 #include "planner/topology/reader.h"
 
@@ -89,6 +90,14 @@ void provide_plans(const Config& config, const Topology& topology) {
   for (const Collective collective :
        {Collective::allgather, Collective::reduce_scatter, Collective::allreduce, Collective::alltoall}) {
     provide_plan(directory, topology, collective, algorithm_setting(config, collective));
+  }
+  if (config.tuning_table.empty()) return;
+  // The program itself says what is wrong with it.
+  const Result<TuningTable> table = load_tuning_table(config.tuning_table);
+  if (!table) return;
+  for (const TuningChoice& choice : table->choices) {
+    if (choice.algorithm.empty()) continue;
+    provide_plan(directory, topology, *collective_of(choice.call), std::string(choice.algorithm.view()));
   }
 }
 

@@ -1,14 +1,13 @@
-// libcoll tune: measures, per call and size, the plan against the program's own MPI, and writes the tuning table.
-#include <sys/mman.h>
+// libcoll tune: measures, per call and size, plans and ways to run them against the program's own MPI, and writes the
+// tuning table.
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <map>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -17,14 +16,20 @@
 
 #include "libcoll/command/command.h"
 #include "libcoll/command/launch.h"
-#include "libcoll/runtime/safe_file.h"
+#include "libcoll/command/tuning_sweep.h"
+#include "libcoll/execute/script.h"
+#include "libcoll/runtime/config.h"
+#include "libcoll/runtime/plan_cache.h"
 #include "libcoll/runtime/tuning_table.h"
+#include "planner/planner.h"
+#include "planner/topology/reader.h"
 
 namespace libcoll::command {
 namespace {
 
 constexpr const char* usage_line = "Usage: libcoll tune [OPTIONS] -- mpirun -n RANKS [OPTIONS OF mpirun]";
 constexpr const char* sweep_name = "collective_sweep";
+constexpr const char* cached = "cached";
 
 struct Options {
   std::string topology;
@@ -33,62 +38,24 @@ struct Options {
   std::string program;
   std::string library;
   std::string output;
+  std::string algorithms = cached;
+  std::vector<std::int64_t> segments{32 * 1024};
+  std::vector<std::int64_t> in_flight{2, 32};
   int repetitions = 3;
   int iterations = 50;
   double margin = 0.02;
   bool json = false;
 };
 
-/// One line of a sweep's table.
-struct Row {
-  double microseconds = 0;
-  bool served = false;  ///< every call of that size by libcoll
-};
-using Sweep = std::map<std::int64_t, Row>;
-
-/// Medians over the repetitions.
+/// One size of one call, and what became of it.
 struct Measured {
   CallKind call = CallKind::allreduce;
   std::int64_t bytes = 0;
   double native_microseconds = 0;
-  double plan_microseconds = 0;
-  bool served = false;
+  TuningFigure plan;  ///< as configured
+  TuningWay best;
+  double best_microseconds = 0;
 };
-
-/// The sweep's columns: size, mean, least, largest, iterations and, where libcoll is, served and calls; `#` starts a
-/// comment, one of which names the ranks.
-Sweep parse_sweep(const std::string& text, std::int32_t& ranks) {
-  Sweep sweep;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    std::istringstream fields(line);
-    std::int64_t bytes = 0;
-    if (!(fields >> bytes)) {
-      const std::size_t place = line.find("checked, ");
-      if (place != std::string::npos) ranks = std::atoi(line.c_str() + place + sizeof("checked, ") - 1);
-      continue;
-    }
-    double mean = 0;
-    double other = 0;
-    std::int64_t iterations = 0;
-    fields >> mean >> other >> other >> iterations;
-    std::int64_t served = 0;
-    std::int64_t calls = 0;
-    const bool counted = static_cast<bool>(fields >> served >> calls);
-    sweep[bytes] = {mean, counted && served == calls};
-  }
-  return sweep;
-}
-
-/// What a child writes to its standard output.
-Result<std::string> capture(const Launch& launch) {
-  const FileDescriptor file(memfd_create("libcoll-tune", MFD_CLOEXEC));
-  if (!file) return Error{"cannot make a temporary file"};
-  const int code = run_and_wait(launch, file.get());
-  if (code != 0) return Error{join(launch.arguments, " ") + " ended with exit code " + std::to_string(code)};
-  std::ifstream stream("/proc/self/fd/" + std::to_string(file.get()), std::ios::binary);
-  return std::string{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-}
 
 /// The measuring program: beside the command in a build, in libexec where it was installed.
 Result<std::string> find_sweep(const std::string& command) {
@@ -100,95 +67,134 @@ Result<std::string> find_sweep(const std::string& command) {
   return Error{"found no " + std::string(sweep_name) + " beside " + command + "; --program FILE says where it is"};
 }
 
-/// Runs the sweeps of one call in turn, native and planned.
-class Measurement {
- public:
-  Measurement(const Options& options, std::string command, std::string program, std::vector<std::string> launcher)
-      : options_(options), command_(std::move(command)), program_(std::move(program)), launcher_(std::move(launcher)) {}
+/// Whether how a plan is run can make a difference: longer data than a segment is cut, and up to the bundles' length
+/// all that goes to one peer in a step is one message.
+bool matters(const TuningWay& way, std::int64_t vector_bytes) {
+  return vector_bytes > way.segment_bytes && (way.in_flight == 0 || vector_bytes > Tuning().bundle_bytes);
+}
 
-  Result<std::vector<Measured>> run(CallKind call) {
-    std::map<std::int64_t, std::pair<std::vector<double>, std::vector<double>>> times;
-    std::map<std::int64_t, bool> served;
-    for (int repetition = 0; repetition < options_.repetitions; ++repetition) {
-      for (const bool planned : {false, true}) {
-        const Result<Sweep> sweep = one(call, planned);
-        if (!sweep) return sweep.error();
-        for (const auto& [bytes, row] : *sweep) {
-          (planned ? times[bytes].second : times[bytes].first).push_back(row.microseconds);
-          if (planned) served.try_emplace(bytes, true).first->second &= row.served;
-        }
-      }
-    }
-    std::vector<Measured> result;
-    for (auto& [bytes, both] : times) {
-      if (both.first.empty() || both.second.empty()) continue;
-      result.push_back({call, bytes, median(both.first), median(both.second), served[bytes]});
-    }
-    return result;
+/// Of the ways that were served, or are native: the fastest, and of those within the margin of it the first.
+/// `vector_bytes`: of all ranks together.
+std::size_t fastest(const std::vector<TuningWay>& ways, const std::vector<TuningFigure>& figures,
+                    std::int64_t vector_bytes, double margin) {
+  const auto fit = [&](std::size_t way) {
+    return (ways[way].native || figures[way].served) && matters(ways[way], vector_bytes);
+  };
+  double least = std::numeric_limits<double>::infinity();
+  for (std::size_t way = 0; way < ways.size(); ++way) {
+    if (fit(way)) least = std::min(least, figures[way].microseconds);
   }
+  std::size_t best = 0;
+  while (best + 1 < ways.size() && (!fit(best) || figures[best].microseconds > least * (1 + margin))) ++best;
+  return best;
+}
 
-  [[nodiscard]] std::int32_t ranks() const { return ranks_; }
-
- private:
-  static double median(std::vector<double>& values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
+/// What else could be done with the planner of a way: its plan as it is comes first.
+std::vector<TuningWay> variants_of(const TuningWay& way, const std::vector<std::int64_t>& segments,
+                                   const std::vector<std::int64_t>& in_flight) {
+  std::vector<TuningWay> variants{way};
+  for (const std::int64_t bytes : segments) {
+    if (bytes > 0) variants.push_back({false, way.algorithm, bytes, 0});
   }
-
-  Result<Sweep> one(CallKind call, bool planned) {
-    std::vector<std::string> arguments;
-    if (planned) {
-      arguments = {command_, "run"};
-      if (!options_.topology.empty()) arguments.insert(arguments.end(), {"--topology", options_.topology});
-      if (!options_.library.empty()) arguments.insert(arguments.end(), {"--library", options_.library});
-      arguments.emplace_back("--");
-    }
-    arguments.insert(arguments.end(), launcher_.begin(), launcher_.end());
-    arguments.insert(arguments.end(), {program_, std::string(to_string(call)), "-f", "-m", options_.sizes, "-i",
-                                       std::to_string(options_.iterations)});
-    std::vector<std::string> environment;
-    for (char** entry = environ; *entry != nullptr; ++entry) {
-      // The table in force must not decide what is measured.
-      const std::string_view text(*entry);
-      const auto sets = [&](std::string_view name) { return text.starts_with(name); };
-      if (!sets("LIBCOLL_TUNING_TABLE=") && !sets("LIBCOLL_BACKGROUND_PLANNING=") && !sets("LIBCOLL_COST_MODEL=")) {
-        environment.emplace_back(text);
-      }
-    }
-    if (planned) environment.emplace_back("LIBCOLL_TUNING_TABLE=");
-    // Nor may calls be left to MPI because a plan is still being made, or a model says so.
-    environment.emplace_back("LIBCOLL_BACKGROUND_PLANNING=no");
-    environment.emplace_back("LIBCOLL_COST_MODEL=no");
-    const Result<std::string> text = capture({std::move(arguments), std::move(environment)});
-    if (!text) return text.error();
-    return parse_sweep(*text, ranks_);
+  for (const std::int64_t messages : in_flight) {
+    if (messages > 0) variants.push_back({false, way.algorithm, 0, messages});
   }
+  return variants;
+}
 
-  const Options& options_;
-  std::string command_;
-  std::string program_;
-  std::vector<std::string> launcher_;
-  std::int32_t ranks_ = 0;
-};
+/// Planners first, then how their plans are run: segments and messages in flight of those that won at some size.
+Result<std::vector<Measured>> measure(TuningSweep& sweep, CallKind call, const std::vector<PlannerName>& algorithms,
+                                      const Options& options) {
+  // The plan that is configured comes first: what is no faster by the margin is not worth a line.
+  std::vector<TuningWay> ways{{}, {true, {}, 0, 0}};
+  for (const PlannerName& algorithm : algorithms) ways.push_back({false, algorithm, 0, 0});
+  const Result<TuningFigures> figures = sweep.measure(call, ways);
+  if (!figures) return figures.error();
+  std::vector<Measured> measured;
+  const auto vector_bytes = [&](std::int64_t bytes) {
+    return call == CallKind::allreduce ? bytes : bytes * std::max(1, sweep.ranks());
+  };
+  for (const auto& [bytes, of_size] : *figures) {
+    const std::size_t best = fastest(ways, of_size, vector_bytes(bytes), options.margin);
+    measured.push_back({call, bytes, of_size[1].microseconds, of_size[0], ways[best], of_size[best].microseconds});
+  }
+  if (!choices_name_planners(call)) return measured;
+  std::vector<TuningWay> winners;
+  for (const Measured& row : measured) {
+    const bool is_new = std::find(winners.begin(), winners.end(), row.best) == winners.end();
+    if (!row.best.native && is_new) winners.push_back(row.best);
+  }
+  for (const TuningWay& winner : winners) {
+    const std::vector<TuningWay> variants = variants_of(winner, options.segments, options.in_flight);
+    if (variants.size() == 1) continue;
+    const Result<TuningFigures> refined = sweep.measure(call, variants);
+    if (!refined) return refined.error();
+    for (Measured& row : measured) {
+      const auto of_size = refined->find(row.bytes);
+      if (row.best != winner || of_size == refined->end()) continue;
+      const std::size_t best = fastest(variants, of_size->second, vector_bytes(row.bytes), options.margin);
+      row.best = variants[best];
+      row.best_microseconds = of_size->second[best].microseconds;
+    }
+  }
+  return measured;
+}
 
-/// The faster of the two for every size; neighbours that agree share an entry. The last one is open to larger calls.
-TuningTable table_of(const std::vector<Measured>& measured, std::int32_t ranks, double margin) {
+/// Neighbours that agree share an entry. The last one is open to larger calls.
+TuningTable table_of(const std::vector<Measured>& measured, std::int32_t ranks) {
   TuningTable table;
   for (std::size_t i = 0; i < measured.size(); ++i) {
     const Measured& row = measured[i];
     const bool last = i + 1 == measured.size() || measured[i + 1].call != row.call;
-    TuningChoice choice{row.call, ranks, row.bytes, false, 0};
-    choice.native = !row.served || row.native_microseconds * (1 + margin) < row.plan_microseconds;
+    TuningChoice choice{row.call, ranks, row.bytes, row.best.native, row.best.segment_bytes};
+    choice.in_flight = row.best.in_flight;
+    choice.algorithm = row.best.algorithm;
     if (last) choice.up_to_bytes = TuningChoice().up_to_bytes;
-    if (!table.choices.empty() && table.choices.back().call == row.call &&
-        table.choices.back().native == choice.native) {
-      table.choices.back() = choice;
-    } else {
-      table.choices.push_back(choice);
-    }
+    const bool continues = i > 0 && measured[i - 1].call == row.call && measured[i - 1].best == row.best;
+    if (continues) table.choices.pop_back();
+    table.choices.push_back(choice);
   }
   return table;
+}
+
+/// Planners of a call's collective of which the cache has plans for the topology, in the table's order.
+std::vector<PlannerName> cached_planners(const std::string& directory, const Topology& topology, CallKind call) {
+  std::vector<PlannerName> names;
+  const Collective collective = *collective_of(call);
+  for (const auto table : {broadcast_planners(), flow_planners()}) {
+    for (const Planner& planner : table) {
+      if (planner.collective != collective || planner.lockstep) continue;
+      const Result<std::optional<Schedule>> plan = load_plan(directory, topology, collective, planner.name);
+      if (plan.ok() && plan->has_value()) names.emplace_back(planner.name);
+    }
+  }
+  return names;
+}
+
+/// As --algorithms says, those that plan the call's collective.
+Result<std::vector<PlannerName>> planners_for(const Options& options, CallKind call) {
+  if (!choices_name_planners(call)) return std::vector<PlannerName>();
+  if (options.algorithms == cached) {
+    const Config config = load_config(environ).config;
+    const Result<Topology> topology = load_topology(options.topology.empty() ? config.topology : options.topology);
+    if (!topology) return topology.error();
+    const std::string& directory = config.cache_dir;
+    return cached_planners(directory.empty() ? default_cache_dir() : directory, *topology, call);
+  }
+  std::vector<PlannerName> names;
+  std::istringstream words(options.algorithms);
+  for (std::string word; std::getline(words, word, ',');) {
+    bool found = false;
+    for (const auto table : {broadcast_planners(), flow_planners()}) {
+      for (const Planner& planner : table) {
+        if (planner.name != word) continue;
+        found = true;
+        if (planner.collective == *collective_of(call) && !planner.lockstep) names.emplace_back(word);
+      }
+    }
+    if (!found) return Error{"found '" + word + "' in --algorithms, expected planners' names or \"cached\""};
+  }
+  return names;
 }
 
 std::string text_of(double value) {
@@ -197,25 +203,31 @@ std::string text_of(double value) {
   return text;
 }
 
-void report(const std::vector<Measured>& measured, const TuningTable& table, std::int32_t ranks, bool json) {
+void report(const std::vector<Measured>& measured, std::int32_t ranks, bool json) {
   if (json) {
     Json rows = Json::array();
     for (const Measured& row : measured) {
       rows.push_back({{"call", to_string(row.call)},
                       {"bytes", row.bytes},
                       {"native_microseconds", row.native_microseconds},
-                      {"plan_microseconds", row.plan_microseconds},
-                      {"served", row.served},
-                      {"use", table.find(row.call, ranks, row.bytes)->native ? "native" : "plan"}});
+                      {"plan_microseconds", row.plan.microseconds},
+                      {"served", row.plan.served},
+                      {"use", row.best.native ? "native" : "plan"},
+                      {"algorithm", row.best.algorithm.view()},
+                      {"segment_bytes", row.best.segment_bytes},
+                      {"in_flight", row.best.in_flight},
+                      {"best_microseconds", row.best_microseconds}});
     }
     return print_json({{"ranks", ranks}, {"choices", rows}});
   }
-  std::vector<std::vector<std::string>> rows = {{"call", "bytes", "native us", "plan us", "native/plan", "use"}};
+  std::vector<std::vector<std::string>> rows = {
+      {"call", "bytes", "native us", "plan us", "native/plan", "best us", "use"}};
   for (const Measured& row : measured) {
+    const bool served = row.plan.served;
     rows.push_back({std::string(to_string(row.call)), std::to_string(row.bytes), text_of(row.native_microseconds),
-                    row.served ? text_of(row.plan_microseconds) : "not served",
-                    row.served ? text_of(row.native_microseconds / row.plan_microseconds) : "-",
-                    table.find(row.call, ranks, row.bytes)->native ? "native" : "plan"});
+                    served ? text_of(row.plan.microseconds) : "not served",
+                    served ? text_of(row.native_microseconds / row.plan.microseconds) : "-",
+                    text_of(row.best_microseconds), to_string(row.best)});
   }
   std::fputs(columns(rows).c_str(), stdout);
 }
@@ -233,7 +245,9 @@ Result<std::vector<CallKind>> parse_calls(const std::string& names) {
   std::istringstream words(names);
   for (std::string word; std::getline(words, word, ',');) {
     const std::optional<CallKind> call = parse_call(word);
-    if (!call) return Error{"found '" + word + "' in --calls, expected names such as allreduce"};
+    if (!call || !collective_of(*call)) {
+      return Error{"found '" + word + "' in --calls, expected names such as allreduce"};
+    }
     result.push_back(*call);
   }
   return result;
@@ -247,18 +261,21 @@ int tune(const Options& options, const std::vector<std::string>& launcher) {
   if (!command) return fail(command.error().message, options.json);
   const Result<std::string> program = options.program.empty() ? find_sweep(*command) : Result(options.program);
   if (!program) return fail(program.error().message, options.json);
-  Measurement measurement(options, *command, *program, launcher);
+  TuningSweep sweep({options.topology, options.library, options.sizes, options.repetitions, options.iterations},
+                    *command, *program, launcher);
   std::vector<Measured> measured;
   for (const CallKind call : *calls) {
-    const Result<std::vector<Measured>> rows = measurement.run(call);
+    const Result<std::vector<PlannerName>> planners = planners_for(options, call);
+    if (!planners) return fail(planners.error().message, options.json);
+    const Result<std::vector<Measured>> rows = measure(sweep, call, *planners, options);
     if (!rows) return fail(rows.error().message, options.json);
     measured.insert(measured.end(), rows->begin(), rows->end());
   }
   if (measured.empty()) return fail("the sweeps printed no figures", options.json);
-  TuningTable table = table_of(measured, measurement.ranks(), options.margin);
+  const TuningTable table = table_of(measured, sweep.ranks());
   const std::string text = "# Made by libcoll tune -- " + join(launcher, " ") + "\n\n" + write_tuning_table(table);
   if (const Status written = write(options.output, text); !written) return fail(written.error().message, options.json);
-  report(measured, table, measurement.ranks(), options.json);
+  report(measured, sweep.ranks(), options.json);
   return ExitCode::good;
 }
 
@@ -266,12 +283,29 @@ int tune(const Options& options, const std::vector<std::string>& launcher) {
 
 void add_tune(CLI::App& app, const std::vector<std::string>& command, int& exit_code) {
   auto options = std::make_shared<Options>();
-  CLI::App* sub = app.add_subcommand("tune", "Measure plans against the program's own MPI and write the tuning table");
+  CLI::App* sub = app.add_subcommand(
+      "tune", "Measure plans, and how they are run, against the program's own MPI and write the tuning table");
   sub->allow_extras();  // refused below, with the hint that is needed
   sub->add_option("--topology", options->topology, "Specification or topology file; default: as configured");
   sub->add_option("--calls", options->calls, "Which, comma-separated")->capture_default_str();
   sub->add_option("--sizes", options->sizes, "In bytes: vector (allreduce) or block; doubled from MIN to MAX")
       ->type_name("MIN:MAX")
+      ->capture_default_str();
+  sub->add_option("--algorithms", options->algorithms,
+                  "Planners that are tried beside the configured one, comma-separated; cached: those whose plans for "
+                  "the topology are in the cache")
+      ->type_name("cached|NAME,...")
+      ->capture_default_str();
+  sub->add_option("--segments", options->segments,
+                  "Segment lengths that are tried beside the configured one, which is the longest; 0: none")
+      ->delimiter(',')
+      ->type_name("BYTES,...")
+      ->transform(CLI::AsSizeValue(false))
+      ->capture_default_str();
+  sub->add_option("--in-flight", options->in_flight,
+                  "Numbers of messages in flight per peer that are tried beside the configured one; 0: none")
+      ->delimiter(',')
+      ->type_name("N,...")
       ->capture_default_str();
   sub->add_option("--repetitions", options->repetitions, "Sweeps of each, in turn; medians count")
       ->check(CLI::Range(1, 1000))
@@ -279,7 +313,7 @@ void add_tune(CLI::App& app, const std::vector<std::string>& command, int& exit_
   sub->add_option("--iterations", options->iterations, "Calls of a size in a sweep")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str();
-  sub->add_option("--margin", options->margin, "By how much MPI must be faster to be chosen")
+  sub->add_option("--margin", options->margin, "By how much anything else must be faster than the configured plan")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   sub->add_option("--program", options->program, "The measuring program; default: collective_sweep of this command")

@@ -368,7 +368,7 @@ Reason Communicator::persists(Collective collective, bool equal_shards, HostComm
   std::uint32_t id = 0;
   const Reason agreed = agree_on_id(agreement, id_ + 1, id);
   if (agreed != Reason::count_) return agreed;
-  channel = std::make_shared<Channel>(ids_, id, std::move(memory), asked_for.plan);
+  channel = std::make_shared<Channel>(ids_, id, std::move(memory), asked_for.plans);
   if (resends_) {
     const std::lock_guard guard(runtime_.lock());
     runtime_.resilient()->annex(id, id_);
@@ -379,20 +379,23 @@ Reason Communicator::persists(Collective collective, bool equal_shards, HostComm
 }
 
 LoweredPlanPointer Communicator::plan_for(const Call& call, const Channel* channel) const {
-  if (channel != nullptr) return channel->plan_;
+  if (channel != nullptr) return chosen_plan(call, channel->plans_);
   const Prospect& asked_for = prospect(call.collective);
-  return call.counts.empty() || hierarchy_ ? asked_for.plan : asked_for.unforwarded;
+  return call.counts.empty() || hierarchy_ ? chosen_plan(call, asked_for.plans) : asked_for.unforwarded;
 }
 
 Reason Communicator::adopt_distributed(Collective collective, HostCommunicator& host, Planning planning) {
   auto fresh = std::make_shared<LoweredPlan>();
-  const Reason reason = distribute_plan(collective, host, *fresh, planning);
-  if (reason == Reason::count_) prospect(collective).adopt(std::move(fresh));
+  const Reason reason = distribute_plan({collective, planning, {}}, host, *fresh);
+  if (reason != Reason::count_) return reason;
+  prospect(collective).adopt(std::move(fresh));
+  // What is left of a fabric is not what the table was made for.
+  if (!what_is_left_) adopt_named(collective, host);
   return reason;
 }
 
-Reason Communicator::distribute_plan(Collective collective, HostCommunicator& host, LoweredPlan& plan,
-                                     Planning planning) {
+Reason Communicator::distribute_plan(const Wanted& wanted, HostCommunicator& host, LoweredPlan& plan) {
+  const Collective collective = wanted.collective;
   if (algorithm_setting(runtime_.config(), collective) == "native") return Reason::chosen_native;
   if (hierarchy_ && !hierarchy_->has_slices()) return Reason::count_;
   enum Answer : std::uint64_t { none, not_yet, there };
@@ -404,7 +407,7 @@ Reason Communicator::distribute_plan(Collective collective, HostCommunicator& ho
   std::string text;
   Offer offer{none, 0};
   if (host.rank() == 0) {
-    std::optional<std::string> made = plan_text(collective, host, planning);
+    std::optional<std::string> made = plan_text(wanted, host);
     if (made) text = std::move(*made);
     offer = {made ? (text.empty() ? none : there) : not_yet, text.size()};
   }
@@ -431,10 +434,14 @@ void Communicator::say_setup_times(Collective collective, const HostCommunicator
 }
 
 /// Around dead links hosts forward: nobody has told the fabric of other routes yet.
-std::optional<Result<Schedule>> Communicator::obtain_plan(Collective collective, Planning planning) {
+std::optional<Result<Schedule>> Communicator::obtain_plan(const Wanted& wanted) {
+  const Collective collective = wanted.collective;
   Config config = runtime_.config();
-  if (planning == Planning::waited_for) config.background_planning = false;
-  if (!what_is_left_) return runtime_.plans().obtain(config, {planned_for(), part_nodes_, collective});
+  if (wanted.planning == Planning::waited_for) config.background_planning = false;
+  if (!what_is_left_) {
+    return runtime_.plans().obtain(config,
+                                   {planned_for(), part_nodes_, collective, std::string(wanted.algorithm.view())});
+  }
   config.topology.clear();
   config.allgather = config.allreduce = config.reduce_scatter = "auto";
   config.alltoall = "mcf-link";
@@ -442,19 +449,24 @@ std::optional<Result<Schedule>> Communicator::obtain_plan(Collective collective,
   return runtime_.plans().obtain(config, {*what_is_left_, "", collective});
 }
 
-std::optional<std::string> Communicator::plan_text(Collective collective, HostCommunicator& host, Planning planning) {
-  std::optional<Result<Schedule>> answer = obtain_plan(collective, planning);
+std::optional<std::string> Communicator::plan_text(const Wanted& wanted, HostCommunicator& host) {
+  const Collective collective = wanted.collective;
+  std::optional<Result<Schedule>> answer = obtain_plan(wanted);
   if (!answer) return std::nullopt;
   Result<Schedule>& schedule = *answer;
   const std::string what = host.name() + ": ";
   if (!schedule) {
     // Of parts there are many, and some are odd.
     const bool part = !part_nodes_.empty() && host.size() != host.world_size();
-    log(part ? LogLevel::info : LogLevel::warn, what + "no plan for " + std::string(to_string(collective)) + " (" +
-                                                    schedule.error().message + "); its calls fall through");
+    std::string effect = "its calls fall through";
+    if (!wanted.algorithm.empty()) {
+      effect = "sizes for which the tuning table names " + std::string(wanted.algorithm.view()) + " go by another";
+    }
+    log(part ? LogLevel::info : LogLevel::warn,
+        what + "no plan for " + std::string(to_string(collective)) + " (" + schedule.error().message + "); " + effect);
     return std::string();
   }
-  prospect(collective).cost = plan_cost(*schedule);
+  if (wanted.algorithm.empty()) prospect(collective).cost = plan_cost(*schedule);
   steer(*schedule, runtime_.route_binding(), runtime_.transport().route_classes());
   log(LogLevel::info, what + std::string(to_string(collective)) + " by " + schedule->algorithm + " on " +
                           schedule->topology.name() + ", " + std::to_string(schedule->steps) +
@@ -469,6 +481,7 @@ bool Communicator::adopt_plan(const std::string& text, LoweredPlan& plan) {
     log(LogLevel::warn, "plan of rank 0: " + schedule.error().message);
     return false;
   }
+  plan.algorithm = schedule->algorithm;
   plan.program = lower(*schedule, node_);
   plan.forwards = forwards_blocks(*schedule);
   if (route_classes(plan.program) > 1) {
@@ -535,7 +548,7 @@ void Communicator::record_round(const Call& call, const LoweredPlan& plan, const
 
 bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
   const bool matrix = call.collective == Collective::alltoall && !call.counts.empty();
-  if (!matrix || hierarchy_ || !prospect(call.collective).plan->forwards) return true;
+  if (!matrix || hierarchy_ || !prospect(call.collective).plans.usual->forwards) return true;
   const std::size_t ranks = rank_of_node_.size();
   const auto own_row = call.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank_) * ranks);
   const std::vector<std::int64_t> mine(own_row, own_row + static_cast<std::ptrdiff_t>(ranks));
@@ -545,7 +558,7 @@ bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
 
 bool Communicator::run(Call call, ProgressHook hook, Course course) {
   bool good = false;
-  const LoweredPlanPointer plan = prospect(call.collective).plan;
+  const LoweredPlanPointer plan = chosen_plan(call, prospect(call.collective).plans);
   if (course == Course::chosen) course = course_of(call);
   if (!broken_ && course == Course::directly) {
     good = run_direct(call, hook);

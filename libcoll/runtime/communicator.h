@@ -118,6 +118,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     return can_go_direct(collective) && collective == Collective::allreduce;
   }
   [[nodiscard]] Course course_of(const Call& call) const;
+  /// In words, for log lines: "directly", "in parts", "by ring".
+  [[nodiscard]] std::string way_in_words(const Call& call) const;
   /// How calls go from now on, where the tuning table says nothing; equal on all ranks. Between calls.
   void add_choices(const std::vector<TuningChoice>& choices);
   /// What these say of calls of a size, and what the tuning table says; null: nothing.
@@ -150,13 +152,13 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     /// What calls go by that begin now. Changes in blocking calls alone, and at the init of persistent ones: there all
     /// ranks are at the same place among the communicator's calls. So whatever is begun between two of these has one
     /// plan everywhere, and keeps it, whenever its rounds come to be started.
-    LoweredPlanPointer plan;
+    Plans plans;
     LoweredPlanPointer unforwarded;  ///< the last one in which no host forwards others' blocks; null: there was none
-    PlanCost cost;                   ///< on rank 0
+    PlanCost cost;                   ///< on rank 0, of the usual plan
 
     void adopt(LoweredPlanPointer fresh) {
-      plan = std::move(fresh);
-      if (!plan->forwards) unforwarded = plan;
+      plans = {std::move(fresh), {}};
+      if (!plans.usual->forwards) unforwarded = plans.usual;
     }
   };
   struct CachedScript {
@@ -187,8 +189,14 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   /// The same ranks over our own transport.
   std::unique_ptr<HostCommunicator> agree_without(HostCommunicator& host);
   enum class Planning : std::uint8_t { as_configured, waited_for };
+  /// A plan that is wanted.
+  struct Wanted {
+    Collective collective;
+    Planning planning = Planning::as_configured;
+    PlannerName algorithm;  ///< empty: as configured
+  };
   /// Rank 0's, as PlanSource::obtain().
-  std::optional<Result<Schedule>> obtain_plan(Collective collective, Planning planning);
+  std::optional<Result<Schedule>> obtain_plan(const Wanted& wanted);
 
   Reason agree(HostCommunicator& host);
   Reason exchange_addresses(HostCommunicator& host, std::size_t longest, std::vector<RankPlace>& places);
@@ -198,20 +206,23 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   Reason choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeId& node_count);
   /// Takes an id that is free in all of the communicator's processes. `candidate` is equal on all ranks.
   Reason agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id);
-  Reason distribute_plan(Collective collective, HostCommunicator& host, LoweredPlan& plan,
-                         Planning planning = Planning::as_configured);
+  Reason distribute_plan(const Wanted& wanted, HostCommunicator& host, LoweredPlan& plan);
   /// The same for calls from now on, when there is one.
   Reason adopt_distributed(Collective collective, HostCommunicator& host, Planning planning = Planning::as_configured);
+  /// And those of planners that the tuning table names. Waits for them.
+  void adopt_named(Collective collective, HostCommunicator& host);
   void say_setup_times(Collective collective, const HostCommunicator& host);
   [[nodiscard]] Prospect& prospect(Collective collective) { return prospects_[static_cast<std::size_t>(collective)]; }
   [[nodiscard]] const Prospect& prospect(Collective collective) const {
     return prospects_[static_cast<std::size_t>(collective)];
   }
+  /// Of a call of one size, as its choice says.
+  [[nodiscard]] const LoweredPlanPointer& chosen_plan(const Call& call, const Plans& plans) const;
   /// Of a call that nobody waits for here. Which counts it knows does not depend on the plan of the moment.
   [[nodiscard]] LoweredPlanPointer plan_for(const Call& call, const Channel* channel) const;
   [[nodiscard]] const Topology& planned_for() const { return part_ ? *part_ : runtime_.topology(); }
   /// On rank 0: the plan as all ranks get it; nothing when it is not there yet, an empty text when there will be none.
-  std::optional<std::string> plan_text(Collective collective, HostCommunicator& host, Planning planning);
+  std::optional<std::string> plan_text(const Wanted& wanted, HostCommunicator& host);
   bool adopt_plan(const std::string& text, LoweredPlan& plan);
 
   // Who talks to whom: communicator_wiring.cpp.

@@ -48,11 +48,21 @@ Course Communicator::course_of(const Call& call) const {
       bytes <= ScatteredReduction::most_bytes) {
     return Course::scattered;
   }
-  // A table says "plan" for what goes direct by itself, too; the cost model has tried both.
-  const bool is_said = choice != nullptr && !choice->native && in_table == nullptr;
+  // A table says "plan" for what goes direct by itself, too; the cost model has tried both. Who names a planner wants
+  // its plans.
+  const bool is_said = choice != nullptr && !choice->native && (in_table == nullptr || !in_table->algorithm.empty());
   const bool is_small = !is_said && bytes <= runtime_.config().direct_bytes / size();
   const bool fits = bytes <= DirectExchange::most_bytes / size();
   return fits && (is_small || (choice != nullptr && choice->direct)) ? Course::directly : Course::planned;
+}
+
+std::string Communicator::way_in_words(const Call& call) const {
+  const Course course = course_of(call);
+  if (course == Course::directly) return "directly";
+  if (course == Course::scattered) return "in parts";
+  const LoweredPlanPointer plan = plan_for(call, nullptr);
+  // Who leads no node does not know the plan.
+  return plan == nullptr || plan->algorithm.empty() ? "by the plan" : "by " + plan->algorithm;
 }
 
 Tuning Communicator::tuning_for(const Call& call) const {
@@ -62,7 +72,23 @@ Tuning Communicator::tuning_for(const Call& call) const {
   if (choice != nullptr && choice->segment_bytes > 0) {
     tuning.segment_bytes = std::min(tuning.segment_bytes, choice->segment_bytes);
   }
+  if (choice != nullptr && choice->in_flight > 0) tuning.in_flight = choice->in_flight;
   return tuning;
+}
+
+const LoweredPlanPointer& Communicator::chosen_plan(const Call& call, const Plans& plans) const {
+  if (plans.named.empty()) return plans.usual;
+  const TuningChoice* choice = choice_for(call);
+  return choice == nullptr ? plans.usual : plans.by(choice->algorithm);
+}
+
+void Communicator::adopt_named(Collective collective, HostCommunicator& host) {
+  // The table is equal on all ranks.
+  for (const PlannerName& algorithm : tuned_.algorithms(kind_of(collective))) {
+    auto fresh = std::make_shared<LoweredPlan>();
+    const Reason reason = distribute_plan({collective, Planning::waited_for, algorithm}, host, *fresh);
+    if (reason == Reason::count_) prospect(collective).plans.named.emplace_back(algorithm, std::move(fresh));
+  }
 }
 
 /// All neighbours exchange at once, as in a step of a plan.

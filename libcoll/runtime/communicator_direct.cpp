@@ -156,7 +156,7 @@ void Communicator::record_exchange(Collective collective, const std::vector<Rank
   std::vector<DirectBytes> sent;
   sent.reserve(messages.size());
   for (const RankMessage& message : messages) sent.push_back({node_of(message.to), message.bytes});
-  const PlanLinks& links = prospect(collective).plan->links;
+  const PlanLinks& links = prospect(collective).plans.usual->links;
   record_->count_round(collective, links.ends(), links.bytes_of(sent));
   if (runtime_.trace() != nullptr) trace_exchange(messages, tags, began);
 }

@@ -226,7 +226,9 @@ void CommunicatorRecord::count_fallen_through(CallKind kind, Reason reason, std:
 
 void CommunicatorRecord::set_plan(Collective collective, std::string_view algorithm) {
   const std::lock_guard guard(lock_);
-  figures_.plans[static_cast<std::size_t>(collective)].algorithm = algorithm;
+  std::string& said = figures_.plans[static_cast<std::size_t>(collective)].algorithm;
+  const bool known = (", " + said + ", ").find(", " + std::string(algorithm) + ", ") != std::string::npos;
+  if (!known) said.append(said.empty() ? "" : ", ").append(algorithm);
 }
 
 void CommunicatorRecord::count_round(Collective collective, const std::vector<std::pair<NodeId, NodeId>>& ends,

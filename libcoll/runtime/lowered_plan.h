@@ -1,10 +1,14 @@
 // A collective's plan as one rank runs it.
 #pragma once
 
+#include <algorithm>
 #include <memory>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "libcoll/runtime/plan_links.h"
+#include "libcoll/runtime/tuning_table.h"
 #include "libcoll/transport/transport.h"
 #include "planner/schedule/program.h"
 
@@ -13,6 +17,7 @@ namespace libcoll {
 /// Does not change any more once calls go by it. They keep it until they are over, for another may take its place
 /// meanwhile.
 struct LoweredPlan {
+  std::string algorithm;  ///< its planner's name
   Program program;
   std::vector<PeerId> peers;  ///< by route class and node
   bool forwards = false;      ///< all-to-all: blocks pass through ranks that are neither source nor destination
@@ -22,5 +27,18 @@ struct LoweredPlan {
 };
 
 using LoweredPlanPointer = std::shared_ptr<const LoweredPlan>;
+
+/// What calls of one collective go by, the same on every rank.
+struct Plans {
+  LoweredPlanPointer usual;
+  std::vector<std::pair<PlannerName, LoweredPlanPointer>> named;  ///< of planners that the tuning table names
+
+  /// The usual one where there is none by that name.
+  [[nodiscard]] const LoweredPlanPointer& by(const PlannerName& algorithm) const {
+    const auto found =
+        std::find_if(named.begin(), named.end(), [&](const auto& one) { return one.first == algorithm; });
+    return found == named.end() ? usual : found->second;
+  }
+};
 
 }  // namespace libcoll

@@ -118,7 +118,8 @@ std::optional<Result<Schedule>> PlanSource::look(const Config& config, const Pla
     return Search{config, request, directory, std::string(algorithm),
                   plan_file_name(request.topology, request.collective, algorithm)};
   };
-  const Search wanted = search(algorithm_setting(config, request.collective));
+  const Search wanted =
+      search(request.algorithm.empty() ? algorithm_setting(config, request.collective) : request.algorithm);
   if (request.nodes.empty() || wanted.algorithm == automatic_plan) return look(wanted);
   if (!failed_.contains(wanted.key)) {
     std::optional<Result<Schedule>> plan = look(wanted);

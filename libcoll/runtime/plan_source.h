@@ -23,6 +23,7 @@ struct PlanRequest {
   Topology topology;
   std::string nodes;  ///< of a part: its hosts as the configured topology numbers them (node_ranges); empty: all
   Collective collective = Collective::allgather;
+  std::string algorithm = {};  ///< the planner by name; empty: as configured
 };
 
 /// Whether a plan that is not in the cache is made in this process at once: one of the allgather family on a small

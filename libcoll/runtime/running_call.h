@@ -22,10 +22,10 @@ struct ProgressHook;
 class Channel {
  public:
   /// `id` is taken by all ranks of the communicator, and given back at the end of each. `memory`: of the call's own,
-  /// where nodes have several ranks. `plan`: of all starts, which the ranks may make in any order, so that no later one
-  /// would come at the same start everywhere.
-  Channel(std::shared_ptr<IdPool> ids, std::uint32_t id, std::shared_ptr<NodeMemory> memory, LoweredPlanPointer plan)
-      : ids_(std::move(ids)), id_(id), memory_(std::move(memory)), plan_(std::move(plan)) {}
+  /// where nodes have several ranks. `plans`: of all starts, which the ranks may make in any order, so that no later
+  /// one would come at the same start everywhere.
+  Channel(std::shared_ptr<IdPool> ids, std::uint32_t id, std::shared_ptr<NodeMemory> memory, Plans plans)
+      : ids_(std::move(ids)), id_(id), memory_(std::move(memory)), plans_(std::move(plans)) {}
   ~Channel() {
     if (!keeps_id_) ids_->give_back(id_);
   }
@@ -41,7 +41,7 @@ class Channel {
   std::shared_ptr<IdPool> ids_;
   const std::uint32_t id_;
   const std::shared_ptr<NodeMemory> memory_;
-  const LoweredPlanPointer plan_;
+  const Plans plans_;
   std::uint32_t calls_ = 0;  ///< rounds that were numbered so far
   bool keeps_id_ = false;
 };

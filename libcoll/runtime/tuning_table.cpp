@@ -20,6 +20,7 @@ constexpr std::int64_t most_alpha_nanoseconds = 3'600'000'000'000;
 constexpr std::int64_t most_bytes_per_second = std::int64_t{1} << 50;
 constexpr std::int64_t least_segment_bytes = 1024;
 constexpr std::int64_t most_segment_bytes = std::int64_t{1} << 30;
+constexpr std::int64_t most_in_flight = 1024;
 
 auto place(const TuningChoice& choice) { return std::tuple(choice.call, choice.ranks, choice.up_to_bytes); }
 
@@ -81,6 +82,12 @@ class Reader {
       }
     }
     for (auto&& [key, node] : table) read_key(key, node, choice);
+    if (!choice.algorithm.empty() && (way_name(choice) != "plan" || !choices_name_planners(choice.call))) {
+      return refuse(line_of(table), "found an 'algorithm' for " + std::string(to_string(choice.call)) + " by \"" +
+                                        std::string(way_name(choice)) +
+                                        "\", expected one for allreduce, allgather, alltoall or "
+                                        "reduce_scatter_block by \"plan\"");
+    }
     const auto same = [&](const TuningChoice& other) { return place(other) == place(choice); };
     if (std::any_of(table_.choices.begin(), table_.choices.end(), same)) {
       return refuse(line_of(table), "found a second [[choice]] for these calls, expected one");
@@ -97,10 +104,25 @@ class Reader {
       choice.up_to_bytes = bytes(node, "up_to", 0, any_size);
     } else if (key == "segment_bytes") {
       choice.segment_bytes = bytes(node, "segment_bytes", least_segment_bytes, most_segment_bytes);
+    } else if (key == "in_flight") {
+      choice.in_flight = bytes(node, "in_flight", 1, most_in_flight);
+    } else if (key == "algorithm") {
+      read_algorithm(node, choice);
     } else {
       refuse(key.source().begin.line,
-             "found '" + std::string(key.str()) + "' in [[choice]], expected call, ranks, up_to, use or segment_bytes");
+             "found '" + std::string(key.str()) +
+                 "' in [[choice]], expected call, ranks, up_to, use, algorithm, segment_bytes or in_flight");
     }
+  }
+
+  void read_algorithm(const toml::node& node, TuningChoice& choice) {
+    const std::string name = node.is_string() ? node.as_string()->get() : "";
+    // Plans' files are named after it.
+    const bool is_word = name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789-_") == std::string::npos;
+    if (name.empty() || !is_word || name.size() > PlannerName::most_letters) {
+      return refuse(line_of(node), "algorithm: found " + shown(node) + ", expected a planner's name, as \"ring\"");
+    }
+    choice.algorithm = PlannerName(name);
   }
 
   void read_call(const toml::node& node, TuningChoice& choice) {
@@ -140,6 +162,11 @@ class Reader {
 
 }  // namespace
 
+bool choices_name_planners(CallKind call) {
+  return call == CallKind::allreduce || call == CallKind::allgather || call == CallKind::alltoall ||
+         call == CallKind::reduce_scatter_block;
+}
+
 std::string_view way_name(const TuningChoice& choice) {
   if (choice.native) return "native";
   if (choice.direct) return "direct";
@@ -168,6 +195,15 @@ ChoicesByCall::ChoicesByCall(const TuningTable& table, std::int32_t ranks) {
       if (choice.ranks == wanted && adds) found.push_back(choice);
     }
   }
+}
+
+std::vector<PlannerName> ChoicesByCall::algorithms(CallKind call) const {
+  std::vector<PlannerName> names;
+  for (const TuningChoice& choice : by_call_[static_cast<std::size_t>(call)]) {
+    const bool is_new = std::find(names.begin(), names.end(), choice.algorithm) == names.end();
+    if (!choice.algorithm.empty() && is_new) names.push_back(choice.algorithm);
+  }
+  return names;
 }
 
 void TuningTable::add(const std::vector<TuningChoice>& more) {
@@ -201,7 +237,9 @@ std::string write_tuning_table(const TuningTable& table) {
     if (choice.ranks != 0) text += "ranks = " + std::to_string(choice.ranks) + "\n";
     if (choice.up_to_bytes != any_size) text += "up_to = " + std::to_string(choice.up_to_bytes) + "\n";
     text.append("use = \"").append(way_name(choice)).append("\"\n");
+    if (!choice.algorithm.empty()) text.append("algorithm = \"").append(choice.algorithm.view()).append("\"\n");
     if (choice.segment_bytes != 0) text += "segment_bytes = " + std::to_string(choice.segment_bytes) + "\n";
+    if (choice.in_flight != 0) text += "in_flight = " + std::to_string(choice.in_flight) + "\n";
     text += "\n";
   }
   return text;

@@ -15,6 +15,21 @@
 
 namespace libcoll {
 
+/// A planner by name, as --algorithm takes it; empty: the one that is configured.
+class PlannerName {
+ public:
+  static constexpr std::size_t most_letters = 31;
+  PlannerName() = default;
+  /// Precondition: most_letters at most.
+  explicit PlannerName(std::string_view name) { name.copy(letters_.data(), most_letters); }
+  [[nodiscard]] std::string_view view() const { return letters_.data(); }
+  [[nodiscard]] bool empty() const { return letters_.front() == '\0'; }
+  friend bool operator==(const PlannerName&, const PlannerName&) = default;
+
+ private:
+  std::array<char, most_letters + 1> letters_{};  ///< the rest 0: choices are sent as they lie in memory
+};
+
 /// Calls of one kind up to a size, on communicators of one size.
 struct TuningChoice {
   CallKind call = CallKind::allreduce;
@@ -25,11 +40,17 @@ struct TuningChoice {
   std::int64_t segment_bytes = 0;  ///< of the plan; 0: as configured
   bool direct = false;             ///< from rank to rank, above LIBCOLL_DIRECT_BYTES too; otherwise by the plan
   bool scattered = false;          ///< an allreduce from rank to rank, reduced in parts; otherwise by the plan
+  std::int64_t in_flight = 0;      ///< messages per peer, of the plan; 0: as configured
+  PlannerName algorithm = {};      ///< of the plan
   friend bool operator==(const TuningChoice&, const TuningChoice&) = default;
 };
 
 /// "native", "direct", "scattered" or "plan".
 std::string_view way_name(const TuningChoice& choice);
+
+/// Whether choices for such calls may name a planner and say how its plan is run: those of blocks that are equal on all
+/// ranks. Others go by the plans that are configured.
+bool choices_name_planners(CallKind call);
 
 /// What messages of ours were seen to take, on all links at once.
 struct LinkFigures {
@@ -59,6 +80,9 @@ class ChoicesByCall {
   ChoicesByCall() = default;
   ChoicesByCall(const TuningTable& table, std::int32_t ranks);
 
+  /// Planners that are named for calls of a kind, each once, by ascending size.
+  [[nodiscard]] std::vector<PlannerName> algorithms(CallKind call) const;
+
   /// As TuningTable::find().
   [[nodiscard]] const TuningChoice* find(CallKind call, std::int64_t bytes) const {
     for (const TuningChoice& choice : by_call_[static_cast<std::size_t>(call)]) {
@@ -72,9 +96,9 @@ class ChoicesByCall {
 };
 
 /// Reads TOML: a [[choice]] table each, with `call` ("allreduce", …), `ranks` (left out: any), `up_to` (bytes as 4096
-/// or "64K"; left out: any size), `use` (a way's name) and `segment_bytes`; and at most one table
-/// [links] with `alpha_nanoseconds` and `bytes_per_second`. Errors start with "ORIGIN:LINE: " and say what was found
-/// and what was expected; two entries for the same calls are one.
+/// or "64K"; left out: any size), `use` (a way's name), and of a plan `algorithm` (a planner's name), `segment_bytes`
+/// and `in_flight`; and at most one table [links] with `alpha_nanoseconds` and `bytes_per_second`. Errors start with
+/// "ORIGIN:LINE: " and say what was found and what was expected; two entries for the same calls are one.
 Result<TuningTable> read_tuning_table(std::string_view text, std::string_view origin);
 
 /// The same from a file that nobody but this user or root can write.

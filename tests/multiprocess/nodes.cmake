@@ -43,6 +43,8 @@ multiprocess(nodes_round_robin torus:2x2 8 collectives OPTIONS ${round_robin})
 multiprocess(nodes_uneven complete:3 6 collectives OPTIONS ${uneven})
 multiprocess(nodes_in_disorder complete:3 7 collectives OPTIONS ${in_disorder})
 multiprocess(nodes_of_one_leader ring:4 8 collectives OPTIONS ${by_slot} -e LIBCOLL_LEADERS=1)
+multiprocess(nodes_planner_by_size ring:4 8 collectives
+  OPTIONS ${by_slot} -e LIBCOLL_TUNING_TABLE=${CMAKE_CURRENT_SOURCE_DIR}/by_size.toml)
 multiprocess(nodes_little_memory ring:4 8 collectives OPTIONS ${by_slot} -e LIBCOLL_NODE_BYTES=64K)
 # Small sums go from leader to leader: an allreduce of one int sends its 4 bytes from every node to every other, where
 # the plan would gather them on one node.

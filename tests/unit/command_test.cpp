@@ -925,6 +925,44 @@ TEST_F(Command, TuneWritesTheFasterOfTheTwo) {
   EXPECT_EQ(table, expected) << outcome.out;
 }
 
+/// A launcher that knows what it was told: ring is faster below 64 KiB, at 32 KiB even more so with two messages in
+/// flight; so it says at 4 bytes, where that cannot be.
+constexpr const char* tuned_by_planner = R"sh(#!/bin/sh
+echo "# Sweep Latency, checked, 6 ranks (column format of the OSU micro-benchmarks)"
+for size in 4 32768 65536 131072; do
+  time=50
+  if [ -z "$LIBCOLL_TOPOLOGY" ]; then time=90; fi
+  if [ "$LIBCOLL_ALLREDUCE" = ring ]; then
+    if [ $size -lt 65536 ]; then time=30; else time=60; fi
+    if [ $size -lt 65536 ] && [ "$LIBCOLL_IN_FLIGHT" = 2 ]; then time=20; fi
+  elif [ $size = 131072 ] && [ "$LIBCOLL_SEGMENT_BYTES" = 32768 ]; then time=40; fi
+  echo "$size $time.0 1.0 200.0 50 10 10"
+done
+)sh";
+
+TEST_F(Command, TuneTriesPlannersThenHowTheyAreRun) {
+  write("launcher", tuned_by_planner);
+  fs::permissions(path("launcher"), fs::perms::owner_all);
+  const Outcome outcome = libcoll(
+      "tune --topology ring:6 --calls allreduce --algorithms ring,bfb,mcf-link --segments 32K --in-flight 2 "
+      "--repetitions 1 --program sweep --library libcoll_fake.so --output tuned.toml -- ./launcher");
+  ASSERT_EQ(outcome.code, 0) << outcome.err;
+  const auto choice = [](std::int64_t up_to, std::string_view algorithm, std::int64_t segment, std::int64_t in_flight) {
+    TuningChoice result{CallKind::allreduce, 6, up_to, false, segment};
+    result.algorithm = PlannerName(algorithm);
+    result.in_flight = in_flight;
+    return result;
+  };
+  const TuningTable expected{{choice(4, "ring", 0, 0), choice(32768, "ring", 0, 2), choice(65536, "", 0, 0),
+                              choice(std::numeric_limits<std::int64_t>::max(), "", 32768, 0)},
+                             std::nullopt};
+  EXPECT_EQ(load_tuning_table(path("tuned.toml")).value(), expected) << outcome.out;
+
+  const Outcome unknown = libcoll("tune --topology ring:6 --algorithms rong --program sweep -- ./launcher");
+  EXPECT_NE(unknown.code, 0);
+  EXPECT_TRUE(contains(unknown.err, "found 'rong' in --algorithms")) << unknown.err;
+}
+
 // ---- run ------------------------------------------------------------------------------------------------------
 
 /// Runs need a library to preload. An empty file will do where the command is no MPI program: the dynamic linker

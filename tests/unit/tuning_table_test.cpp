@@ -20,7 +20,9 @@ use = "native"
 call = "alltoall"
 ranks = 8
 use = "plan"
+algorithm = "mcf-link"
 segment_bytes = "32K"
+in_flight = 4
 
 [[choice]]
 call = "alltoall"
@@ -43,6 +45,9 @@ TEST(TuningTable, FindsTheNarrowestEntry) {
   EXPECT_EQ(native(CallKind::alltoall, 8, 4096), 1);  // sizes are inclusive
   EXPECT_EQ(native(CallKind::alltoall, 8, 4097), 0);
   EXPECT_EQ(table.find(CallKind::alltoall, 8, 4097)->segment_bytes, 32768);
+  EXPECT_EQ(table.find(CallKind::alltoall, 8, 4097)->in_flight, 4);
+  EXPECT_EQ(table.find(CallKind::alltoall, 8, 4097)->algorithm.view(), "mcf-link");
+  EXPECT_TRUE(table.find(CallKind::alltoall, 8, 4096)->algorithm.empty());
   EXPECT_EQ(native(CallKind::alltoall, 27, 65536), 1);  // any number of ranks
   EXPECT_EQ(native(CallKind::alltoall, 27, 65537), -1);
   EXPECT_EQ(native(CallKind::allreduce, 2, 100), 1);
@@ -67,6 +72,26 @@ TEST(TuningTable, OfOneCommunicatorSaysTheSame) {
       }
     }
   }
+}
+
+/// Communicators make these plans beforehand.
+TEST(TuningTable, NamesEveryPlannerOnce) {
+  const TuningTable table = read_tuning_table(R"(
+choice = [
+  { call = "allreduce", ranks = 8, up_to = 10, use = "plan", algorithm = "ring" },
+  { call = "allreduce", ranks = 8, up_to = 20, use = "native" },
+  { call = "allreduce", ranks = 8, up_to = 30, use = "plan", algorithm = "multitree" },
+  { call = "allreduce", ranks = 8, up_to = 40, use = "plan", algorithm = "ring" },
+  { call = "allreduce", up_to = 30, use = "plan", algorithm = "hidden" },
+  { call = "allreduce", use = "plan", algorithm = "bfb" },
+  { call = "allgather", ranks = 4, use = "plan", algorithm = "biring" },
+])",
+                                              "t")
+                                .value();
+  const ChoicesByCall of_eight(table, 8);
+  const std::vector<PlannerName> expected{PlannerName("ring"), PlannerName("multitree"), PlannerName("bfb")};
+  EXPECT_EQ(of_eight.algorithms(CallKind::allreduce), expected);
+  EXPECT_TRUE(of_eight.algorithms(CallKind::allgather).empty());
 }
 
 TEST(TuningTable, IsReadBackAsItWasWritten) {
@@ -102,7 +127,19 @@ TEST(TuningTable, ErrorsNameLineFoundAndExpected) {
       {"[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"\nsegment_bytes = 1",
        "t:4: segment_bytes: found 1, expected a number from 1024 to 1073741824"},
       {"[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"\nwhat = 1",
-       "t:4: found 'what' in [[choice]], expected call, ranks, up_to, use or segment_bytes"},
+       "t:4: found 'what' in [[choice]], expected call, ranks, up_to, use, algorithm, segment_bytes or in_flight"},
+      {"[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"\nin_flight = 0",
+       "t:4: in_flight: found 0, expected a number from 1 to 1024"},
+      {"[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"\nalgorithm = \"../ring\"",
+       "t:4: algorithm: found '../ring', expected a planner's name, as \"ring\""},
+      {"[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"\nalgorithm = \"a-name-that-is-longer-than-any-planner\"",
+       "t:4: algorithm: found 'a-name-that-is-longer-than-any-planner', expected a planner's name, as \"ring\""},
+      {"[[choice]]\ncall = \"alltoall\"\nuse = \"native\"\nalgorithm = \"ring\"",
+       "t:1: found an 'algorithm' for alltoall by \"native\", expected one for allreduce, allgather, alltoall or "
+       "reduce_scatter_block by \"plan\""},
+      {"[[choice]]\ncall = \"bcast\"\nuse = \"plan\"\nalgorithm = \"ring\"",
+       "t:1: found an 'algorithm' for bcast by \"plan\", expected one for allreduce, allgather, alltoall or "
+       "reduce_scatter_block by \"plan\""},
       {"[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"\n[[choice]]\ncall = \"alltoall\"\nuse = \"plan\"",
        "t:4: found a second [[choice]] for these calls, expected one"},
       {"[links]\nalpha_nanoseconds = 0", "t:2: alpha_nanoseconds: found 0, expected a number from 1 to 3600000000000"},
