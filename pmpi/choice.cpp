@@ -236,6 +236,7 @@ std::vector<TuningChoice> ask_model(Runtime& process, CommunicatorState& state, 
   question.links = *kept.links;
   question.plan = communicator.plan_of(collective);
   question.segment_bytes = process.config().segment_bytes;
+  question.in_flight = process.config().in_flight;
   std::vector<TuningChoice> choices = choose_by_cost(question);
   kept.add(choices);
   const Status stored = store_choices(place, kept);
@@ -265,6 +266,7 @@ std::string in_words(const std::vector<TuningChoice>& choices) {
     const TuningChoice& choice = choices[i];
     text.append(i == 0 ? "" : ", ").append(way_in_words(choice));
     if (choice.segment_bytes > 0) text.append(" in segments of ").append(std::to_string(choice.segment_bytes));
+    if (choice.in_flight > 0) text.append(", ").append(std::to_string(choice.in_flight)).append(" in flight");
     const bool last = i + 1 == choices.size();
     text.append(last ? " above" : " up to " + std::to_string(choice.up_to_bytes) + " bytes");
   }

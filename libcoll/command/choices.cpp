@@ -30,6 +30,7 @@ Json json_of(const KeptChoices& kept) {
     entry["up_to_bytes"] = is_limited(choice) ? Json(choice.up_to_bytes) : Json(nullptr);
     entry["use"] = way_name(choice);
     entry["segment_bytes"] = choice.segment_bytes > 0 ? Json(choice.segment_bytes) : Json(nullptr);
+    entry["in_flight"] = choice.in_flight > 0 ? Json(choice.in_flight) : Json(nullptr);
     list.push_back(entry);
   }
   Json json = {{"ranks", kept.place.ranks}, {"nodes", kept.place.nodes}, {"transport", kept.place.transport}};
@@ -67,11 +68,12 @@ std::string choices_text(const Topology& topology, const std::vector<KeptChoices
   }
   std::string text;
   for (const KeptChoices& each : kept) {
-    std::vector<std::vector<std::string>> rows = {{"call", "up to bytes", "use", "segment bytes"}};
+    std::vector<std::vector<std::string>> rows = {{"call", "up to bytes", "use", "segment bytes", "in flight"}};
     for (const TuningChoice& choice : each.table.choices) {
       rows.push_back({std::string(to_string(choice.call)),
                       is_limited(choice) ? std::to_string(choice.up_to_bytes) : "above", std::string(way_name(choice)),
-                      choice.segment_bytes > 0 ? std::to_string(choice.segment_bytes) : ""});
+                      choice.segment_bytes > 0 ? std::to_string(choice.segment_bytes) : "",
+                      choice.in_flight > 0 ? std::to_string(choice.in_flight) : ""});
     }
     text += heading(topology, each) + columns(rows);
   }

@@ -86,7 +86,10 @@ class Ways {
       choice.direct = choice.scattered = false;
       choice.native = true;
     }
-    if (way_name(choice) == "plan") choice.segment_bytes = segment(bytes);
+    if (way_name(choice) == "plan") {
+      choice.segment_bytes = segment(bytes);
+      choice.in_flight = in_flight(choice.segment_bytes > 0 ? choice.segment_bytes : question_.segment_bytes);
+    }
     return choice;
   }
 
@@ -101,13 +104,19 @@ class Ways {
     return best < question_.segment_bytes ? best : 0;
   }
 
+  /// Never fewer than configured: beyond what links need, more cost nothing. 0: as configured.
+  [[nodiscard]] std::int64_t in_flight(std::int64_t segment_bytes) const {
+    const std::int64_t needed = in_flight_for(segment_bytes, question_.links);
+    return needed > question_.in_flight ? needed : 0;
+  }
+
   const CostQuestion& question_;
   OwnWay plan_;
   OwnWay direct_;
 };
 
 bool same_way(const TuningChoice& a, const TuningChoice& b) {
-  return way_name(a) == way_name(b) && a.segment_bytes == b.segment_bytes;
+  return way_name(a) == way_name(b) && a.segment_bytes == b.segment_bytes && a.in_flight == b.in_flight;
 }
 
 }  // namespace
@@ -143,6 +152,13 @@ std::int64_t best_segment_bytes(std::int64_t link_bytes, std::int32_t hops, cons
                                 (static_cast<double>(hops - 1) * nanoseconds_per_byte(links)));
   if (best >= static_cast<double>(most)) return most;
   return std::max(least_segment_bytes, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(best))));
+}
+
+std::int64_t in_flight_for(std::int64_t segment_bytes, const LinkFigures& links) {
+  const double under_way_bytes = static_cast<double>(links.alpha_nanoseconds) / nanoseconds_per_byte(links);
+  const double messages =
+      1 + std::ceil(under_way_bytes / static_cast<double>(std::max<std::int64_t>(1, segment_bytes)));
+  return static_cast<std::int64_t>(std::min(messages, static_cast<double>(most_in_flight)));
 }
 
 std::vector<TuningChoice> choose_by_cost(const CostQuestion& question) {

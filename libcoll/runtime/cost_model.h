@@ -52,6 +52,11 @@ double between_samples(std::span<const CostSample> samples, std::int64_t bytes);
 std::int64_t best_segment_bytes(std::int64_t link_bytes, std::int32_t hops, const LinkFigures& links,
                                 std::int64_t most);
 
+/// Messages of s bytes that keep a link of delay α and bandwidth b busy while the oldest is under way: 1 + ⌈α·b / s⌉, at
+/// most `most_in_flight`.
+std::int64_t in_flight_for(std::int64_t segment_bytes, const LinkFigures& links);
+inline constexpr std::int64_t most_in_flight = 256;
+
 /// What is known when a choice is made.
 struct CostQuestion {
   CallKind call = CallKind::allreduce;
@@ -69,6 +74,7 @@ struct CostQuestion {
   /// possible.
   std::vector<CostSample> scattered;
   std::int64_t segment_bytes = 0;  ///< as configured
+  std::int64_t in_flight = 1;      ///< as configured: messages per peer
 };
 
 /// By size: the way that takes least, where ours may take 1/20 more than MPI's. The last one is for all sizes above.

@@ -70,6 +70,14 @@ TEST(CostModel, Segments) {
   EXPECT_EQ(best_segment_bytes(4 << 20, 1, links, 128 * 1024), 128 * 1024);  // nothing overlaps
 }
 
+/// α·b = 1000 bytes are under way on a link; with α = 1 ms a million.
+TEST(CostModel, AsManyInFlightAsTheLinkTakes) {
+  EXPECT_EQ(in_flight_for(128 * 1024, links), 2);
+  EXPECT_EQ(in_flight_for(500, links), 3);
+  EXPECT_EQ(in_flight_for(16 * 1024, {1'000'000, 1'000'000'000}), 63);  // 1 + ⌈1000000/16384⌉
+  EXPECT_EQ(in_flight_for(16, {1'000'000, 1'000'000'000}), most_in_flight);
+}
+
 CostQuestion question() {
   CostQuestion question;
   question.ranks = 8;
@@ -92,6 +100,17 @@ TEST(CostModel, DirectGivesWayToThePlanWhereTheLinesMeet) {
     EXPECT_FALSE(choices[i].direct);
   }
   EXPECT_EQ(choices.back().up_to_bytes, any_size);
+}
+
+/// Segments of 128 KiB: 1 + ⌈10^7/131072⌉ = 78 messages where 10 MB are under way, and none beside those configured
+/// where these are enough.
+TEST(CostModel, LongLinksAreKeptBusy) {
+  CostQuestion far = question();
+  far.in_flight = 8;
+  EXPECT_EQ(choose_by_cost(far).back().in_flight, 0);
+  far.links.alpha_nanoseconds = 10'000'000;
+  EXPECT_EQ(choose_by_cost(far).back().in_flight, 78);
+  EXPECT_EQ(choose_by_cost(far).back().segment_bytes, 0);
 }
 
 TEST(CostModel, DirectIsForWhoCanGoThatWay) {
