@@ -16,6 +16,7 @@ struct Options {
   std::string size = "full";
   double time_limit_seconds = 300;
   double limit_seconds = 0;
+  std::vector<std::string> only;
   std::int32_t threads = 1;
   bool json = false;
 };
@@ -74,8 +75,8 @@ int run(const Options& options) {
     return fail("found report '" + options.name + "', expected one of " + join(names, ", "), options.json);
   }
   const auto start = std::chrono::steady_clock::now();
-  const ReportTable table = report->make(
-      {options.size == "full", options.threads, Deadline(options.time_limit_seconds), options.limit_seconds});
+  const ReportTable table = report->make({options.size == "full", options.threads, Deadline(options.time_limit_seconds),
+                                          options.limit_seconds, options.only});
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   if (options.json) {
     print_json(report_json(*report, table, spent.count()));
@@ -182,14 +183,20 @@ void add_report(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("report", "Make a table of the papers again, beside the papers' own figures");
   sub->add_option("name", options->name, "Of the report (below); left out: the list of them");
-  sub->add_option("--time-limit", options->time_limit_seconds, "For the whole table; what it leaves out is said")
-      ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  sub->add_option("--limit", options->limit_seconds,
-                  "For each plan of fig7 to fig9, in place of a share of the time there is")
+  CLI::Option* whole =
+      sub->add_option("--time-limit", options->time_limit_seconds, "For the whole table; what it leaves out is said")
+          ->type_name("SECONDS")
+          ->check(CLI::PositiveNumber)
+          ->capture_default_str();
+  sub->add_option(
+         "--limit", options->limit_seconds,
+         "For each plan of fig7 to fig9, in place of a share of the time there is; the whole table then has no "
+         "limit but one that is given")
       ->type_name("SECONDS")
       ->check(CLI::PositiveNumber);
+  sub->add_option("--only", options->only, "Algorithms of fig7, by the names in its rows")
+      ->delimiter(',')
+      ->type_name("NAME,...");
   sub->add_option("--size", options->size, "small: only what takes seconds, or full")
       ->check(CLI::IsMember({"small", "full"}))
       ->capture_default_str();
@@ -198,7 +205,10 @@ void add_report(CLI::App& app, int& exit_code) {
       ->capture_default_str();
   sub->add_flag("--json", options->json, "Machine-readable figures");
   sub->footer("Reports\n" + list_text());
-  sub->callback([options, &exit_code] { exit_code = run(*options); });
+  sub->callback([options, whole, &exit_code] {
+    if (options->limit_seconds > 0 && whole->count() == 0) options->time_limit_seconds = 0;
+    exit_code = run(*options);
+  });
 }
 
 }  // namespace libcoll::command
