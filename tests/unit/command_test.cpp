@@ -757,6 +757,15 @@ TEST_F(Command, ReportsStandBesideThePaper) {
   }
 }
 
+TEST_F(Command, ReportOfSomeAlgorithmsOnly) {
+  const Json report = json("report --size small fig7 --limit 60 --only 'sssp,p-mcf disjoint'");
+  std::vector<std::string> planned;
+  for (const Json& row : report["rows"]) {
+    if (!row["plan_seconds"].is_null()) planned.push_back(row["algorithm"]);
+  }
+  EXPECT_EQ(planned, (std::vector<std::string>{"sssp", "sssp", "p-mcf disjoint", "p-mcf disjoint"}));
+}
+
 TEST_F(Command, ReportOfTheTestbedHasThePapersFigures) {
   // Paper 003 §5.2: F = 2/27, 6.01 GB/s; 1/9 where NICs forward; SSSP 30 % worse on the punctured torus.
   const Json report = json("report section5.2 --size small");
