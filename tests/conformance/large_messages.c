@@ -39,7 +39,7 @@ static void check_block(const uint64_t* at, long number, int source, int destina
 static void call(enum Collective collective, const struct Arguments* arguments) {
   MPI_Request request = MPI_REQUEST_NULL;
   start_call(collective, blocking, arguments, &request);
-  const struct CallFacts facts = {collective, blocking, world, ranks, 0, 0};
+  const struct CallFacts facts = {collective, blocking, ranks, 0, 0};
   count_call(&facts, "large");
 }
 
