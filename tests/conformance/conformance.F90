@@ -199,6 +199,12 @@ contains
     call MPI_ALLTOALLV(MPI_IN_PLACE, counts, places, MPI_INTEGER, received, counts, places, MPI_INTEGER, comm, ierror)
     call counted('alltoallv', nothing=.false.)
     call expect_blocks(received, counts, places, rank, 'unequal blocks exchanged in place')
+    do r = 0, ranks - 1
+      received(places(r) + 1:places(r) + counts(r)) = block(rank, r, counts(r))
+    end do
+    call MPI_ALLTOALLW(MPI_IN_PLACE, counts, places*4, types, received, counts, places*4, types, comm, ierror)
+    call counted('alltoallw', nothing=.false.)
+    call expect_blocks(received, counts, places, rank, 'unequal blocks exchanged in place, a type each')
   end subroutine
 
   subroutine expect_blocks(received, counts, places, destination, what)
