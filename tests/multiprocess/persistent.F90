@@ -23,7 +23,7 @@ program persistent
       integer(c_long) :: calls
     end function
   end interface
-  integer, parameter :: n = 11, calls = 10, rounds = 6
+  integer, parameter :: n = 11, calls = 10, rounds = 8
   integer :: rank, ranks, ierror, i, r, round, index, number
   integer :: indices(calls + 1)
   logical :: done
@@ -126,6 +126,21 @@ program persistent
     case (5)
       do while (.not. done)
         call MPI_TESTALL(calls + 1, requests, done, MPI_STATUSES_IGNORE, ierror)
+      end do
+    case (6)
+      number = 0
+      do while (number < calls + 1)
+        call MPI_TESTANY(calls + 1, requests, index, done, status, ierror)
+        if (.not. done) cycle
+        call check(index >= 1 .and. index <= calls + 1, 8)
+        number = number + 1
+      end do
+    case (7)
+      number = 0
+      do while (number < calls + 1)
+        call MPI_WAITSOME(calls + 1, requests, index, indices, MPI_STATUSES_IGNORE, ierror)
+        call check(index >= 1 .and. all(indices(:index) >= 1 .and. indices(:index) <= calls + 1), 9)
+        number = number + index
       end do
     case default
       do i = 1, calls + 1
