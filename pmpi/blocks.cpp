@@ -12,6 +12,11 @@ bool BlockList::has_negative_count() const {
   return std::any_of(counts, counts + number, [](int each) { return each < 0; });
 }
 
+bool BlockList::has_null_type() const {
+  if (types == nullptr) return type == MPI_DATATYPE_NULL;
+  return std::any_of(types, types + number, [](MPI_Datatype each) { return each == MPI_DATATYPE_NULL; });
+}
+
 HeldType::~HeldType() {
   if (type_ != nullptr) PMPI_Type_free(&type_);
 }
@@ -21,9 +26,30 @@ MPI_Datatype HeldType::hold(MPI_Datatype type) {
   return type_;
 }
 
+bool HeldTypes::hold(const MPI_Datatype* types, std::int64_t number) {
+  for (std::int64_t i = 0; i < number; ++i) {
+    types_.push_back(held_.emplace_back().hold(types[i]));
+    if (types_.back() == nullptr) return false;
+  }
+  return true;
+}
+
+Image::Elements::Elements(MPI_Datatype of_type)
+    : type(of_type), size(size_of(of_type)), extent(extent_of(of_type)), contiguous(is_contiguous(of_type)) {}
+
+bool Image::Elements::hold_type() {
+  if (contiguous) return true;
+  type = held.hold(type);
+  return type != nullptr;
+}
+
 Image::Image(const BlockList& list, bool copy)
-    : list_(list), size_(size_of(list.type)), extent_(extent_of(list.type)), contiguous_(is_contiguous(list.type)) {
-  if (contiguous_ && !copy) {
+    : list_(list), all_(list.types == nullptr ? list.type : OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte)) {
+  bool contiguous = all_.contiguous;
+  for (std::int64_t block = 0; list.types != nullptr && block < list.number; ++block) {
+    contiguous = each_.emplace_back(list.types[block]).contiguous && contiguous;
+  }
+  if (contiguous && !copy) {
     base_ = static_cast<std::byte*>(list.buffer);
     return;
   }
@@ -39,7 +65,7 @@ Image::Image(const BlockList& list, bool copy)
 }
 
 std::int64_t Image::offset(std::int64_t block) const {
-  if (memory_ == nullptr) return list_.first_element(block) * extent_;
+  if (memory_ == nullptr) return user_offset(block);
   return offsets_.empty() ? block * bytes(0) : offsets_[static_cast<std::size_t>(block)];
 }
 
@@ -49,16 +75,17 @@ std::int64_t Image::total_bytes() const {
   return total;
 }
 
-std::byte* Image::user_data(std::int64_t block) const {
-  return static_cast<std::byte*>(list_.buffer) + list_.first_element(block) * extent_;
+std::int64_t Image::user_offset(std::int64_t block) const {
+  return each_.empty() ? list_.first_element(block) * all_.extent : list_.displacements[block];
 }
 
-bool Image::hold_type() {
-  if (memory_ == nullptr || contiguous_) return true;
-  const MPI_Datatype held = held_.hold(list_.type);
-  if (held == nullptr) return false;
-  list_.type = held;
-  return true;
+std::byte* Image::user_data(std::int64_t block) const {
+  return static_cast<std::byte*>(list_.buffer) + user_offset(block);
+}
+
+bool Image::hold_types() {
+  if (memory_ == nullptr) return true;
+  return all_.hold_type() && std::all_of(each_.begin(), each_.end(), [](Elements& each) { return each.hold_type(); });
 }
 
 bool Image::pack(std::int64_t first, std::int64_t last, MPI_Comm comm) {
@@ -68,9 +95,9 @@ bool Image::pack(std::int64_t first, std::int64_t last, MPI_Comm comm) {
   for (std::int64_t block = first; block < last; block += together) {
     std::byte* to = base_ + offset(block);
     if (bytes(block) == 0) continue;
-    if (contiguous_) {
+    if (elements(block).contiguous) {
       std::memcpy(to, user_data(block), static_cast<std::size_t>(together * bytes(block)));
-    } else if (!pmpi::pack(user_data(block), together * list_.count_of(block), list_.type, to, comm)) {
+    } else if (!pmpi::pack(user_data(block), together * list_.count_of(block), elements(block).type, to, comm)) {
       return false;
     }
   }
@@ -83,9 +110,9 @@ bool Image::unpack(std::int64_t first, std::int64_t last, MPI_Comm comm) {
   for (std::int64_t block = first; block < last; block += together) {
     const std::byte* from = base_ + offset(block);
     if (bytes(block) == 0) continue;
-    if (contiguous_) {
+    if (elements(block).contiguous) {
       std::memcpy(user_data(block), from, static_cast<std::size_t>(together * bytes(block)));
-    } else if (!pmpi::unpack(from, user_data(block), together * list_.count_of(block), list_.type, comm)) {
+    } else if (!pmpi::unpack(from, user_data(block), together * list_.count_of(block), elements(block).type, comm)) {
       return false;
     }
   }

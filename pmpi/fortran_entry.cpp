@@ -1,6 +1,11 @@
 // The Fortran entry points. Open MPI's Fortran library calls PMPI directly, so C wrappers do not see these calls:
 // mpif.h and `use mpi` come in as mpi_x_ (under four manglings), mpi_f08 as mpi_x_f08_.
+#include <algorithm>
+#include <iterator>
+#include <new>
+#include <optional>
 #include <type_traits>
+#include <vector>
 
 #include "pmpi/entrance.h"
 #include "pmpi/fortran_names.h"
@@ -42,8 +47,6 @@ Parameter from_fortran(void* argument) {
     return PMPI_Op_f2c(handle());
   } else if constexpr (std::is_same_v<Parameter, MPI_Comm>) {
     return PMPI_Comm_f2c(handle());
-  } else if constexpr (std::is_same_v<Parameter, const MPI_Datatype*>) {
-    return nullptr;  // only of calls that are not served
   } else {
     static_assert(std::is_same_v<Parameter, void*> || std::is_same_v<Parameter, const void*>);
     return buffer(argument);
@@ -78,10 +81,22 @@ class Argument<MPI_Request*> {
   MPI_Request given_ = nullptr;
 };
 
-/// What C's serve function returns; nothing while MPI does not run, for handles cannot be looked up then.
-template <class... Parameters, class... Arguments>
-std::optional<int> serve_fortran(std::optional<int> (*serve)(Parameters...) noexcept, Arguments*... arguments) {
-  if (!Entrance::is_program() || runtime() == nullptr) return std::nullopt;
+/// As many types as the communicator has ranks; one of an inter-communicator's, which nobody looks at.
+std::vector<MPI_Datatype> types_from_fortran(const void* argument, MPI_Comm comm) {
+  int inter = 0;
+  int number = 1;
+  PMPI_Comm_test_inter(comm, &inter);
+  if (inter == 0) PMPI_Comm_size(comm, &number);
+  const auto* const handles = static_cast<const MPI_Fint*>(argument);
+  std::vector<MPI_Datatype> types;
+  std::transform(handles, handles + number, std::back_inserter(types),
+                 [](MPI_Fint handle) { return PMPI_Type_f2c(handle); });
+  return types;
+}
+
+/// Has `serve` called with the arguments of Fortran in C form.
+template <class Result, class... Parameters, class... Arguments>
+Result call_in_c(Result (*serve)(Parameters...) noexcept, Arguments*... arguments) {
   const auto remember_and_serve = [serve](Parameters... in_c) {
     Entrance::remember(in_c...);
     return serve(in_c...);
@@ -89,11 +104,38 @@ std::optional<int> serve_fortran(std::optional<int> (*serve)(Parameters...) noex
   return remember_and_serve(Argument<Parameters>(arguments)...);
 }
 
+/// All-to-all with a type for every block. In place, those that are sent are of no meaning.
+template <class Result, class... Parameters, class... Arguments>
+Result call_in_c(Result (*serve)(const void*, const int*, const int*, const MPI_Datatype*, void*, const int*,
+                                 const int*, const MPI_Datatype*, MPI_Comm, Parameters...) noexcept,
+                 void* sendbuf, void* sendcounts, void* sdispls, void* sendtypes, void* recvbuf, void* recvcounts,
+                 void* rdispls, void* recvtypes, void* comm, Arguments*... more) try {
+  const auto communicator = from_fortran<MPI_Comm>(comm);
+  if (communicator == MPI_COMM_NULL) return {};
+  const void* const send = buffer(sendbuf);
+  std::vector<MPI_Datatype> send_types;
+  if (send != MPI_IN_PLACE) send_types = types_from_fortran(sendtypes, communicator);
+  const std::vector<MPI_Datatype> receive_types = types_from_fortran(recvtypes, communicator);
+  Entrance::remember(communicator);
+  return serve(send, static_cast<const int*>(sendcounts), static_cast<const int*>(sdispls), send_types.data(),
+               buffer(recvbuf), static_cast<const int*>(recvcounts), static_cast<const int*>(rdispls),
+               receive_types.data(), communicator, Argument<Parameters>(more)...);
+} catch (const std::bad_alloc&) {
+  return {};
+}
+
+/// What C's serve function returns; nothing while MPI does not run, for handles cannot be looked up then.
+template <class... Parameters, class... Arguments>
+std::optional<int> serve_fortran(std::optional<int> (*serve)(Parameters...) noexcept, Arguments*... arguments) {
+  if (!Entrance::is_program() || runtime() == nullptr) return std::nullopt;
+  return call_in_c(serve, arguments...);
+}
+
 /// What the init of a persistent call is to keep.
 template <class... Parameters, class... Arguments>
 PersistentPointer plan_fortran(PersistentPointer (*plan)(Parameters...) noexcept, Arguments*... arguments) {
   if (!Entrance::is_program() || runtime() == nullptr) return nullptr;
-  return plan(Argument<Parameters>(arguments)...);
+  return call_in_c(plan, arguments...);
 }
 
 }  // namespace

@@ -99,7 +99,6 @@ constexpr bool lasts(Reason reason) noexcept {
     case Reason::transport:
     case Reason::planning:
     case Reason::unsupported_type:
-    case Reason::types_per_pair:
     case Reason::not_agreed:
     case Reason::unknown_counts:
     case Reason::no_progress:

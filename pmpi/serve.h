@@ -8,6 +8,7 @@
 
 #include "libcoll/runtime/communicator.h"
 #include "libcoll/runtime/figures.h"
+#include "pmpi/blocks.h"
 #include "pmpi/mpi_symbols.h"
 #include "pmpi/precedent.h"
 
@@ -24,6 +25,8 @@ struct Persistence {
   std::shared_ptr<Communicator> communicator;  ///< these two without
   std::shared_ptr<Channel> channel;
   std::vector<std::int64_t> counts;  ///< of an all-to-all of unequal blocks, as in Call
+  HeldTypes send_types;              ///< these two where each block has a type
+  HeldTypes receive_types;
 };
 
 /// How the program calls a collective.

@@ -1,4 +1,4 @@
-// Calls that move blocks and change nothing in them: allgather(v), alltoall(v), bcast.
+// Calls that move blocks and change nothing in them: allgather(v), alltoall(v, w), bcast.
 #include <numeric>
 #include <vector>
 
@@ -21,6 +21,10 @@ struct BlockCall {
 
   /// The blocking call that does the same.
   [[nodiscard]] CallKind kind() const { return blocking_twin(way.kind); }
+  /// Blocks of other lengths for every pair of ranks.
+  [[nodiscard]] bool exchanges_unequal() const {
+    return kind() == CallKind::alltoallv || kind() == CallKind::alltoallw;
+  }
 };
 
 /// The input as the executor wants it. In place, an allgather's input is its own block of the output; an all-to-all's
@@ -58,7 +62,8 @@ void describe_gathered(const Image& output, std::int64_t ranks, Call& call) {
   call.output_offsets = offsets_of(output, ranks);
 }
 
-/// Alltoallv: a rank knows what it sends and what it receives, in bytes, for datatypes may differ between the ranks.
+/// Alltoallv and alltoallw: a rank knows what it sends and what it receives, in bytes, for datatypes may differ between
+/// the ranks.
 void describe_exchanged(const Image& input, const Image& output, std::int64_t ranks, std::int64_t rank, Call& call) {
   call.counts.assign(static_cast<std::size_t>(ranks * ranks), 0);
   for (std::int64_t peer = 0; peer < ranks; ++peer) {
@@ -79,7 +84,7 @@ class BlockOperands final : public Operands {
   BlockOperands(const BlockList& receive, std::int64_t ranks) : output(receive), ranks_(ranks) {}
 
   Call call() override { return std::move(prepared); }
-  bool hold_types() override { return output.hold_type(); }
+  bool hold_types() override { return output.hold_types(); }
   bool finish(MPI_Comm comm) override { return output.unpack(0, ranks_, comm); }
 
   Image output;
@@ -115,7 +120,7 @@ int run_blocks(Runtime& process, Communicator& communicator, const BlockCall& ar
   call.collective = *collective_of(arguments.kind());
   call.input = operands->input.base;
   call.output = output.base();
-  if (arguments.kind() == CallKind::alltoallv) {
+  if (arguments.exchanges_unequal()) {
     describe_exchanged(*operands->input.image, output, ranks, rank, call);
     if (!agree_counts(communicator, arguments.way, call)) return raise(arguments.way.comm, MPI_ERR_OTHER);
   } else if (arguments.kind() == CallKind::allgatherv) {
@@ -148,13 +153,32 @@ std::optional<int> serve_equal_blocks(BlockCall call) {
   return run_blocks(*process, *communicator, call);
 }
 
-/// Allgatherv and alltoallv. How long the arrays are is known once the communicator is known to be no
+bool has_errors(const BlockList& list) { return list.has_negative_count() || list.has_null_type(); }
+
+/// The program may free the types between the starts of a persistent call, and Fortran's are handles of C only while it
+/// calls.
+bool keep_types(BlockCall& call) {
+  if (call.kind() != CallKind::alltoallw || call.way.persistence == nullptr) return true;
+  Persistence& kept = *call.way.persistence;
+  if (call.way.is_init() && ((!call.in_place && !kept.send_types.hold(call.send.types, call.send.number)) ||
+                             !kept.receive_types.hold(call.receive.types, call.receive.number))) {
+    return false;
+  }
+  call.send.types = kept.send_types.data();
+  call.receive.types = kept.receive_types.data();
+  return true;
+}
+
+/// Allgatherv, alltoallv and alltoallw. How long the arrays are is known once the communicator is known to be no
 /// inter-communicator.
 std::optional<int> serve_unequal_blocks(BlockCall call) {
   Runtime* process = runtime();
   if (process == nullptr) return std::nullopt;
-  const auto given = [](const BlockList& list) { return list.counts != nullptr && list.displacements != nullptr; };
-  const bool exchanges = call.kind() == CallKind::alltoallv;
+  const bool typed = call.kind() == CallKind::alltoallw;
+  const auto given = [typed](const BlockList& list) {
+    return list.counts != nullptr && list.displacements != nullptr && (!typed || list.types != nullptr);
+  };
+  const bool exchanges = call.exchanges_unequal();
   if (!plausible(call) || !given(call.receive) || (exchanges && !call.in_place && !given(call.send))) {
     return fall_through(*process, call.way, Reason::bad_arguments);
   }
@@ -162,9 +186,10 @@ std::optional<int> serve_unequal_blocks(BlockCall call) {
   if (communicator == nullptr) return std::nullopt;
   call.receive.number = MpiHost(call.way.comm).size();
   if (exchanges) call.send.number = call.receive.number;
-  if (call.receive.has_negative_count() || (!call.in_place && call.send.has_negative_count())) {
+  if (!call.way.is_start() && (has_errors(call.receive) || (!call.in_place && has_errors(call.send)))) {
     return fall_through(*process, call.way, Reason::bad_arguments);
   }
+  if (!keep_types(call)) return raise(call.way.comm, MPI_ERR_TYPE);
   // Everybody knows when nothing is gathered; in an exchange somebody else may have something to send.
   if (!exchanges) {
     std::int64_t elements = 0;
@@ -179,7 +204,7 @@ class BcastOperands final : public Operands {
   BcastOperands(const BlockList& list, bool is_root) : image(list), is_root_(is_root) {}
 
   Call call() override { return std::move(prepared); }
-  bool hold_types() override { return is_root_ || image.hold_type(); }
+  bool hold_types() override { return is_root_ || image.hold_types(); }
   bool finish(MPI_Comm comm) override { return is_root_ || image.unpack(0, 1, comm); }
 
   Image image;
@@ -243,11 +268,13 @@ std::optional<int> try_alltoallv(const Way& way, const void* sendbuf, const int*
                                sendbuf == MPI_IN_PLACE});
 }
 
-std::optional<int> try_alltoallw(const Way& way, const void*, const int*, const int*, const MPI_Datatype*, void*,
-                                 const int*, const int*, const MPI_Datatype*, MPI_Comm) {
-  Runtime* process = runtime();
-  if (process == nullptr) return std::nullopt;
-  return fall_through(*process, way, Reason::types_per_pair);
+std::optional<int> try_alltoallw(const Way& way, const void* sendbuf, const int* sendcounts, const int* sdispls,
+                                 const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
+                                 const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm) {
+  return serve_unequal_blocks({way,
+                               {writable(sendbuf), nullptr, 0, 0, sendcounts, sdispls, sendtypes},
+                               {recvbuf, nullptr, 0, 0, recvcounts, rdispls, recvtypes},
+                               sendbuf == MPI_IN_PLACE});
 }
 
 std::optional<int> try_bcast(const Way& way, void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {

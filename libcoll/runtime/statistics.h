@@ -47,7 +47,6 @@ enum class Reason : std::uint8_t {
   no_bytes,
   user_operation,
   unsupported_type,
-  types_per_pair,
   not_agreed,
   unknown_counts,
   no_progress,

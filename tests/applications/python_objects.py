@@ -78,10 +78,21 @@ def exchanges(comm, count, digest):
     expected = numpy.concatenate([numbers(peer + comm.rank, of[peer], "q") for peer in range(comm.size)])
     expect((incoming == expected).all(), "Alltoallv")
 
+    # Blocks of columns go to those who have these rows: a subarray for every peer, as pencil FFTs in Python have it.
+    side = 3 * comm.size
+    rows = [numbers(rank, 3 * side, "d").reshape(3, side) for rank in range(comm.size)]
+    turned = numpy.empty((side, 3))
+    columns = [MPI.DOUBLE.Create_subarray((3, side), (3, 3), (0, 3 * peer)).Commit() for peer in range(comm.size)]
+    places = [MPI.DOUBLE.Create_subarray((side, 3), (3, 3), (3 * peer, 0)).Commit() for peer in range(comm.size)]
+    comm.Alltoallw([rows[comm.rank], columns], [turned, places])
+    expect((turned == numpy.concatenate([part[:, 3 * comm.rank:][:, :3] for part in rows])).all(), "Alltoallw")
+    for datatype in columns + places:
+        datatype.Free()
+
     spread = numbers(comm.rank, count, complex)
     comm.Bcast(spread, root=comm.size // 2)
     expect((spread == numbers(comm.size // 2, count, complex)).all(), "Bcast")
-    for part in (gathered, unequal, received, incoming, spread):
+    for part in (gathered, unequal, received, incoming, turned, spread):
         digest.update(part.tobytes())
 
 

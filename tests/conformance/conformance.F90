@@ -22,14 +22,14 @@ program conformance_fortran
   interface
     subroutine begin_fortran_calls() bind(c)
     end subroutine
-    subroutine count_fortran_call(name, shape, ranks, is_own, nothing) bind(c)
+    subroutine count_fortran_call(name, ranks, is_own, nothing) bind(c)
       import :: c_char, c_int
-      character(kind=c_char), intent(in) :: name(*), shape(*)
+      character(kind=c_char), intent(in) :: name(*)
       integer(c_int), value :: ranks, is_own, nothing
     end subroutine
-    function serves_fortran_call(name, shape, ranks) bind(c) result(serves)
+    function serves_fortran_call(name, ranks) bind(c) result(serves)
       import :: c_char, c_int
-      character(kind=c_char), intent(in) :: name(*), shape(*)
+      character(kind=c_char), intent(in) :: name(*)
       integer(c_int), value :: ranks
       integer(c_int) :: serves
     end function
@@ -100,13 +100,12 @@ contains
     own = 0
     if (present(is_own)) own = merge(1, 0, is_own)
     call expect(ierror == MPI_SUCCESS, name)
-    call count_fortran_call(name//c_null_char, trim(shape_names(shape))//c_null_char, int(ranks, c_int), own, &
-                            merge(1_c_int, 0_c_int, nothing))
+    call count_fortran_call(name//c_null_char, int(ranks, c_int), own, merge(1_c_int, 0_c_int, nothing))
   end subroutine
 
   logical function is_ours(name)
     character(*), intent(in) :: name
-    is_ours = serves_fortran_call(name//c_null_char, trim(shape_names(shape))//c_null_char, int(ranks, c_int)) /= 0
+    is_ours = serves_fortran_call(name//c_null_char, int(ranks, c_int)) /= 0
   end function
 
   subroutine expect(good, what)
@@ -200,6 +199,12 @@ contains
     call MPI_ALLTOALLV(MPI_IN_PLACE, counts, places, MPI_INTEGER, received, counts, places, MPI_INTEGER, comm, ierror)
     call counted('alltoallv', nothing=.false.)
     call expect_blocks(received, counts, places, rank, 'unequal blocks exchanged in place')
+    do r = 0, ranks - 1
+      received(places(r) + 1:places(r) + counts(r)) = block(rank, r, counts(r))
+    end do
+    call MPI_ALLTOALLW(MPI_IN_PLACE, counts, places*4, types, received, counts, places*4, types, comm, ierror)
+    call counted('alltoallw', nothing=.false.)
+    call expect_blocks(received, counts, places, rank, 'unequal blocks exchanged in place, a type each')
   end subroutine
 
   subroutine expect_blocks(received, counts, places, destination, what)
@@ -514,48 +519,78 @@ contains
 
   ! ---- calls that do not block
 
-  ! All at the same time, waited for with one that is none.
+  ! All at the same time, waited for with one that is none. Each is served, or not, when it begins.
   subroutine check_nonblocking()
-    HANDLE_OF(MPI_Request) :: requests(6)
+    HANDLE_OF(MPI_Request) :: requests(11)
+    HANDLE_OF(MPI_Datatype) :: types(0:ranks - 1)
     integer, asynchronous :: whole(count), total(count), reduced(count), gathered(count, 0:ranks - 1)
     integer, asynchronous :: sent(count, 0:ranks - 1), exchanged(count, 0:ranks - 1), spread(count)
-    integer :: r
-    logical :: done
+    integer, asynchronous :: collected(count, 0:ranks - 1), swapped(count, 0:ranks - 1), typed(count, 0:ranks - 1)
+    integer, asynchronous :: share(count), other_share(count)
+    integer :: counts(0:ranks - 1), places(0:ranks - 1), offsets(0:ranks - 1), r
+    logical :: done, nothing
+    nothing = count == 0
+    counts = count
+    places = places_of(counts)
+    offsets = places*4
+    types = MPI_INTEGER
     whole = block(rank, everyone, count)
-    total = block(rank, everyone, count)
+    total = whole
     gathered(:, rank) = whole
     spread = whole
     do r = 0, ranks - 1
       sent(:, r) = block(rank, r, count)
     end do
     call MPI_IALLREDUCE(MPI_IN_PLACE, total, count, MPI_INTEGER, MPI_SUM, comm, requests(1), ierror)
+    call counted('iallreduce', nothing)
     call MPI_IALLGATHER(MPI_IN_PLACE, 0, MPI_INTEGER, gathered, count, MPI_INTEGER, comm, requests(2), ierror)
+    call counted('iallgather', nothing)
     requests(3) = MPI_REQUEST_NULL
     call MPI_IALLTOALL(sent, count, MPI_INTEGER, exchanged, count, MPI_INTEGER, comm, requests(4), ierror)
+    call counted('ialltoall', nothing)
     call MPI_IREDUCE(whole, reduced, count, MPI_INTEGER, MPI_SUM, ranks - 1, comm, requests(5), ierror)
+    call counted('ireduce', nothing)
     call MPI_IBCAST(spread, count, MPI_INTEGER, 0, comm, requests(6), ierror)
+    call counted('ibcast', nothing)
+    call MPI_IALLGATHERV(whole, count, MPI_INTEGER, collected, counts, places, MPI_INTEGER, comm, requests(7), ierror)
+    call counted('iallgatherv', nothing)
+    call MPI_IALLTOALLV(sent, counts, places, MPI_INTEGER, swapped, counts, places, MPI_INTEGER, comm, requests(8), &
+                        ierror)
+    call counted('ialltoallv', nothing=.false.)
+    call MPI_IREDUCE_SCATTER_BLOCK(sent, share, count, MPI_INTEGER, MPI_SUM, comm, requests(9), ierror)
+    call counted('ireduce_scatter_block', nothing)
+    call MPI_IREDUCE_SCATTER(sent, other_share, counts, MPI_INTEGER, MPI_SUM, comm, requests(10), ierror)
+    call counted('ireduce_scatter', nothing)
+    call MPI_IALLTOALLW(sent, counts, offsets, types, typed, counts, offsets, types, comm, requests(11), ierror)
+    call counted('ialltoallw', nothing=.false.)
     done = .false.
     do while (.not. done)
       call MPI_TEST(requests(4), done, MPI_STATUS_IGNORE, ierror)
     end do
     call MPI_WAIT(requests(6), MPI_STATUS_IGNORE, ierror)
-    call MPI_WAITALL(6, requests, MPI_STATUSES_IGNORE, ierror)
-    call begin_fortran_calls()
+    call MPI_WAITALL(11, requests, MPI_STATUSES_IGNORE, ierror)
+    call expect(ierror == MPI_SUCCESS, 'waiting')
     call expect(all(requests == MPI_REQUEST_NULL), 'requests after waiting')
-    call expect(all(total == sum_of_blocks()), 'sum, not blocking')
-    if (rank == ranks - 1) call expect(all(reduced == sum_of_blocks()), 'reduced, not blocking')
+    call expect(all(total == sum_of_blocks(everyone)), 'sum, not blocking')
+    if (rank == ranks - 1) call expect(all(reduced == total), 'reduced, not blocking')
     call expect(all(spread == block(0, everyone, count)), 'broadcast, not blocking')
+    call expect(all(share == sum_of_blocks(rank)), 'equal shares, not blocking')
+    call expect(all(other_share == share), 'shares, not blocking')
     do r = 0, ranks - 1
       call expect(all(gathered(:, r) == block(r, everyone, count)), 'gathered, not blocking')
+      call expect(all(collected(:, r) == gathered(:, r)), 'blocks of given sizes gathered, not blocking')
       call expect(all(exchanged(:, r) == block(r, rank, count)), 'exchanged, not blocking')
+      call expect(all(swapped(:, r) == exchanged(:, r)), 'blocks of given sizes exchanged, not blocking')
+      call expect(all(typed(:, r) == exchanged(:, r)), 'exchanged, a type each, not blocking')
     end do
   end subroutine
 
-  function sum_of_blocks() result(values)
+  function sum_of_blocks(destination) result(values)
+    integer, intent(in) :: destination
     integer :: values(count), r
     values = 0
     do r = 0, ranks - 1
-      values = values + block(r, everyone, count)
+      values = values + block(r, destination, count)
     end do
   end function
 end program

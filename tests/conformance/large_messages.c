@@ -1,6 +1,6 @@
 /* One collective with 2^20 elements, and with more than 2^31 bytes in a buffer, most of them in place to save memory;
  * with unequal blocks, one block is as large as that. For few ranks.
- *   large_messages COLLECTIVE */
+ *   large_messages CALL          allreduce, iallreduce, allreduce_init, … */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +20,7 @@ struct Size {
 
 static int rank;
 static int ranks;
+static enum Mode mode;
 
 /* What `source` has for `destination`. */
 static uint64_t word(int source, int destination, long i) {
@@ -38,9 +39,11 @@ static void check_block(const uint64_t* at, long number, int source, int destina
 
 static void call(enum Collective collective, const struct Arguments* arguments) {
   MPI_Request request = MPI_REQUEST_NULL;
-  start_call(collective, blocking, arguments, &request);
-  const struct CallFacts facts = {collective, blocking, world, ranks, 0, 0};
+  const struct CallFacts facts = {collective, mode, ranks, 0, 0};
+  start_call(collective, mode, arguments, &request);
   count_call(&facts, "large");
+  finish_call(mode, &request, 0);
+  if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
 }
 
 /* Rank r has factor(r)·(i+1) as element i, so that sums wrap and are known. */
@@ -156,11 +159,13 @@ int main(int argc, char** argv) {
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   enum Collective collective = 0;
-  while (argc == 2 && collective < collective_count && strcmp(argv[1], name_of_call(collective, blocking)) != 0) {
-    ++collective;
+  while (argc == 2 && collective < collective_count && strcmp(argv[1], name_of_call(collective, mode)) != 0) {
+    mode = (mode + 1) % mode_count;
+    if (mode == blocking) ++collective;
   }
-  CHECK(argc == 2 && collective < collective_count, "usage: large_messages COLLECTIVE");
+  CHECK(argc == 2 && collective < collective_count, "usage: large_messages CALL");
   CHECK(ranks > 1 && ranks % 2 == 0 && ranks <= most_ranks, "%d ranks", ranks);
+  agree_on(MPI_COMM_WORLD);
   begin_counting(1);
   struct Size sizes[2] = {{MPI_UINT64_T, 1, 1 << 20}, {MPI_UINT64_T, words_per_unit, (1 << 21) + 2}};
   MPI_Type_contiguous(words_per_unit, MPI_UINT64_T, &sizes[1].type);

@@ -1,28 +1,31 @@
 #include "served.h"
 
+#include <stdlib.h>
+
 #include "check.h"
 
-static const enum Served by_collective[collective_count] = {
-    [allreduce] = yes,  [reduce] = yes,   [reduce_scatter] = yes, [reduce_scatter_block] = yes, [allgather] = yes,
-    [allgatherv] = yes, [alltoall] = yes, [alltoallv] = yes,      [alltoallw] = perhaps,        [bcast] = yes,
-};
+static int is_forwarding;
 
-static const enum Served by_mode[mode_count] = {[blocking] = yes, [nonblocking] = perhaps, [persistent] = perhaps};
-
-static const enum Served by_shape[shape_count] = {
-    [world] = yes, [duplicated] = yes, [reversed] = yes, [grid] = yes,
-    [half] = yes,  [row] = yes,        [later] = yes,    [self] = no,
-};
-
-static const enum Served own_operations = perhaps;
-
-static enum Served least(enum Served a, enum Served b) { return a < b ? a : b; }
+void expect_forwarding(void) { is_forwarding = 1; }
 
 enum Served is_served(const struct CallFacts* facts) {
-  if (facts->ranks == 1 || facts->nothing) return no;
-  enum Served result = least(by_collective[facts->collective], by_mode[facts->mode]);
-  result = least(result, by_shape[facts->shape]);
-  return facts->is_own ? least(result, own_operations) : result;
+  if (facts->nodes == 1 || facts->nothing || facts->is_own) return no;
+  const int is_unequal = facts->collective == alltoallv || facts->collective == alltoallw;
+  return is_forwarding && is_unequal && facts->mode == nonblocking ? perhaps : yes;
+}
+
+/* One blocking call for each plan. */
+void agree_on(MPI_Comm comm) {
+  const int ranks = size_of(comm);
+  int* sent = allocate(sizeof(int) * (uint64_t)ranks);
+  int* received = allocate(sizeof(int) * (uint64_t)ranks);
+  for (int r = 0; r < ranks; ++r) sent[r] = r;
+  MPI_Allreduce(sent, received, ranks, MPI_INT, MPI_SUM, comm);
+  MPI_Reduce_scatter_block(sent, received, 1, MPI_INT, MPI_SUM, comm);
+  MPI_Allgather(sent, 1, MPI_INT, received, 1, MPI_INT, comm);
+  MPI_Alltoall(sent, 1, MPI_INT, received, 1, MPI_INT, comm);
+  free(sent);
+  free(received);
 }
 
 static int is_counting;

@@ -2,23 +2,30 @@
 #ifndef LIBCOLL_TESTS_CONFORMANCE_SERVED_H
 #define LIBCOLL_TESTS_CONFORMANCE_SERVED_H
 
-#include "calls.h"
-#include "communicators.h"
+#include <mpi.h>
 
-/* `perhaps`: as libcoll likes, and by what it knows only later. */
+#include "calls.h"
+
+/* `perhaps`: by the plan of a part of the nodes, of which the suite knows nothing. */
 enum Served { no, perhaps, yes };
 
 /* What a call is, as far as that matters here. */
 struct CallFacts {
   enum Collective collective;
   enum Mode mode;
-  enum Shape shape;
-  int ranks;   /* of the communicator */
+  int nodes;   /* that the communicator's ranks are on */
   int is_own;  /* the suite's own operation */
   int nothing; /* every rank knows that there is nothing to move */
 };
 
 enum Served is_served(const struct CallFacts* facts);
+
+/* Hosts pass on blocks of others by the world's plan of all-to-alls: then nonblocking ones of unequal blocks are left
+ * to MPI. */
+void expect_forwarding(void);
+
+/* Has the communicator's ranks agree, so that nonblocking calls are served from the first on. Collective. */
+void agree_on(MPI_Comm comm);
 
 /* `counted`: whether counts of served calls are to be looked at. */
 void begin_counting(int counted);

@@ -57,6 +57,14 @@ multiprocess(nodes_rounds_alltoall complete:3 6 large alltoall 2097152 OPTIONS $
 multiprocess(nodes_threads ring:4 8 threads OPTIONS ${by_slot})
 multiprocess(nodes_progress ring:4 8 progress OPTIONS ${by_slot})
 
+# Bound to one core each, to what the mapping gives, and not at all; said by the launcher for each of the eight.
+set(reported -e LIBCOLL_PROGRESS_THREAD=yes -e OMPI_MCA_hwloc_base_report_bindings=1 -w "8:MCW rank ")
+foreach(policy none core:overload-allowed socket:overload-allowed)
+  string(REGEX REPLACE ":.*" "" name ${policy})
+  multiprocess(nodes_bound_to_${name} ring:4 8 binding
+    OPTIONS ${by_slot} ${reported} -e OMPI_MCA_hwloc_base_binding_policy=${policy})
+endforeach()
+
 # Nonblocking and persistent calls.
 multiprocess(nodes_iexpectation ring:4 8 iexpectation ${nodes_served} OPTIONS ${by_slot})
 multiprocess(nodes_nonblocking_resending ring:4 8 nonblocking OPTIONS ${by_slot} -e LIBCOLL_RESEND_SECONDS=2)

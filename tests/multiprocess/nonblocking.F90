@@ -22,7 +22,7 @@ program nonblocking
     end function
   end interface
   integer, parameter :: n = 11
-  integer :: rank, ranks, ierror, i, r, index
+  integer :: rank, ranks, ierror, i, r, index, indices(12)
   logical :: done
   integer, asynchronous :: whole(n), total(n), in_place(n), broadcast(n), reduced(n), scattered(2), part(n)
   integer :: message, answer
@@ -105,6 +105,15 @@ program nonblocking
   call MPI_WAITANY(12, requests, index, status, ierror)
   call check(index /= MPI_UNDEFINED, 6)
   call check(requests(index) == MPI_REQUEST_NULL, 7)
+  done = .false.
+  do while (.not. done)
+    call MPI_TESTANY(12, requests, index, done, status, ierror)
+  end do
+  call check(index /= MPI_UNDEFINED, 9)
+  call check(requests(index) == MPI_REQUEST_NULL, 10)
+  call MPI_WAITSOME(12, requests, index, indices, MPI_STATUSES_IGNORE, ierror)
+  call check(index >= 1, 23)
+  call check(all([(requests(indices(i)) == MPI_REQUEST_NULL, i=1, index)]), 24)
   call MPI_WAITALL(12, requests, MPI_STATUSES_IGNORE, ierror)
   call check(ierror == MPI_SUCCESS, 8)
 
@@ -131,6 +140,19 @@ program nonblocking
   call check(served_calls("ireduce"//c_null_char) == 1, 37)
   call check(served_calls("ireduce_scatter_block"//c_null_char) == 1, 38)
   call check(served_calls("ireduce_scatter"//c_null_char) == 1, 39)
+
+  ! It goes on, and completes, although its request is freed: seen by its result alone.
+  in_place = whole
+  call MPI_IALLREDUCE(MPI_IN_PLACE, in_place, n, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, requests(1), ierror)
+  call check(served_calls("iallreduce"//c_null_char) == 3, 41)
+  call MPI_REQUEST_FREE(requests(1), ierror)
+  call check(requests(1) == MPI_REQUEST_NULL, 42)
+  i = 0
+  do while (any(in_place /= total))
+    call MPI_IPROBE(MPI_ANY_SOURCE, 12345, MPI_COMM_WORLD, done, status, ierror)
+    i = i + 1
+    call check(i < 100000000, 43)
+  end do
   call MPI_FINALIZE(ierror)
 
 contains

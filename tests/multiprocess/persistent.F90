@@ -23,7 +23,7 @@ program persistent
       integer(c_long) :: calls
     end function
   end interface
-  integer, parameter :: n = 11, calls = 10, rounds = 6
+  integer, parameter :: n = 11, calls = 10, rounds = 8
   integer :: rank, ranks, ierror, i, r, round, index, number
   integer :: indices(calls + 1)
   logical :: done
@@ -116,16 +116,26 @@ program persistent
         call check(index >= 1 .and. index <= calls + 1, 5)
         number = number + 1
       end do
-    case (4)
+    case (4, 7)
       number = 0
       do while (number < calls + 1)
-        call MPI_TESTSOME(calls + 1, requests, index, indices, MPI_STATUSES_IGNORE, ierror)
+        if (round == 4) call MPI_TESTSOME(calls + 1, requests, index, indices, MPI_STATUSES_IGNORE, ierror)
+        if (round == 7) call MPI_WAITSOME(calls + 1, requests, index, indices, MPI_STATUSES_IGNORE, ierror)
+        call check(index >= merge(0, 1, round == 4), 9)
         if (index > 0) call check(all(indices(:index) >= 1 .and. indices(:index) <= calls + 1), 6)
         number = number + index
       end do
     case (5)
       do while (.not. done)
         call MPI_TESTALL(calls + 1, requests, done, MPI_STATUSES_IGNORE, ierror)
+      end do
+    case (6)
+      number = 0
+      do while (number < calls + 1)
+        call MPI_TESTANY(calls + 1, requests, index, done, status, ierror)
+        if (.not. done) cycle
+        call check(index >= 1 .and. index <= calls + 1, 8)
+        number = number + 1
       end do
     case default
       do i = 1, calls + 1

@@ -275,6 +275,50 @@ static void check_freed_types(MPI_Comm comm) {
   MPI_Request_free(&request);
 }
 
+/* The same where every block has a type: columns go to rows. */
+static void check_freed_types_of_blocks(MPI_Comm comm) {
+  const int size = size_of(comm);
+  const int rank = rank_in(comm);
+  MPI_Request request;
+  MPI_Datatype sent_types[most_ranks];
+  MPI_Datatype received_types[most_ranks];
+  int counts[most_ranks];
+  int sent_places[most_ranks];
+  int received_places[most_ranks];
+  int columns[3][most_ranks];
+  int rows[most_ranks][3];
+  for (int r = 0; r < size; ++r) {
+    MPI_Type_vector(3, 1, most_ranks, MPI_INT, &sent_types[r]);
+    MPI_Type_contiguous(3, MPI_INT, &received_types[r]);
+    MPI_Type_commit(&sent_types[r]);
+    MPI_Type_commit(&received_types[r]);
+    counts[r] = 1;
+    sent_places[r] = r * (int)sizeof(int);
+    received_places[r] = r * (int)sizeof rows[0];
+  }
+  MPIX_Alltoallw_init(columns, counts, sent_places, sent_types, rows, counts, received_places, received_types, comm,
+                      MPI_INFO_NULL, &request);
+  for (int r = 0; r < size; ++r) {
+    MPI_Type_free(&sent_types[r]);
+    MPI_Type_free(&received_types[r]);
+  }
+  for (int round = 0; serves && round < 3; ++round) {
+    for (int i = 0; i < 3; ++i) {
+      for (int r = 0; r < size; ++r) columns[i][r] = rank * 1000 + r * 10 + i + round;
+    }
+    memset(rows, 0xff, sizeof rows);
+    MPI_Start(&request);
+    expect_call("alltoallw_init", 1, "freed types of blocks");
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    for (int r = 0; r < size; ++r) {
+      for (int i = 0; i < 3; ++i) {
+        CHECK(rows[r][i] == r * 1000 + rank * 10 + i + round, "value %d of rank %d is %d", i, r, rows[r][i]);
+      }
+    }
+  }
+  MPI_Request_free(&request);
+}
+
 /* Calls go on, and complete, although their requests were freed: seen by their results alone. */
 static void check_freed(MPI_Comm comm) {
   for (int kind = 0; kind < kinds; ++kind) {
@@ -358,6 +402,7 @@ int main(int argc, char** argv) {
   }
   check_inactive(comm);
   check_freed_types(comm);
+  check_freed_types_of_blocks(comm);
   if (serves) check_among_others(comm); /* else as MPI would have it */
   if (serves) check_run_ahead(comm);
   check_fallen_through(comm);

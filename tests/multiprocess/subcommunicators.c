@@ -176,6 +176,41 @@ static void check_group(void) {
   MPI_Group_free(&world);
 }
 
+/* What else makes communicators of one. */
+static void check_other_makers(void) {
+  const int rank = rank_in(MPI_COMM_WORLD);
+  const int size = size_of(MPI_COMM_WORLD);
+  const int before = (rank + size - 1) % size;
+  const int after = (rank + 1) % size;
+  const int weight = 1;
+  MPI_Group world;
+  MPI_Group upper;
+  MPI_Request request;
+  MPI_Comm made;
+  MPI_Comm_group(MPI_COMM_WORLD, &world);
+  MPI_Group_range_incl(world, 1, (int[][3]){{size / 2, size - 1, 1}}, &upper);
+  MPI_Comm_create(MPI_COMM_WORLD, upper, &made);
+  if (made != MPI_COMM_NULL) {
+    check_all(made, "created");
+    MPI_Comm_free(&made);
+  }
+  MPI_Group_free(&upper);
+  MPI_Group_free(&world);
+  MPI_Comm_idup(MPI_COMM_WORLD, &made, &request);
+  MPI_Wait(&request, MPI_STATUS_IGNORE);
+  check_all(made, "duplicate made meanwhile");
+  MPI_Comm_free(&made);
+  MPI_Comm_dup_with_info(MPI_COMM_WORLD, MPI_INFO_NULL, &made);
+  check_all(made, "duplicate with hints");
+  MPI_Comm_free(&made);
+  MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, -rank, MPI_INFO_NULL, &made);
+  check_all(made, "those of a host");
+  MPI_Comm_free(&made);
+  MPI_Dist_graph_create_adjacent(MPI_COMM_WORLD, 1, &before, &weight, 1, &after, &weight, MPI_INFO_NULL, 0, &made);
+  check_all(made, "ring as a graph");
+  MPI_Comm_free(&made);
+}
+
 /* Several at a time, which share processes: their messages must not mix. */
 static void check_many(void) {
   enum { many = 12 };
@@ -201,6 +236,7 @@ static void check_torus(int dimensions, const int* lengths) {
   check_split(rank % 3 == 0, rank, "every third");
   check_split(rank == 0, rank, "all but one");
   check_group();
+  check_other_makers();
   check_many();
 }
 

@@ -91,7 +91,7 @@ TEST(Settings, EveryRecordIsCompleteAndAgreesWithConfig) {
     EXPECT_TRUE(setting.text.ends_with('.')) << setting.name;
     EXPECT_EQ(setting.default_value, setting.print(Config{})) << setting.name;
   }
-  EXPECT_EQ(names.size(), 39U);  // one for each member of Config
+  EXPECT_EQ(names.size(), 40U);  // one for each member of Config
 }
 
 TEST(Settings, PrintedValuesAreReadBack) {
@@ -119,6 +119,7 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"alltoallv", "native"},
                                                                    {"bcast", "native"},
                                                                    {"reduce", "native"},
+                                                                   {"alltoallw", "native"},
                                                                    {"nonblocking", "no"},
                                                                    {"progress_thread", "yes"},
                                                                    {"segment_bytes", "1536"},
@@ -155,7 +156,7 @@ TEST(Environment, RelatedCallsAreServedOrNot) {
   EXPECT_EQ(call_setting(loaded.config, CallKind::bcast), "native");
   EXPECT_EQ(call_setting(loaded.config, CallKind::reduce), "auto");
   EXPECT_EQ(call_setting(loaded.config, CallKind::allgather), "bfb");
-  EXPECT_EQ(call_setting(loaded.config, CallKind::alltoallw), "native");
+  EXPECT_EQ(call_setting(loaded.config, CallKind::alltoallw), "auto");
   // Nonblocking calls follow their blocking twins.
   EXPECT_EQ(call_setting(loaded.config, CallKind::ibcast), "native");
   EXPECT_EQ(call_setting(loaded.config, CallKind::iallgather), "bfb");
