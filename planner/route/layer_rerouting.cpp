@@ -16,11 +16,13 @@
 namespace libcoll {
 namespace {
 
-constexpr std::int32_t most_passes = 24;
-constexpr std::int32_t patience = 6;   // passes that together do not lower the load
-constexpr double good_enough = 1.005;  // of the load before
-constexpr double steepness = 60;       // a link as full as the fullest is e^0.6 times as long as one with 1 % less
-constexpr double least_length = 1e-3;
+constexpr std::int32_t most_passes = 16;
+constexpr std::int32_t patience = 4;  // passes that together do not lower the load
+// A link as full as the fullest is e^0.3 times as long as one with 1 % less: routes that had to take long ways find
+// shorter ones. From pass to pass more, so that at the end only what crosses the fullest links moves.
+constexpr double first_steepness = 30;
+constexpr double steepening = 1.2;
+constexpr double least_length = 0.02;
 constexpr double worth_moving = 0.98;  // of the present length
 
 /// The orders that the routes of fewest hops make; some pair may be left without a way.
@@ -68,17 +70,17 @@ class Rerouter {
     }
   }
 
-  /// False when a route without a layer finds no way.
-  bool pass() {
-    for (LinkId link = 0; link < topology_.link_count(); ++link) measure(link);
-    for (NodeId source = 0; source < topology_.node_count(); ++source) {
-      if (by_source_[at(source)].empty()) continue;
-      for (AscendingPaths& layer : layers_) layer.search(source, length_);
-      for (const std::size_t i : by_source_[at(source)]) {
-        if (!move(i)) return false;
-      }
-    }
-    return true;
+  /// Ways for the routes without a layer, the others as they are; false when one finds none.
+  bool place() {
+    return pass([this](std::size_t i) { return routes_[i].layer >= 0 || place(i); });
+  }
+
+  /// Moves what gains by it.
+  void improve() {
+    pass([this](std::size_t i) {
+      move(i);
+      return true;
+    });
   }
 
   /// The largest, per unit capacity.
@@ -88,9 +90,10 @@ class Rerouter {
     return largest;
   }
 
-  /// What the loads are compared with.
+  /// What the loads are compared with, at first what the largest was before.
   void aim_at(double load) { scale_ = load; }
   [[nodiscard]] double aim() const { return scale_; }
+  void steepen() { steepness_ *= steepening; }
   [[nodiscard]] std::vector<Route> routes() && { return std::move(routes_); }
 
  private:
@@ -102,7 +105,7 @@ class Rerouter {
 
   void measure(LinkId link) {
     const double full = load_[at(link)] / (capacity_[at(link)] * scale_);
-    length_[at(link)] = std::exp(steepness * (full - 1)) + least_length;
+    length_[at(link)] = std::exp(steepness_ * (full - 1)) + least_length;
   }
 
   void add_and_measure(std::size_t route, double times) {
@@ -115,31 +118,48 @@ class Rerouter {
                            [&](double sum, LinkId link) { return sum + length_[at(link)]; });
   }
 
-  bool move(std::size_t i) {
-    Route& route = routes_[i];
+  /// Every route against the lengths that those before it left, until one is given up.
+  template <class Step>
+  bool pass(const Step& step) {
+    for (LinkId link = 0; link < topology_.link_count(); ++link) measure(link);
+    for (const std::vector<std::size_t>& routes : by_source_) {
+      if (routes.empty()) continue;
+      for (AscendingPaths& layer : layers_) layer.search(routes_[routes.front()].source, length_);
+      if (!std::all_of(routes.begin(), routes.end(), step)) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] std::size_t nearest_layer(NodeId destination) const {
     const auto nearest =
         std::min_element(layers_.begin(), layers_.end(), [&](const AscendingPaths& a, const AscendingPaths& b) {
-          return a.distance(route.destination) < b.distance(route.destination);
+          return a.distance(destination) < b.distance(destination);
         });
-    const double distance = nearest->distance(route.destination);
-    const auto layer = static_cast<std::int32_t>(nearest - layers_.begin());
-    if (route.layer < 0) {
-      if (distance == std::numeric_limits<double>::infinity()) return false;
-      nearest->path_to(route.destination, route.links);
-      route.layer = layer;
-      add_and_measure(i, 1);
-      return true;
-    }
-    if (distance >= worth_moving * length_of(route.links)) return true;
-    // Lengths have changed since the search: the route's own part in them goes first.
-    add_and_measure(i, -1);
-    nearest->path_to(route.destination, links_);
-    if (length_of(links_) < length_of(route.links)) {
-      std::swap(route.links, links_);
-      route.layer = layer;
-    }
+    return static_cast<std::size_t>(nearest - layers_.begin());
+  }
+
+  bool place(std::size_t i) {
+    Route& route = routes_[i];
+    const std::size_t layer = nearest_layer(route.destination);
+    if (layers_[layer].distance(route.destination) == std::numeric_limits<double>::infinity()) return false;
+    layers_[layer].path_to(route.destination, route.links);
+    route.layer = static_cast<std::int32_t>(layer);
     add_and_measure(i, 1);
     return true;
+  }
+
+  void move(std::size_t i) {
+    Route& route = routes_[i];
+    const std::size_t layer = nearest_layer(route.destination);
+    if (layers_[layer].distance(route.destination) >= worth_moving * length_of(route.links)) return;
+    // Lengths have changed since the search: the route's own part in them goes first.
+    add_and_measure(i, -1);
+    layers_[layer].path_to(route.destination, links_);
+    if (length_of(links_) < length_of(route.links)) {
+      std::swap(route.links, links_);
+      route.layer = static_cast<std::int32_t>(layer);
+    }
+    add_and_measure(i, 1);
   }
 
   const Topology& topology_;
@@ -150,16 +170,18 @@ class Rerouter {
   std::vector<double> capacity_, load_, length_;  ///< by link
   std::vector<LinkId> links_;
   double scale_ = 1;
+  double steepness_ = first_steepness;
 };
 
 /// Passes until they gain no more; false where there is a pair without a way.
 bool settle(Rerouter& rerouter) {
-  const double enough = good_enough * rerouter.aim();
-  double least = std::numeric_limits<double>::infinity();
+  if (!rerouter.place()) return false;
+  double least = rerouter.load();
+  rerouter.aim_at(least);
   for (std::int32_t pass = 0, waiting = 0; pass < most_passes && waiting < patience; ++pass, ++waiting) {
-    if (!rerouter.pass()) return false;
+    rerouter.improve();
+    rerouter.steepen();
     const double load = rerouter.load();
-    if (load <= enough) break;
     if (load >= least) continue;
     waiting = 0;
     least = load;
