@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <utility>
 
 #include "planner/flow/link_classes.h"
@@ -117,13 +116,7 @@ void PathDecomposition::peel(NodeId destination, std::vector<double>& flow, std:
   peeled_.clear();
   double wanted = 1;
   while (wanted > least_weight && walk_back(destination, wanted, flow)) {
-    double amount = wanted;
-    for (const std::int32_t link : walk_) amount = std::min(amount, flow[at(link)]);
-    if (amount <= 0) continue;  // on a cycle, whole units can be gathered from the walk itself
-    for (const std::int32_t link : walk_) {
-      flow[at(link)] -= amount;
-      if (flow[at(link)] <= least_flow) empty(link, flow);
-    }
+    const double amount = take_walk(wanted, flow);
     wanted -= amount;
     if (amount > least_weight) peeled_.push_back({walked(), amount});
   }
@@ -133,7 +126,20 @@ void PathDecomposition::peel(NodeId destination, std::vector<double>& flow, std:
   }
   rescale(peeled_);
   // Memory for just so many, as a plan may hold millions.
-  paths.assign(std::make_move_iterator(peeled_.begin()), std::make_move_iterator(peeled_.end()));
+  paths.reserve(peeled_.size());
+  for (WeightedPath& path : peeled_) paths.push_back(std::move(path));
+}
+
+/// Off the flow on the walk's links: what is wanted, or what they have.
+double PathDecomposition::take_walk(double wanted, std::vector<double>& flow) {
+  double amount = wanted;
+  for (const std::int32_t link : walk_) amount = std::min(amount, flow[at(link)]);
+  if (amount <= 0) return 0;  // on a cycle, whole units can be gathered from the walk itself
+  for (const std::int32_t link : walk_) {
+    flow[at(link)] -= amount;
+    if (flow[at(link)] <= least_flow) empty(link, flow);
+  }
+  return amount;
 }
 
 std::int32_t PathDecomposition::largest_inflow(NodeId node, const std::vector<double>& flow) const {

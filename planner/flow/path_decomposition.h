@@ -49,6 +49,7 @@ class PathDecomposition {
   void empty(std::int32_t link, std::vector<double>& flow);
   void drop_inflow(NodeId node, std::vector<double>& flow);
   void peel(NodeId destination, std::vector<double>& flow, std::vector<WeightedPath>& paths);
+  double take_walk(double wanted, std::vector<double>& flow);
   [[nodiscard]] std::int32_t largest_inflow(NodeId node, const std::vector<double>& flow) const;
   [[nodiscard]] std::int32_t inflow_of(NodeId node, double wanted, std::vector<double>& flow);
   bool walk_back(NodeId destination, double wanted, std::vector<double>& flow);

@@ -25,22 +25,57 @@ constexpr double steepening = 1.2;
 constexpr double least_length = 0.02;
 constexpr double worth_moving = 0.98;  // of the present length
 
-/// The orders that the routes of fewest hops make; some pair may be left without a way.
-LayerOrders orders_by_routes(const Topology& topology, std::span<const Route> routes, std::int32_t layers) {
-  const std::vector<std::int32_t> places = places_of_links(topology);
-  std::vector<AcyclicLayer> graphs(at(layers), AcyclicLayer(topology, places));
-  std::vector<std::size_t> order(routes.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return routes[a].links.size() < routes[b].links.size(); });
-  for (const std::size_t i : order) {
-    for (AcyclicLayer& graph : graphs) {
-      if (graph.try_add(routes[i].links)) break;
+/// By node: when a breadth-first search from node 0 meets it.
+std::vector<std::int32_t> breadth_first(const Topology& topology) {
+  std::vector<std::int32_t> met(at(topology.node_count()), -1);
+  std::vector<NodeId> queue{0};
+  met[0] = 0;
+  for (std::size_t taken = 0; taken < queue.size(); ++taken) {
+    for (const LinkId link : topology.out_links(queue[taken])) {
+      const NodeId to = topology.link(link).to;
+      if (met[at(to)] >= 0) continue;
+      met[at(to)] = static_cast<std::int32_t>(queue.size());
+      queue.push_back(to);
     }
   }
+  return met;
+}
+
+/// Orders of links that routes made, and the hops of those routes that follow none.
+struct MadeOrders {
   LayerOrders orders;
-  for (const AcyclicLayer& graph : graphs) orders.emplace_back(graph.order().begin(), graph.order().end());
-  return orders;
+  std::size_t hops_left = 0;
+};
+
+MadeOrders orders_by_routes(const Topology& topology, std::span<const Route> routes,
+                            const std::vector<std::size_t>& sequence, std::int32_t layers) {
+  const std::vector<std::int32_t> places = places_of_links(topology);
+  std::vector<AcyclicLayer> graphs(at(layers), AcyclicLayer(topology, places));
+  MadeOrders result;
+  for (const std::size_t i : sequence) {
+    const bool added =
+        std::any_of(graphs.begin(), graphs.end(), [&](AcyclicLayer& graph) { return graph.try_add(routes[i].links); });
+    if (!added) result.hops_left += routes[i].links.size();
+  }
+  for (const AcyclicLayer& graph : graphs) result.orders.emplace_back(graph.order().begin(), graph.order().end());
+  return result;
+}
+
+/// The orders that the routes of fewest hops make; some pair may be left without a way. What few hops leave free is
+/// decided by which sources come first: neighbours one after another leave out fewer routes than a random order, by a
+/// quarter on random graphs. Families number their nodes so that their own order may be better still.
+LayerOrders orders_by_routes(const Topology& topology, std::span<const Route> routes, std::int32_t layers) {
+  std::vector<std::size_t> sequence(routes.size());
+  std::iota(sequence.begin(), sequence.end(), std::size_t{0});
+  const auto hops = [&](std::size_t i) { return routes[i].links.size(); };
+  std::stable_sort(sequence.begin(), sequence.end(), [&](std::size_t a, std::size_t b) { return hops(a) < hops(b); });
+  MadeOrders as_given = orders_by_routes(topology, routes, sequence, layers);
+  const std::vector<std::int32_t> met = breadth_first(topology);
+  std::stable_sort(sequence.begin(), sequence.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(hops(a), met[at(routes[a].source)]) < std::pair(hops(b), met[at(routes[b].source)]);
+  });
+  MadeOrders by_search = orders_by_routes(topology, routes, sequence, layers);
+  return std::move(by_search.hops_left < as_given.hops_left ? by_search : as_given).orders;
 }
 
 /// Routes on their way into the layers.
