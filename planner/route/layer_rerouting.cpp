@@ -78,14 +78,52 @@ LayerOrders orders_by_routes(const Topology& topology, std::span<const Route> ro
   return std::move(by_search.hops_left < as_given.hops_left ? by_search : as_given).orders;
 }
 
-/// Routes on their way into the layers.
+/// Links and layers of routes as they were: a second vector for each of a million routes would be a third of a plan.
+class Saved {
+ public:
+  explicit Saved(std::span<const Route> routes) {
+    layers_.reserve(routes.size());
+    ends_.reserve(routes.size());
+    links_.reserve(std::accumulate(routes.begin(), routes.end(), std::size_t{0},
+                                   [](std::size_t sum, const Route& route) { return sum + route.links.size(); }));
+    for (const Route& route : routes) {
+      layers_.push_back(route.layer);
+      links_.insert(links_.end(), route.links.begin(), route.links.end());
+      ends_.push_back(links_.size());
+    }
+  }
+
+  [[nodiscard]] bool same_links(std::size_t i, const Route& route) const {
+    const std::span<const LinkId> links = links_of(i);
+    return std::equal(links.begin(), links.end(), route.links.begin(), route.links.end());
+  }
+
+  void restore(std::span<Route> routes) const {
+    for (std::size_t i = 0; i < routes.size(); ++i) {
+      const std::span<const LinkId> links = links_of(i);
+      routes[i].links.assign(links.begin(), links.end());
+      routes[i].layer = layers_[i];
+    }
+  }
+
+ private:
+  [[nodiscard]] std::span<const LinkId> links_of(std::size_t i) const {
+    const std::size_t begin = i == 0 ? 0 : ends_[i - 1];
+    return std::span(links_).subspan(begin, ends_[i] - begin);
+  }
+
+  std::vector<LinkId> links_;
+  std::vector<std::size_t> ends_;  ///< by route: where its links end
+  std::vector<std::int32_t> layers_;
+};
+
+/// Routes on their way into the layers, in place.
 class Rerouter {
  public:
-  Rerouter(const Topology& topology, std::span<const Route> routes, std::span<const double> amount,
-           const LayerOrders& orders)
+  Rerouter(const Topology& topology, std::span<Route> routes, std::span<const double> amount, const LayerOrders& orders)
       : topology_(topology),
         amount_(amount),
-        routes_(routes.begin(), routes.end()),
+        routes_(routes),
         by_source_(at(topology.node_count())),
         load_(topology.links().size(), 0),
         length_(load_.size(), 0) {
@@ -129,7 +167,6 @@ class Rerouter {
   void aim_at(double load) { scale_ = load; }
   [[nodiscard]] double aim() const { return scale_; }
   void steepen() { steepness_ *= steepening; }
-  [[nodiscard]] std::vector<Route> routes() && { return std::move(routes_); }
 
  private:
   void add(std::size_t route, double times) {
@@ -199,7 +236,7 @@ class Rerouter {
 
   const Topology& topology_;
   std::span<const double> amount_;
-  std::vector<Route> routes_;
+  std::span<Route> routes_;
   std::vector<std::vector<std::size_t>> by_source_;
   std::vector<AscendingPaths> layers_;
   std::vector<double> capacity_, load_, length_;  ///< by link
@@ -229,22 +266,24 @@ bool settle(Rerouter& rerouter) {
 
 std::optional<Rerouting> reroute_into_layers(const Topology& topology, std::span<Route> routes,
                                              std::span<const double> amount, std::int32_t layers, double accepted) {
+  const Saved before(routes);
+  const auto give_up = [&] {
+    before.restore(routes);
+    return std::nullopt;
+  };
   std::optional<Rerouter> rerouter(std::in_place, topology, routes, amount, orders_by_routes(topology, routes, layers));
   Rerouting result;
   result.load_before = rerouter->aim();
   if (!settle(*rerouter)) {
+    before.restore(routes);
     const Result<LayerOrders> orders = layer_orders(topology, routes, layers);
     if (!orders) return std::nullopt;
     rerouter.emplace(topology, routes, amount, *orders);
-    if (!settle(*rerouter)) return std::nullopt;
+    if (!settle(*rerouter)) return give_up();
   }
   result.load = rerouter->load();
-  if (result.load > (1 + accepted) * result.load_before) return std::nullopt;
-  std::vector<Route> moved = std::move(*rerouter).routes();
-  for (std::size_t i = 0; i < routes.size(); ++i) {
-    result.rerouted += moved[i].links == routes[i].links ? 0 : 1;
-    routes[i] = std::move(moved[i]);
-  }
+  if (result.load > (1 + accepted) * result.load_before) return give_up();
+  for (std::size_t i = 0; i < routes.size(); ++i) result.rerouted += before.same_links(i, routes[i]) ? 0 : 1;
   return result;
 }
 
