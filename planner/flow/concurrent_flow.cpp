@@ -15,7 +15,6 @@
 #include "planner/flow/master_lp.h"
 #include "planner/flow/pdhg.h"
 #include "planner/flow/tree_columns.h"
-#include "planner/flow/whole_units.h"
 #include "planner/index.h"
 #include "planner/topology/automorphisms.h"
 #include "planner/topology/facts.h"
@@ -70,6 +69,8 @@ Symmetry symmetry_of(const Topology& topology, const FlowOptions& options) {
 /// A flow of every solved source by the topology's link ids, prices by class, and how they were found.
 struct Solved {
   std::vector<std::vector<double>> flow;
+  const FlowProblem* problem = nullptr;  ///< by whose links the flow is instead, where it may become whole units
+  double most_load = 0;                  ///< of a class then, per unit capacity
   std::vector<double> prices;
   double load = 0;
   std::string method;
@@ -100,10 +101,15 @@ double rate(long double load) { return std::nextafter(static_cast<double>(1 / lo
 
 // --- exact methods --------------------------------------------------------------------------------------------------
 
-Solved from_solution(const FlowProblem& problem, FlowSolution solution, const char* method) {
+Solved from_solution(const FlowProblem& problem, FlowSolution solution, const char* method, double most_load = 0) {
   Solved result;
   result.flow = std::move(solution.flow);
-  renumber_by_link_id(problem, result.flow);
+  result.most_load = most_load;
+  if (most_load > 0) {
+    result.problem = &problem;
+  } else {
+    renumber_by_link_id(problem, result.flow);
+  }
   result.prices = std::move(solution.prices);
   result.load = solution.load;
   result.method = method;
@@ -168,6 +174,17 @@ std::vector<std::vector<double>> written_out(const Topology& topology, const Sym
   return result;
 }
 
+/// The paths where the group leaves some host in place but by another element than the identity: those of all hosts.
+std::vector<PairPaths> paths_written_out(const Topology& topology, const Symmetry& symmetry, Solved solved,
+                                         const FlowOptions& options) {
+  if (solved.problem != nullptr) renumber_by_link_id(*solved.problem, solved.flow);
+  std::vector<std::vector<double>> flow = written_out(topology, symmetry, solved.flow);
+  const FlowProblem problem = flow_problem(topology, source_orbits(topology, {}));
+  if (solved.problem == nullptr) return decompose(topology, problem.sources, flow, options.threads);
+  renumber_by_problem_links(problem, flow);
+  return decompose_into_whole_units(problem, solved.most_load, flow);
+}
+
 /// The largest load of the paths per unit capacity, in extended precision.
 long double path_load(const LinkClasses& classes, const std::vector<PairPaths>& pairs) {
   std::vector<long double> amounts(classes.loads.size(), 0);
@@ -204,11 +221,13 @@ ConcurrentFlow make_plan(const Topology& topology, const Symmetry& symmetry, Sol
     std::optional<std::vector<Automorphism>> images = semiregular_group(topology, symmetry.generators);
     if (images) {
       plan.classes = link_classes(symmetry.orbits, std::move(*images));
+      plan.pairs = solved.problem != nullptr
+                       ? decompose_into_whole_units(*solved.problem, solved.most_load, solved.flow)
+                       : decompose(topology, plan.classes.sources, solved.flow, options.threads);
     } else {
       plan.classes = link_classes(topology, {});
-      solved.flow = written_out(topology, symmetry, solved.flow);
+      plan.pairs = paths_written_out(topology, symmetry, std::move(solved), options);
     }
-    plan.pairs = decompose(topology, plan.classes.sources, solved.flow, options.threads);
     plan.flow = rate(path_load(plan.classes, plan.pairs));
   }
   // In exact arithmetic the flow is below the bound, so only rounding can lift it above.
@@ -348,10 +367,9 @@ class Planning {
         method = "bushes, pdhg, bushes";
       }
     }
-    if (options_.paths) {
-      push_to_whole_units(problem, std::max(solution.load, (1 + limits.gap) * solution.bound), solution);
-    }
-    keep(make_plan(topology_, symmetry_, from_solution(problem, std::move(solution), method.c_str()), options_));
+    const double most_load = options_.paths ? std::max(solution.load, (1 + limits.gap) * solution.bound) : 0;
+    keep(make_plan(topology_, symmetry_, from_solution(problem, std::move(solution), method.c_str(), most_load),
+                   options_));
   }
 
   const Topology& topology_;

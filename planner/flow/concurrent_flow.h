@@ -40,8 +40,8 @@ struct ConcurrentFlow {
 ///   translations where they are transitive, otherwise by search. Few prices: exactly, by columns of trees.
 /// - Small instances: exactly, by the master LP (6)–(9), once more another way should the gap stay above 10⁻⁶.
 /// - Others, and those of many columns where a gap will do: bushes to 1.5 %, then PDHG to the gap that was asked for
-///   (0.1 % by default), then bushes again where PDHG does not get there. Their fractions are then pushed to whole
-///   units as far as the gap allows, so that few pairs take several paths.
+///   (0.1 % by default), then bushes again where PDHG does not get there. Their paths carry whole
+///   units as far as the gap allows, so that few pairs take several.
 /// The paths are those of a decomposition. Where the group leaves no host in place but by the identity they stay
 /// paths of one source per orbit; otherwise they are written out for every host. Without options.paths, `pairs` and
 /// classes.images are empty. Error when a host cannot reach another, for fewer than two hosts, or when the LP solver

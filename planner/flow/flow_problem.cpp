@@ -58,13 +58,22 @@ void renumber_by_link_id(const FlowProblem& problem, std::vector<std::vector<dou
   }
 }
 
-std::vector<double> class_loads(const FlowProblem& problem, const std::vector<std::vector<double>>& flow) {
-  std::vector<double> loads(problem.classes(), 0);
-  for (std::size_t source = 0; source < flow.size(); ++source) {
-    for (std::size_t link = 0; link < problem.links(); ++link) {
-      loads[at(problem.link_class[link])] += problem.weight[source] * flow[source][link];
-    }
+void renumber_by_problem_links(const FlowProblem& problem, std::vector<std::vector<double>>& flow) {
+  std::vector<double> result(problem.links());
+  for (std::vector<double>& of_source : flow) {
+    for (std::size_t link = 0; link < result.size(); ++link) result[link] = of_source[at(problem.link_id[link])];
+    of_source.swap(result);
   }
+}
+
+std::vector<double> class_loads(const FlowProblem& problem, const std::vector<std::vector<double>>& flow) {
+  std::vector<double> of_link(problem.links(), 0);
+  for (std::size_t source = 0; source < flow.size(); ++source) {
+    const double weight = problem.weight[source];
+    for (std::size_t link = 0; link < of_link.size(); ++link) of_link[link] += weight * flow[source][link];
+  }
+  std::vector<double> loads(problem.classes(), 0);
+  for (std::size_t link = 0; link < of_link.size(); ++link) loads[at(problem.link_class[link])] += of_link[link];
   return loads;
 }
 

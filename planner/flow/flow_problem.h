@@ -55,6 +55,9 @@ struct FlowLimits {
 /// Turns flows by the problem's links, [source][link], into flows by the topology's link ids, in place.
 void renumber_by_link_id(const FlowProblem& problem, std::vector<std::vector<double>>& flow);
 
+/// The other way round.
+void renumber_by_problem_links(const FlowProblem& problem, std::vector<std::vector<double>>& flow);
+
 /// By class: what all hosts send over it, given the solved sources' flows.
 std::vector<double> class_loads(const FlowProblem& problem, const std::vector<std::vector<double>>& flow);
 

@@ -255,6 +255,9 @@ Lowered with_transfers(const Topology& fabric, FluidPlan& plan, const PlanOption
   schedule = empty_schedule(fabric, algorithm);
   schedule.chunks_per_shard = chunking.chunks_per_shard;
   append_pairs(schedule, plan, chunking.pairs, on_links ? append_hops : append_routed);
+  // The schedule has it all now, and those of a thousand nodes are as large again.
+  std::vector<ChunkedPair>().swap(chunking.pairs);
+  std::vector<PairPaths>().swap(plan.flow.pairs);
   double loss_layers = 0;
   if (on_links) {
     sort_transfers(schedule);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
 #include <utility>
 
 #include "planner/flow/link_classes.h"
@@ -13,9 +12,7 @@
 namespace libcoll {
 namespace {
 
-// Demands are 1, so these are relative to a pair's data: what is below is noise of the LP solver.
-constexpr double least_flow = 1e-9;
-constexpr double least_weight = 1e-7;
+constexpr double least_weight = 1e-7;  // of a pair's data: what is below is noise, as least_flow is
 constexpr std::size_t least_sources_for_threads = 64;
 
 void rescale(std::vector<WeightedPath>& paths) {
@@ -33,8 +30,12 @@ void in_problem_order(const FlowProblem& problem, const std::vector<double>& by_
 
 }  // namespace
 
-PathDecomposition::PathDecomposition(const FlowProblem& problem)
-    : problem_(problem), cycles_(problem), outflows_(at(problem.nodes)), queued_(at(problem.nodes)) {}
+PathDecomposition::PathDecomposition(const FlowProblem& problem, WholeUnits* whole_units)
+    : problem_(problem),
+      whole_units_(whole_units),
+      cycles_(problem),
+      outflows_(at(problem.nodes)),
+      queued_(at(problem.nodes)) {}
 
 std::vector<PairPaths> PathDecomposition::split(NodeId source, std::vector<double> flow) {
   std::vector<PairPaths> pairs(at(problem_.hosts - 1));
@@ -60,6 +61,7 @@ void PathDecomposition::split_into(NodeId source, std::vector<double>& flow, std
 
 void PathDecomposition::start(NodeId source, std::vector<double>& flow) {
   source_ = source;
+  if (whole_units_ != nullptr) whole_units_->start(source);
   for (double& amount : flow) amount = amount > least_flow ? amount : 0;
   // Flow back into the source is part of a cycle by definition.
   std::fill(flow.begin() + problem_.in_begin[at(source)], flow.begin() + problem_.in_begin[at(source) + 1], 0.0);
@@ -114,12 +116,7 @@ void PathDecomposition::peel(NodeId destination, std::vector<double>& flow, std:
   peeled_.clear();
   double wanted = 1;
   while (wanted > least_weight && walk_back(destination, wanted, flow)) {
-    double amount = wanted;
-    for (const std::int32_t link : walk_) amount = std::min(amount, flow[at(link)]);
-    for (const std::int32_t link : walk_) {
-      flow[at(link)] -= amount;
-      if (flow[at(link)] <= least_flow) empty(link, flow);
-    }
+    const double amount = take_walk(wanted, flow);
     wanted -= amount;
     if (amount > least_weight) peeled_.push_back({walked(), amount});
   }
@@ -129,7 +126,20 @@ void PathDecomposition::peel(NodeId destination, std::vector<double>& flow, std:
   }
   rescale(peeled_);
   // Memory for just so many, as a plan may hold millions.
-  paths.assign(std::make_move_iterator(peeled_.begin()), std::make_move_iterator(peeled_.end()));
+  paths.reserve(peeled_.size());
+  for (WeightedPath& path : peeled_) paths.push_back(std::move(path));
+}
+
+/// Off the flow on the walk's links: what is wanted, or what they have.
+double PathDecomposition::take_walk(double wanted, std::vector<double>& flow) {
+  double amount = wanted;
+  for (const std::int32_t link : walk_) amount = std::min(amount, flow[at(link)]);
+  if (amount <= 0) return 0;  // on a cycle, whole units can be gathered from the walk itself
+  for (const std::int32_t link : walk_) {
+    flow[at(link)] -= amount;
+    if (flow[at(link)] <= least_flow) empty(link, flow);
+  }
+  return amount;
 }
 
 std::int32_t PathDecomposition::largest_inflow(NodeId node, const std::vector<double>& flow) const {
@@ -143,6 +153,15 @@ std::int32_t PathDecomposition::largest_inflow(NodeId node, const std::vector<do
   return largest;
 }
 
+/// The largest, after it was made as large as is wanted where that can be.
+std::int32_t PathDecomposition::inflow_of(NodeId node, double wanted, std::vector<double>& flow) {
+  const std::int32_t largest = largest_inflow(node, flow);
+  if (whole_units_ == nullptr || largest < 0 || flow[at(largest)] >= wanted - least_weight) return largest;
+  const std::int32_t gathered = whole_units_->gather(node, wanted, flow);
+  for (const std::int32_t link : whole_units_->emptied()) empty(link, flow);
+  return gathered;
+}
+
 /// walk_: a path of positive flow from the destination back to the source, by links that carry what is wanted where
 /// there are any. False where there is no path. Where noise ends a walk before the source, the link that led there is a
 /// dead end and is emptied.
@@ -151,7 +170,7 @@ bool PathDecomposition::walk_back(NodeId destination, double wanted, std::vector
   NodeId node = destination;
   while (node != source_) {
     std::int32_t& link = inflow_[at(node)];
-    if (link < 0 || flow[at(link)] < wanted) link = largest_inflow(node, flow);
+    if (link < 0 || flow[at(link)] < wanted) link = inflow_of(node, wanted, flow);
     if (link >= 0) {
       walk_.push_back(link);
       node = problem_.from[at(link)];
@@ -221,6 +240,18 @@ std::vector<PairPaths> decompose(const Topology& topology, std::span<const NodeI
       decomposition.split_into(sources[i], in_order, std::span(pairs).subspan(i * others, others));
     }
   });
+  return pairs;
+}
+
+std::vector<PairPaths> decompose_into_whole_units(const FlowProblem& problem, double most_load,
+                                                  std::vector<std::vector<double>>& flow) {
+  const std::size_t others = at(problem.hosts - 1);
+  std::vector<PairPaths> pairs(problem.sources.size() * others);
+  WholeUnits whole_units(problem, most_load, flow);
+  PathDecomposition decomposition(problem, &whole_units);
+  for (std::size_t i = 0; i < flow.size(); ++i) {
+    decomposition.split_into(problem.sources[i], flow[i], std::span(pairs).subspan(i * others, others));
+  }
   return pairs;
 }
 

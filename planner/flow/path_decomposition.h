@@ -7,6 +7,7 @@
 
 #include "planner/flow/cycle_canceller.h"
 #include "planner/flow/flow_problem.h"
+#include "planner/flow/whole_units.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {
@@ -24,10 +25,11 @@ struct PairPaths {
   std::vector<WeightedPath> paths;
 };
 
-/// Takes the flows of one source after another apart. The problem, of which only the graph counts, is to outlive it.
+/// Takes the flows of one source after another apart. The problem, of which only the graph counts, is to outlive it,
+/// and so are the whole units: with them a destination's unit comes in one piece wherever flow may move for that.
 class PathDecomposition {
  public:
-  explicit PathDecomposition(const FlowProblem& problem);
+  explicit PathDecomposition(const FlowProblem& problem, WholeUnits* whole_units = nullptr);
 
   /// Splits a flow that brings one unit from the source to every other host (`flow` by the problem's links) into paths,
   /// one entry per destination in ascending order. Farthest destinations first: a host's paths are peeled off by walks
@@ -47,12 +49,15 @@ class PathDecomposition {
   void empty(std::int32_t link, std::vector<double>& flow);
   void drop_inflow(NodeId node, std::vector<double>& flow);
   void peel(NodeId destination, std::vector<double>& flow, std::vector<WeightedPath>& paths);
+  double take_walk(double wanted, std::vector<double>& flow);
   [[nodiscard]] std::int32_t largest_inflow(NodeId node, const std::vector<double>& flow) const;
+  [[nodiscard]] std::int32_t inflow_of(NodeId node, double wanted, std::vector<double>& flow);
   bool walk_back(NodeId destination, double wanted, std::vector<double>& flow);
   [[nodiscard]] std::vector<LinkId> walked() const;
   [[nodiscard]] std::vector<LinkId> shortest_path(NodeId destination) const;
 
   const FlowProblem& problem_;
+  WholeUnits* whole_units_;
   CycleCanceller cycles_;
   NodeId source_ = 0;
   std::vector<std::int32_t> outflows_;  ///< by node: links out of it that carry flow
@@ -70,5 +75,10 @@ std::vector<PairPaths> decompose(const Topology& topology, NodeId source, const 
 /// The same for many sources, each thread at some of them; source by source.
 std::vector<PairPaths> decompose(const Topology& topology, std::span<const NodeId> sources,
                                  const std::vector<std::vector<double>>& flow, std::int32_t threads);
+
+/// The same for the sources of a problem whose group leaves no host in place but by the identity, with `flow` by its
+/// links, in whole units as far as no class is loaded beyond `most_load` times its capacity. `flow` is used up.
+std::vector<PairPaths> decompose_into_whole_units(const FlowProblem& problem, double most_load,
+                                                  std::vector<std::vector<double>>& flow);
 
 }  // namespace libcoll

@@ -18,11 +18,12 @@ struct Rerouting {
 };
 
 /// Brings routes into `layers` layers (paper 003 §5.5 asks what that costs). As many as can share the layers keep their
-/// links, those of few hops first; together they order the links of every layer. The others, and those on links that
-/// become too full, move to ascending paths (AscendingPaths) of least length, where lengths grow steeply with the load;
-/// that is repeated while the load falls. `amount` by route: what it adds to the load of its links. Nothing, and the
-/// routes as they were, where some route finds no ascending path in any of the layers or the load ends above
-/// (1 + `accepted`) times what it was. Preconditions as assign_layers.
+/// links, those of few hops first, source by source as they come or as a search meets them, whichever leaves out fewer;
+/// together they order the links of every layer. The others, and those on links that become too full, move to ascending
+/// paths (AscendingPaths) of least length, where lengths grow with the load, more steeply from pass to pass; that is
+/// repeated while the load falls, and may end below what it was. `amount` by route: what it adds to the load of its
+/// links. Nothing, and the routes as they were, where some route finds no ascending path in any of the layers or the
+/// load ends above (1 + `accepted`) times what it was. Preconditions as assign_layers.
 std::optional<Rerouting> reroute_into_layers(const Topology& topology, std::span<Route> routes,
                                              std::span<const double> amount, std::int32_t layers, double accepted);
 

@@ -123,6 +123,21 @@ TEST(LayerRerouting, KeepsTheLoadWithinWhatIsAcceptedInFewerLayers) {
   }
 }
 
+TEST(LayerRerouting, EvensOutRoutesWithinTheirLayers) {
+  // Single shortest paths leave some links far fuller than others; their orders allow for better ones.
+  for (const char* specification : {"random_regular:120,4,1", "xpander:4,24,1", "genkautz:120,4"}) {
+    SCOPED_TRACE(specification);
+    const Topology topology = generate(specification).value();
+    std::vector<Route> routes = sssp_routes(topology).value();
+    const std::vector<double> amount(routes.size(), 1);
+    const std::optional<Rerouting> done = reroute_into_layers(topology, routes, amount, 3, 0);
+    ASSERT_TRUE(done);
+    EXPECT_LT(done->load, 0.85 * done->load_before);
+    EXPECT_LE(layers_used(routes), 3);
+    EXPECT_TRUE(channel_dependencies_acyclic(topology, routes));
+  }
+}
+
 TEST(Layers, NamesAreRead) {
   EXPECT_EQ(*parse_layer_method("auto"), LayerMethod::automatic);
   for (const LayerMethod method : single_methods()) {
