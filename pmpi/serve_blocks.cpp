@@ -102,7 +102,7 @@ bool agree_counts(Communicator& communicator, const Way& way, Call& call) {
     return true;
   }
   MpiHost host(way.comm);
-  if (way.may_agree() && !communicator.agree_counts(call, host)) return false;
+  if (way.may_agree() && !communicator.agree_counts(call, host, way.is_init())) return false;
   if (way.is_init()) way.persistence->counts = call.counts;
   return true;
 }

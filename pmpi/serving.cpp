@@ -131,7 +131,7 @@ Reason choose(Runtime& process, const Way& way, std::int64_t bytes, Communicator
   if (is_nonblocking(way.kind)) return reason;
   MpiHost host(way.comm);
   reason = chosen->ready(*collective_of(way.kind), has_equal_shards(way.kind), host);
-  if (reason != Reason::count_ || bytes == unknown_bytes) return reason;
+  if (reason != Reason::count_ || bytes == unknown_bytes || chosen->is_broken()) return reason;
   if (process.config().measure && process.config().tuning_table.empty() &&
       measured_to_native(process, *state, way.kind, way.comm, bytes)) {
     return Reason::measured_native;

@@ -12,7 +12,7 @@ constexpr std::int64_t page_bytes = 4096;
 constexpr std::chrono::seconds stale_age = std::chrono::minutes(10);
 
 std::int64_t header_bytes(std::int32_t processes) {
-  const auto bytes = static_cast<std::int64_t>(Phases::bytes(processes) + Turns::bytes(processes));
+  const auto bytes = static_cast<std::int64_t>(Phases::bytes(processes) + 2 * Turns::bytes(processes));
   return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
 
@@ -56,7 +56,9 @@ Status NodeMemory::settle() {
   segment_.close_descriptor();
   const std::int32_t locals = staging_.locals();
   phases_ = std::make_unique<Phases>(segment_.data(), locals, staging_.local());
-  turns_ = std::make_unique<Turns>(segment_.data() + Phases::bytes(locals), locals, staging_.local());
+  std::byte* const turns = segment_.data() + Phases::bytes(locals);
+  turns_ = std::make_unique<Turns>(turns, locals, staging_.local());
+  verdicts_ = std::make_unique<Turns>(turns + Turns::bytes(locals), locals, staging_.local());
   return reserved;
 }
 

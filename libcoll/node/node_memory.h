@@ -39,6 +39,8 @@ class NodeMemory {
   /// Precondition of what follows: settled.
   [[nodiscard]] Phases& phases() { return *phases_; }
   [[nodiscard]] Turns& turns() { return *turns_; }
+  /// The same for what is found out about links, whose turns are the verdicts.
+  [[nodiscard]] Turns& verdicts() { return *verdicts_; }
   /// Numbers a round, equally on all ranks of the node, which go through the same rounds in the same order.
   std::uint32_t next_round() { return ++rounds_; }
   /// The half that the round of that number works in.
@@ -56,6 +58,7 @@ class NodeMemory {
   Segment segment_;
   std::unique_ptr<Phases> phases_;
   std::unique_ptr<Turns> turns_;
+  std::unique_ptr<Turns> verdicts_;
   std::uint32_t rounds_ = 0;
   std::vector<StagedCall*> calls_;
 };

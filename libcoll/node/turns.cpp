@@ -20,7 +20,10 @@ struct Turns::List {
   std::array<Entry, most> entries;
 };
 
-std::size_t Turns::bytes(std::int32_t processes) { return Phases::bytes(processes) + sizeof(List); }
+std::size_t Turns::bytes(std::int32_t processes) {
+  constexpr std::size_t alignment = 128;  // as Phases are
+  return Phases::bytes(processes) + (sizeof(List) + alignment - 1) / alignment * alignment;
+}
 
 Turns::Turns(std::byte* memory, std::int32_t processes, std::int32_t self)
     : memory_(memory), processes_(processes), phases_(memory, processes, self) {}
@@ -40,6 +43,8 @@ void Turns::tell(std::uint32_t turn, const std::set<Cable>& cables) {
 }
 
 bool Turns::hear(std::uint32_t turn, const Patience& patience) { return phases_.wait({1, turn}, patience); }
+
+bool Turns::was_told(std::uint32_t turn) const { return phases_.have_come({1, turn}); }
 
 std::set<Cable> Turns::cables(std::uint32_t turn) const {
   const List& all = list();

@@ -24,6 +24,8 @@ class Turns {
   void tell(std::uint32_t turn, const std::set<Cable>& cables);
   /// Until it was told. False when the one who tells gave no sign of life for too long, or has given up.
   bool hear(std::uint32_t turn, const Patience& patience);
+  /// Without waiting.
+  [[nodiscard]] bool was_told(std::uint32_t turn) const;
   /// All that are done without in that turn; precondition: it was heard, or told.
   [[nodiscard]] std::set<Cable> cables(std::uint32_t turn) const;
   /// Nobody hears of any further turn.

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <map>
 #include <numeric>
+#include <thread>
 #include <utility>
 
 #include "libcoll/node/placement.h"
@@ -13,7 +14,7 @@
 #include "libcoll/runtime/hierarchy.h"
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_source.h"
-#include "libcoll/runtime/repair.h"
+#include "libcoll/runtime/renewal.h"
 #include "libcoll/runtime/staged_call.h"
 #include "libcoll/runtime/transport_host.h"
 #include "planner/schedule/packed.h"
@@ -29,6 +30,9 @@ constexpr std::size_t cached_scripts = 16;
 constexpr std::size_t most_under_way = 64;
 /// Their memory is kept for later calls.
 constexpr std::size_t most_idle_flights = 4;
+
+/// Of a rank that makes a plan while the others wait.
+constexpr std::chrono::milliseconds between_words{20};
 
 constexpr double nanoseconds_per_second = 1e9;
 constexpr std::int64_t microsecond = 1000;  // in nanoseconds
@@ -153,7 +157,9 @@ Communicator::Communicator(Runtime& runtime) : runtime_(runtime), ids_(runtime.c
 Communicator::~Communicator() {
   if (repair_ != nullptr) {
     const std::lock_guard guard(runtime_.lock());
+    repair_->ignore(*this);
     repair_.reset();
+    static_cast<void>(renewal_.release());  // messages may yet arrive in its memory
   }
   // What a call that failed has left under way would be taken for another communicator's, and so would what a crew
   // sends again.
@@ -162,6 +168,7 @@ Communicator::~Communicator() {
 
 std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunicator& host) {
   std::unique_ptr<Communicator> communicator(new Communicator(runtime));
+  communicator->name_ = host.name();
   communicator->obstacle_ = communicator->agree(host);
   if (host.rank() == 0) {
     log(LogLevel::info,
@@ -239,7 +246,8 @@ Reason Communicator::choose_part(bool keep_part, std::vector<NodeId>& nodes, Nod
   if (!part || !check_connected(*part)) return Reason::disconnected;
   part_nodes_ = node_ranges(moved.image);
   if (runtime_.resilient() != nullptr) part_neighbours_ = neighbouring_hosts(*part);
-  if (keep_part) part_ = std::move(part).value();
+  part_has_routers_ = part->node_count() > part->host_count();
+  if (keep_part || runtime_.resilient() != nullptr) part_ = std::move(part).value();
   std::map<NodeId, NodeId> place;
   for (std::size_t i = 0; i < moved.nodes.size(); ++i) place.emplace(moved.nodes[i], static_cast<NodeId>(i));
   for (NodeId& node : nodes) node = place.at(node);
@@ -338,28 +346,35 @@ Reason Communicator::ready(Collective collective, bool equal_shards, HostCommuni
   if (obstacle_ != Reason::count_) return obstacle_;
   if (hierarchy_ && !hierarchy_->serves(collective, equal_shards)) return Reason::several_ranks;
   turn(host);
+  if (broken_) return Reason::count_;  // run() says so
   Prospect& asked_for = prospect(collective);
   if (!asked_for.asked || (asked_for.obstacle == Reason::planning && is_time_to_look(++asked_for.calls_without))) {
-    asked_for.asked = true;
-    asked_for.obstacle = adopt_distributed(collective, what_is_left_ ? *agree_without(host) : host);
+    ask(collective, host);
   }
-  return asked_for.obstacle;
+  return broken_ ? Reason::count_ : asked_for.obstacle;
 }
 
 Reason Communicator::persists(Collective collective, bool equal_shards, HostCommunicator& host,
                               std::shared_ptr<Channel>& channel) {
   if (obstacle_ != Reason::count_) return obstacle_;
   if (hierarchy_ && !hierarchy_->serves(collective, equal_shards)) return Reason::several_ranks;
-  turn(host);
+  turn(host, Opening::channel);
+  const Reason reason = open_channel(collective, equal_shards, host, channel);
+  const std::lock_guard guard(runtime_.lock());
+  if (channel != nullptr && opening_) channels_.push_back(channel);
+  opening_.reset();
+  return reason;
+}
+
+Reason Communicator::open_channel(Collective collective, bool equal_shards, HostCommunicator& host,
+                                  std::shared_ptr<Channel>& channel) {
   if (broken_) return Reason::transport;
+  Prospect& asked_for = prospect(collective);
+  if (!asked_for.asked || asked_for.obstacle == Reason::planning) ask(collective, host, Planning::waited_for);
+  if (broken_) return Reason::transport;
+  if (asked_for.obstacle != Reason::count_) return asked_for.obstacle;
   const std::unique_ptr<HostCommunicator> around = what_is_left_ ? agree_without(host) : nullptr;
   HostCommunicator& agreement = around ? *around : host;
-  Prospect& asked_for = prospect(collective);
-  if (!asked_for.asked || asked_for.obstacle == Reason::planning) {
-    asked_for.asked = true;
-    asked_for.obstacle = adopt_distributed(collective, agreement, Planning::waited_for);
-  }
-  if (asked_for.obstacle != Reason::count_) return asked_for.obstacle;
   std::shared_ptr<NodeMemory> memory;
   if (hierarchy_) {
     memory = hierarchy_->make_memory(agreement, collective, equal_shards);
@@ -368,7 +383,7 @@ Reason Communicator::persists(Collective collective, bool equal_shards, HostComm
   std::uint32_t id = 0;
   const Reason agreed = agree_on_id(agreement, id_ + 1, id);
   if (agreed != Reason::count_) return agreed;
-  channel = std::make_shared<Channel>(ids_, id, std::move(memory), asked_for.plans);
+  channel = std::make_shared<Channel>(ids_, id, std::move(memory), asked_for.plans, opening_.value_or(Turn()));
   if (resends_) {
     const std::lock_guard guard(runtime_.lock());
     runtime_.resilient()->annex(id, id_);
@@ -388,7 +403,10 @@ Reason Communicator::adopt_distributed(Collective collective, HostCommunicator& 
   auto fresh = std::make_shared<LoweredPlan>();
   const Reason reason = distribute_plan({collective, planning, {}}, host, *fresh);
   if (reason != Reason::count_) return reason;
-  prospect(collective).adopt(std::move(fresh));
+  {
+    const std::lock_guard guard(runtime_.lock());
+    prospect(collective).adopt(std::move(fresh));
+  }
   // What is left of a fabric is not what the table was made for.
   if (!what_is_left_) adopt_named(collective, host);
   return reason;
@@ -398,7 +416,7 @@ Reason Communicator::distribute_plan(const Wanted& wanted, HostCommunicator& hos
   const Collective collective = wanted.collective;
   if (algorithm_setting(runtime_.config(), collective) == "native") return Reason::chosen_native;
   if (hierarchy_ && !hierarchy_->has_slices()) return Reason::count_;
-  enum Answer : std::uint64_t { none, not_yet, there };
+  enum Answer : std::uint64_t { none, not_yet, under_way, there };
   struct Offer {
     std::uint64_t answer;
     std::uint64_t bytes;
@@ -406,12 +424,16 @@ Reason Communicator::distribute_plan(const Wanted& wanted, HostCommunicator& hos
   const std::int64_t began = steady_nanoseconds();
   std::string text;
   Offer offer{none, 0};
-  if (host.rank() == 0) {
-    std::optional<std::string> made = plan_text(wanted, host);
-    if (made) text = std::move(*made);
-    offer = {made ? (text.empty() ? none : there) : not_yet, text.size()};
-  }
-  if (!host.broadcast(&offer, sizeof offer)) return Reason::no_plan;
+  do {
+    if (host.rank() == 0) {
+      std::optional<std::string> made = plan_text(wanted, host);
+      if (made) text = std::move(*made);
+      offer = {made ? (text.empty() ? none : there) : (what_is_left_ ? under_way : not_yet), text.size()};
+    }
+    // Around dead links the others wait for so long only without a word.
+    if (offer.answer == under_way) std::this_thread::sleep_for(between_words);
+    if (!host.broadcast(&offer, sizeof offer)) return Reason::no_plan;
+  } while (offer.answer == under_way);
   if (offer.answer != there) return offer.answer == not_yet ? Reason::planning : Reason::no_plan;
   text.resize(offer.bytes);
   const bool received = host.broadcast(text.data(), text.size());
@@ -433,20 +455,23 @@ void Communicator::say_setup_times(Collective collective, const HostCommunicator
   log(LogLevel::info, host.name() + ": " + std::string(to_string(collective)) + " was set up in " + to_string(times));
 }
 
-/// Around dead links hosts forward: nobody has told the fabric of other routes yet.
 std::optional<Result<Schedule>> Communicator::obtain_plan(const Wanted& wanted) {
   const Collective collective = wanted.collective;
+  if (what_is_left_) return obtain_plan_without(collective, *what_is_left_);
   Config config = runtime_.config();
   if (wanted.planning == Planning::waited_for) config.background_planning = false;
-  if (!what_is_left_) {
-    return runtime_.plans().obtain(config,
-                                   {planned_for(), part_nodes_, collective, std::string(wanted.algorithm.view())});
-  }
+  return runtime_.plans().obtain(config,
+                                 {planned_for(), part_nodes_, collective, std::string(wanted.algorithm.view())});
+}
+
+/// Around dead links hosts forward: nobody has told the fabric of other routes yet.
+std::optional<Result<Schedule>> Communicator::obtain_plan_without(Collective collective, const Topology& left) {
+  Config config = runtime_.config();
   config.topology.clear();
   config.allgather = config.allreduce = config.reduce_scatter = "auto";
   config.alltoall = "mcf-link";
-  config.background_planning = false;
-  return runtime_.plans().obtain(config, {*what_is_left_, "", collective});
+  config.background_planning = true;
+  return runtime_.plans().obtain(config, {left, "", collective});
 }
 
 std::optional<std::string> Communicator::plan_text(const Wanted& wanted, HostCommunicator& host) {
@@ -467,15 +492,29 @@ std::optional<std::string> Communicator::plan_text(const Wanted& wanted, HostCom
     return std::string();
   }
   if (wanted.algorithm.empty()) prospect(collective).cost = plan_cost(*schedule);
-  steer(*schedule, runtime_.route_binding(), runtime_.transport().route_classes());
-  log(LogLevel::info, what + std::string(to_string(collective)) + " by " + schedule->algorithm + " on " +
-                          schedule->topology.name() + ", " + std::to_string(schedule->steps) +
-                          " steps, T_B = " + schedule->proof.bandwidth_time.to_string() + " M/B");
-  return pack_schedule(*schedule);
+  return announce(*schedule);
+}
+
+std::string Communicator::announce(Schedule& schedule) const {
+  steer(schedule, runtime_.route_binding(), runtime_.transport().route_classes());
+  log(LogLevel::info, name_ + ": " + std::string(to_string(schedule.collective)) + " by " + schedule.algorithm +
+                          " on " + schedule.topology.name() + ", " + std::to_string(schedule.steps) +
+                          " steps, T_B = " + schedule.proof.bandwidth_time.to_string() + " M/B");
+  return pack_schedule(schedule);
 }
 
 bool Communicator::adopt_plan(const std::string& text, LoweredPlan& plan) {
   if (hierarchy_ && !hierarchy_->leads()) return true;
+  if (!lower_plan(text, plan)) return false;
+  Lanes lanes = lanes_of(plan);
+  const std::int64_t began = steady_nanoseconds();
+  const Status connected = connect(lanes, Words::call);
+  setup_times_.connections += steady_nanoseconds() - began;
+  if (!connected) log(LogLevel::warn, connected.error().message);
+  return connected.ok();
+}
+
+bool Communicator::lower_plan(const std::string& text, LoweredPlan& plan) {
   const Result<Schedule> schedule = unpack_schedule(text);
   if (!schedule) {
     log(LogLevel::warn, "plan of rank 0: " + schedule.error().message);
@@ -484,17 +523,14 @@ bool Communicator::adopt_plan(const std::string& text, LoweredPlan& plan) {
   plan.algorithm = schedule->algorithm;
   plan.program = lower(*schedule, node_);
   plan.forwards = forwards_blocks(*schedule);
+  plan.through_nics = std::any_of(schedule->routes.begin(), schedule->routes.end(),
+                                  [](const Route& route) { return route.links.size() > 1; });
   if (route_classes(plan.program) > 1) {
     plan.nanoseconds_per_shard_byte = schedule->proof.max_link_load.to_double() * nanoseconds_per_second /
                                       static_cast<double>(schedule->topology.unit_bandwidth_bytes_per_second());
   }
   record_plan(*schedule, plan);
-  Lanes lanes = lanes_of(plan);
-  const std::int64_t began = steady_nanoseconds();
-  const Status connected = connect(lanes, Words::call);
-  setup_times_.connections += steady_nanoseconds() - began;
-  if (!connected) log(LogLevel::warn, connected.error().message);
-  return connected.ok();
+  return true;
 }
 
 std::shared_ptr<const Script> Communicator::script_for(const LoweredPlanPointer& plan, const Shape& shape,
@@ -546,9 +582,10 @@ void Communicator::record_round(const Call& call, const LoweredPlan& plan, const
   record_->count_round(call.collective, plan.links.ends(), plan.links.bytes_of(script));
 }
 
-bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
+bool Communicator::agree_counts(Call& call, HostCommunicator& host, bool persists) {
   const bool matrix = call.collective == Collective::alltoall && !call.counts.empty();
-  if (!matrix || hierarchy_ || !prospect(call.collective).plans.usual->forwards) return true;
+  const bool may_forward = prospect(call.collective).plans.usual->forwards || (persists && resends_);
+  if (!matrix || hierarchy_ || !may_forward) return true;
   const std::size_t ranks = rank_of_node_.size();
   const auto own_row = call.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank_) * ranks);
   const std::vector<std::int64_t> mine(own_row, own_row + static_cast<std::ptrdiff_t>(ranks));
@@ -578,9 +615,22 @@ bool Communicator::run(Call call, ProgressHook hook, Course course) {
 }
 
 std::unique_ptr<RunningCall> Communicator::make_call(Call call, std::shared_ptr<Channel> channel) {
-  LoweredPlanPointer plan = plan_for(call, channel.get());
-  if (hierarchy_) return std::make_unique<StagedCall>(*this, std::move(call), std::move(plan), std::move(channel));
-  return std::make_unique<FlatCall>(*this, std::move(call), std::move(plan), std::move(channel));
+  Turn turn;
+  LoweredPlanPointer plan;
+  if (resends_ && !rank_of_node_.empty()) {
+    const std::lock_guard guard(runtime_.lock());
+    begin_renewal();
+    turn = channel ? next_start(*channel) : next_turn();
+    turn.forwards = call.counts.empty() || hierarchy_ || channel;
+    plan = plan_for(call, channel.get());
+    if (turn.settled && channel) plan = settled_plan(call.collective, std::move(plan), turn, channel.get());
+  } else {
+    plan = plan_for(call, channel.get());
+  }
+  if (hierarchy_) {
+    return std::make_unique<StagedCall>(*this, std::move(call), std::move(plan), turn, std::move(channel));
+  }
+  return std::make_unique<FlatCall>(*this, std::move(call), std::move(plan), turn, std::move(channel));
 }
 
 const std::shared_ptr<NodeMemory>& Communicator::memory_of(const Channel* channel) const {

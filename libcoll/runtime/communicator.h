@@ -21,6 +21,8 @@
 #include "libcoll/runtime/cost_model.h"
 #include "libcoll/runtime/flat_call.h"
 #include "libcoll/runtime/lowered_plan.h"
+#include "libcoll/runtime/renewing_party.h"
+#include "libcoll/runtime/repair.h"
 #include "libcoll/runtime/running_call.h"
 #include "libcoll/runtime/runtime.h"
 #include "libcoll/runtime/setup_times.h"
@@ -28,7 +30,8 @@
 namespace libcoll {
 
 class Hierarchy;
-class Repair;
+class Renewal;
+class TransportHost;
 
 /// The program's own MPI on the communicator, for agreement. Every function is collective; false when MPI
 /// reported an error.
@@ -69,7 +72,9 @@ struct Portion {
 /// How a call is to go: as its size and the choices say, or one way for a trial.
 enum class Course : std::uint8_t { chosen, directly, scattered, planned };
 
-class Communicator : public std::enable_shared_from_this<Communicator> {
+class Communicator final : public std::enable_shared_from_this<Communicator>,
+                           private RenewingParty,
+                           private VerdictListener {
  public:
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -94,6 +99,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   /// fall through. Collective, and waits for the plan while it is being made. begins() then speaks for the starts.
   Reason persists(Collective collective, bool equal_shards, HostCommunicator& host, std::shared_ptr<Channel>& channel);
 
+  /// Calls fail: where messages are sent again, the others cannot go on when one has failed.
+  [[nodiscard]] bool is_broken() const { return broken_; }
+
   /// Ranks of the communicator.
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(addresses_.size()); }
 
@@ -105,7 +113,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   /// Completes the counts of an all-to-all of unequal blocks where hosts forward blocks of others: collective then, and
   /// one allgather of MPI's. Nodes with several ranks tell each other by themselves. False when MPI reported an error.
-  bool agree_counts(Call& call, HostCommunicator& host);
+  /// `persists`: it will be started over and over, maybe by other plans than now.
+  bool agree_counts(Call& call, HostCommunicator& host, bool persists = false);
 
   /// What the cost model needs to know. Collective, after ready() said that calls of the collective are served: α and b
   /// of the links between neighbours, and of the plan on rank 0. Nothing, on all ranks, when it cannot be measured.
@@ -149,9 +158,9 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     bool asked = false;
     Reason obstacle = Reason::no_plan;
     std::uint32_t calls_without = 0;  ///< that came while the plan was being made
-    /// What calls go by that begin now. Changes in blocking calls alone, and at the init of persistent ones: there all
-    /// ranks are at the same place among the communicator's calls. So whatever is begun between two of these has one
-    /// plan everywhere, and keeps it, whenever its rounds come to be started.
+    /// What calls go by that begin now. Changes in blocking calls, at the init of persistent ones, and at calls that
+    /// the ranks have agreed on: there all of them are at the same place among the communicator's calls. So whatever is
+    /// begun between two of these has one plan everywhere, and keeps it, whenever its rounds come to be started.
     Plans plans;
     LoweredPlanPointer unforwarded;  ///< the last one in which no host forwards others' blocks; null: there was none
     PlanCost cost;                   ///< on rank 0, of the usual plan
@@ -170,24 +179,27 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
 
   explicit Communicator(Runtime& runtime);
 
-  // What is done about failures, where messages are sent again.
+  // What is done about failures, where messages are sent again: communicator_repair.cpp.
   /// Tells the transport who may pass on messages for whom. Collective.
   void enrol(HostCommunicator& host);
-  /// Of ranks on a part of the nodes: a crew of all nodes, which has more ways, passes their messages on as its own.
-  /// False on all of them when there is none that all are in. Collective.
+  /// A crew of all nodes that there is already, which has more ways, passes their messages on as its own. False on all
+  /// of them when there is none that all are in. Collective.
   bool join_crew(HostCommunicator& host);
-  /// At the beginning of every call that waits for the others, and at the init of a persistent one: waits while the
-  /// ranks agree on dead links, and goes by new plans from the call on that they agreed on. Nonblocking calls are not
-  /// counted, nor are starts: they may not wait for anybody, and keep the plan that they began with, so that it is
-  /// nothing to them when others change it.
-  void turn(HostCommunicator& host);
-  /// Of a rank that agrees by itself, and of one whose node's speaker does. False: the calls are given up.
-  bool take_turn(HostCommunicator& host);
+  /// Cables of the crew's nodes as this communicator has nodes; those that others of the fabric have as one beyond its
+  /// nodes, where its messages may cross them.
+  [[nodiscard]] std::set<Cable> cables_here(const std::set<Cable>& cables) const;
+  /// What plans can still be made for; nothing when that is not connected, or no cable is gone.
+  [[nodiscard]] std::optional<Topology> what_remains(const std::set<Cable>& removed) const;
+  enum class Opening : std::uint8_t { call, channel };
+  /// At the beginning of every call that waits for the others, and at the init of a persistent one: waits while calls
+  /// are held up, and goes by new plans from the call on that the ranks have agreed on.
+  void turn(HostCommunicator& host, Opening opening = Opening::call);
+  bool take_turn(HostCommunicator& host, Opening opening);
+  /// Of ranks without messages: their node's speaker says what is done without.
   bool hear_turn(HostCommunicator& host);
   [[nodiscard]] bool speaks() const;
-  void plan_again(HostCommunicator& host);
   /// The same ranks over our own transport.
-  std::unique_ptr<HostCommunicator> agree_without(HostCommunicator& host);
+  std::unique_ptr<TransportHost> agree_without(HostCommunicator& host);
   enum class Planning : std::uint8_t { as_configured, waited_for };
   /// A plan that is wanted.
   struct Wanted {
@@ -195,8 +207,46 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
     Planning planning = Planning::as_configured;
     PlannerName algorithm;  ///< empty: as configured
   };
+  /// Collective; precondition: the turn was taken.
+  Reason open_channel(Collective collective, bool equal_shards, HostCommunicator& host,
+                      std::shared_ptr<Channel>& channel);
+  /// Makes the collective's plan known where calls may wait for it; collective.
+  Reason ask(Collective collective, HostCommunicator& host, Planning planning = Planning::as_configured);
   /// Rank 0's, as PlanSource::obtain().
   std::optional<Result<Schedule>> obtain_plan(const Wanted& wanted);
+  /// For what is left of the topology; not waited for.
+  std::optional<Result<Schedule>> obtain_plan_without(Collective collective, const Topology& left);
+  /// The plan as others get it.
+  std::string announce(Schedule& schedule) const;
+
+  // New plans while calls go on. Under the lock.
+  class RenewalErrand;
+  /// New plans, and where they begin.
+  struct Epoch {
+    Switch from;
+    std::array<LoweredPlanPointer, collective_count> plans;
+    std::set<Cable> removed;
+    Topology left;
+  };
+  void links_died() noexcept override;
+  /// Sees to the next verdict, when there is one.
+  void begin_renewal();
+  /// False when it is over.
+  bool advance_renewal() noexcept;
+  [[nodiscard]] std::uint32_t wanted() const override;
+  Making make_plan(Collective collective, std::string& text) override;
+  bool take_plan(Collective collective, const std::string& text) override;
+  Standing hold() override;
+  void release() override { held_ = false; }
+  void switch_over(const Switch& agreed) override;
+  /// Of a call that begins now.
+  Turn next_turn();
+  Turn next_start(Channel& channel) const;
+  /// Whether all is known that decides its plan.
+  [[nodiscard]] bool settles(const Turn& turn, const Channel* channel) const;
+  /// `plan`, or a later one, once that is known.
+  [[nodiscard]] LoweredPlanPointer settled_plan(Collective collective, LoweredPlanPointer plan, const Turn& turn,
+                                                const Channel* channel) const;
 
   Reason agree(HostCommunicator& host);
   Reason exchange_addresses(HostCommunicator& host, std::size_t longest, std::vector<RankPlace>& places);
@@ -224,6 +274,8 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   /// On rank 0: the plan as all ranks get it; nothing when it is not there yet, an empty text when there will be none.
   std::optional<std::string> plan_text(const Wanted& wanted, HostCommunicator& host);
   bool adopt_plan(const std::string& text, LoweredPlan& plan);
+  /// This rank's part of it; false when it cannot be read.
+  bool lower_plan(const std::string& text, LoweredPlan& plan);
 
   // Who talks to whom: communicator_wiring.cpp.
   /// Whom this process talks to.
@@ -286,8 +338,6 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   void leave(const FlatCall& running) noexcept;
   /// It serves no further calls, and neither does the channel, where it is one's.
   void note_failure(Channel* channel) noexcept;
-  /// Where messages are sent again, the others' cannot go on when one call has failed.
-  [[nodiscard]] bool is_broken() const { return broken_; }
   /// Of the channel's calls, or of those of no channel. Precondition: there is a hierarchy.
   [[nodiscard]] const std::shared_ptr<NodeMemory>& memory_of(const Channel* channel) const;
   std::unique_ptr<Flight> prepare(const Call& call, const LoweredPlanPointer& plan, const Portion& portion,
@@ -330,12 +380,27 @@ class Communicator : public std::enable_shared_from_this<Communicator> {
   std::uint32_t greetings_ = 0;
   /// Of a part of the nodes, as neighbouring_hosts(), where messages may be sent again.
   std::vector<std::vector<NodeId>> part_neighbours_;
+  bool part_has_routers_ = false;         ///< nodes of others
   bool resends_ = false;                  ///< messages are sent again another way; the same on every rank
-  std::unique_ptr<Repair> repair_;        ///< null where there is no crew of its own, and on ranks without messages
-  std::uint32_t turns_ = 0;               ///< as turn() counts them
+  std::string name_;                      ///< for log lines
+  std::shared_ptr<Repair> repair_;        ///< of the crew; null on ranks without messages
+  std::vector<NodeId> place_of_crew_;     ///< by node of the crew, -1: none; empty: the same
+  std::uint32_t turns_ = 0;               ///< of calls that wait for others
+  std::uint64_t begun_ = 0;               ///< calls of all kinds, on ranks with messages
   std::set<Cable> removed_;               ///< done without, by now
   std::uint32_t agreements_ = 0;          ///< messages' tags for agree_without()
-  std::optional<Topology> what_is_left_;  ///< of the runtime's topology, when links have died
+  std::optional<Topology> what_is_left_;  ///< of what plans are made for, when links have died
+  std::unique_ptr<Renewal> renewal_;      ///< under way
+  std::uint32_t renewed_ = 0;             ///< verdicts seen to
+  std::uint32_t orders_ = 0;              ///< messages' tags for renewals
+  std::int64_t next_look_ = 0;            ///< for a plan that is being made
+  Epoch coming_;                          ///< what the renewal is at
+  std::vector<Epoch> epochs_;
+  std::size_t adopted_ = 0;  ///< those that calls that begin now go by
+  bool held_ = false;
+  std::uint64_t held_from_ = 0;  ///< calls, while they are held up
+  std::vector<std::weak_ptr<Channel>> channels_;
+  std::optional<Turn> opening_;       ///< of the init of a persistent call under way
   std::atomic<bool> broken_ = false;  ///< calls fail: agreement on dead links did, or one whose messages are sent again
 };
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <mutex>
 
 #include "libcoll/execute/greeting.h"
 #include "libcoll/runtime/clock.h"
@@ -87,7 +88,9 @@ void Communicator::adopt_named(Collective collective, HostCommunicator& host) {
   for (const PlannerName& algorithm : tuned_.algorithms(kind_of(collective))) {
     auto fresh = std::make_shared<LoweredPlan>();
     const Reason reason = distribute_plan({collective, Planning::waited_for, algorithm}, host, *fresh);
-    if (reason == Reason::count_) prospect(collective).plans.named.emplace_back(algorithm, std::move(fresh));
+    if (reason != Reason::count_) continue;
+    const std::lock_guard guard(runtime_.lock());
+    prospect(collective).plans.named.emplace_back(algorithm, std::move(fresh));
   }
 }
 

@@ -1,19 +1,23 @@
-// What a communicator does about links that die: its ranks agree on the call from which they go without them, and on
-// new plans.
+// What a communicator does about links that die: its ranks go by new plans from a call on that they agree on, while
+// their calls go on.
 #include <algorithm>
 #include <chrono>
 #include <functional>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <utility>
 
+#include "libcoll/runtime/clock.h"
 #include "libcoll/runtime/communicator.h"
 #include "libcoll/runtime/hierarchy.h"
 #include "libcoll/runtime/log.h"
-#include "libcoll/runtime/repair.h"
+#include "libcoll/runtime/renewal.h"
 #include "libcoll/runtime/transport_host.h"
 #include "planner/index.h"
+#include "planner/topology/facts.h"
+#include "planner/topology/part.h"
 
 namespace libcoll {
 namespace {
@@ -21,73 +25,155 @@ namespace {
 /// A message that is lost may be on its way through this process.
 constexpr std::chrono::microseconds longest_sleep{1000};
 
+/// For a plan that is being made, in nanoseconds: a look takes as long as many messages.
+constexpr std::int64_t between_looks = 5'000'000;
+
 }  // namespace
 
+/// Keeps the communicator for as long as others may need it, though the program may have freed it.
+class Communicator::RenewalErrand final : public Errand {
+ public:
+  explicit RenewalErrand(std::shared_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {}
+  bool advance() noexcept override { return communicator_->advance_renewal(); }
+
+ private:
+  std::shared_ptr<Communicator> communicator_;
+};
+
 bool Communicator::speaks() const { return hierarchy_ == nullptr || hierarchy_->speaks(); }
+
+// ---- who looks after messages -----------------------------------------------------------------------------------
 
 void Communicator::enrol(HostCommunicator& host) {
   ResilientTransport* transport = runtime_.resilient();
   if (transport == nullptr) return;
+  if (join_crew(host)) return;
   const bool is_part = !part_nodes_.empty();
-  if (is_part && join_crew(host)) return;
   Crew crew{id_, node_, {}, is_part ? part_neighbours_ : neighbouring_hosts(runtime_.topology())};
   resends_ = crew.neighbours.size() == place_of_shard_.size();
   if (!resends_ || rank_of_node_.empty()) return;
   for (const std::int32_t rank : rank_of_node_) crew.addresses.push_back(addresses_[at(rank)]);
-  const std::string name = host.name();
+  std::vector<std::string> addresses = crew.addresses;
   const std::lock_guard guard(runtime_.lock());
   // Packets and pings go to neighbours. Later, making a connection over a broken link would block.
   for (const NodeId neighbour : crew.neighbours[at(node_)]) {
     const Result<PeerId> peer = transport->connect(crew.addresses[at(neighbour)], 0);
     if (!peer) log(LogLevel::info, peer.error().message);
   }
-  if (!is_part) runtime_.know_crew(id_, crew.addresses);
   transport->enrol(std::move(crew));
-  // The slices share the links: the first one finds out for all of them. Parts may reach each other through nodes that
-  // are none of theirs: what they find out does not say which link is gone.
-  repair_ = std::make_unique<Repair>(*transport, id_, node_, static_cast<NodeId>(rank_of_node_.size()),
-                                     !is_part && speaks(), name);
+  // The slices share the links: the first one finds out for all of them.
+  repair_ = std::make_shared<Repair>(*transport, id_, node_, static_cast<NodeId>(rank_of_node_.size()), speaks(), name_,
+                                     hierarchy_ ? hierarchy_->memory() : nullptr);
+  repair_->listen(*this);
+  if (!is_part) runtime_.know_crew(repair_, std::move(addresses));
 }
 
 bool Communicator::join_crew(HostCommunicator& host) {
+  struct Membership {
+    std::uint32_t crew;
+    std::uint32_t verdicts;
+  };
   constexpr std::uint32_t any = std::numeric_limits<std::uint32_t>::max();
-  std::uint32_t mine = any;  // of ranks without messages
+  Membership mine{any, any};  // of ranks without messages
+  std::shared_ptr<Repair> crew;
   std::vector<NodeId> places;
   if (!rank_of_node_.empty()) {
     const std::lock_guard guard(runtime_.lock());
-    mine = runtime_.known_crew();
+    crew = runtime_.known_crew();
+    if (crew != nullptr) mine = {crew->communicator(), crew->verdicts()};
     for (const std::int32_t rank : rank_of_node_) {
       places.push_back(runtime_.place_in_known_crew(addresses_[at(rank)]));
-      if (places.back() < 0) mine = 0;
+      if (places.back() < 0) mine = {};
     }
   }
-  std::vector<std::uint32_t> all(addresses_.size());
+  std::vector<Membership> all(addresses_.size());
   if (!host.allgather(&mine, sizeof mine, all.data())) return false;
-  const std::uint32_t crew = *std::min_element(all.begin(), all.end());
+  std::uint32_t common = any;
+  std::uint32_t verdicts = any;
+  for (const Membership& each : all) {
+    common = std::min(common, each.crew);
+    verdicts = std::min(verdicts, each.verdicts);
+  }
   // Threads may make several crews at once, in another order on every rank.
-  if (crew == 0 || std::any_of(all.begin(), all.end(), [&](auto each) { return each != crew && each != any; })) {
+  if (common == 0 || std::any_of(all.begin(), all.end(),
+                                 [&](const Membership& each) { return each.crew != common && each.crew != any; })) {
     return false;
   }
   resends_ = true;
+  if (places.empty()) return true;
   const std::lock_guard guard(runtime_.lock());
-  if (!places.empty()) runtime_.resilient()->annex(id_, crew, std::move(places));
+  const NodeId most = *std::max_element(places.begin(), places.end());
+  place_of_crew_.assign(at(most) + 1, -1);
+  for (std::size_t place = 0; place < places.size(); ++place) {
+    place_of_crew_[at(places[place])] = static_cast<NodeId>(place);
+  }
+  runtime_.resilient()->annex(id_, common, std::move(places));
+  repair_ = std::move(crew);
+  repair_->listen(*this);
+  // What some ranks have not heard of yet, all see to when they have.
+  renewed_ = verdicts;
+  removed_ = cables_here(repair_->removed(renewed_));
+  what_is_left_ = what_remains(removed_);
   return true;
 }
 
-void Communicator::turn(HostCommunicator& host) {
-  // Ranks have to have tags beside those of nodes.
-  if (!resends_ || broken_ || !part_nodes_.empty() || nodes() + size() > TagSpace::max_sender) return;
-  ++turns_;
-  const std::set<Cable> before = removed_;
-  broken_ = speaks() ? !take_turn(host) : !hear_turn(host);
-  if (!broken_ && removed_ != before) plan_again(host);
+std::set<Cable> Communicator::cables_here(const std::set<Cable>& cables) const {
+  if (place_of_crew_.empty()) return cables;
+  const auto place = [this](NodeId node) {
+    return at(node) < place_of_crew_.size() ? place_of_crew_[at(node)] : NodeId{-1};
+  };
+  std::set<Cable> here;
+  for (const auto& [a, b] : cables) {
+    const Cable cable = std::minmax(place(a), place(b));
+    if (cable.first >= 0) {
+      here.insert(cable);
+    } else if (part_has_routers_) {
+      here.emplace(nodes(), nodes());
+    }
+  }
+  return here;
 }
 
-bool Communicator::take_turn(HostCommunicator& host) {
-  Turns* node = hierarchy_ ? &hierarchy_->memory()->turns() : nullptr;
+/// Nobody has told the fabric of other routes: what the hosts themselves can forward around dead links.
+std::optional<Topology> Communicator::what_remains(const std::set<Cable>& removed) const {
+  if (removed.empty()) return std::nullopt;
+  std::set<Cable> inside = removed;
+  inside.erase({nodes(), nodes()});
+  const Topology whole = part_ ? without_switches(*part_) : runtime_.topology();
+  Topology left = inside.empty() ? whole : without(whole, inside);
+  if (!check_connected(left)) return std::nullopt;
+  return left;
+}
+
+// ---- calls that wait for others ---------------------------------------------------------------------------------
+
+void Communicator::turn(HostCommunicator& host, Opening opening) {
+  // Ranks have to have tags beside those of nodes.
+  if (!resends_ || broken_ || nodes() + size() > TagSpace::max_sender) return;
+  ++turns_;
+  const bool has_messages = !rank_of_node_.empty();
+  const bool taken = !has_messages || take_turn(host, opening);
+  if (hierarchy_ && speaks()) {
+    Turns& node = hierarchy_->memory()->turns();
+    // All nodes' lists have room for the same ones.
+    if (taken) {
+      node.tell(turns_, removed_);
+    } else {
+      node.fail();
+    }
+  }
+  if (!taken || (!has_messages && !hear_turn(host))) {
+    const std::lock_guard guard(runtime_.lock());
+    note_failure(nullptr);
+  }
+}
+
+bool Communicator::take_turn(HostCommunicator& host, Opening opening) {
   const auto begin = [&] {
-    if (repair_->halted()) return false;
-    repair_->begin_call();
+    begin_renewal();  // that was due while this was being made
+    if (held_ && !broken_) return false;
+    const Turn turn = next_turn();
+    if (opening == Opening::channel) opening_ = turn;
     return true;
   };
   const auto begin_at_once = [&] {
@@ -95,21 +181,13 @@ bool Communicator::take_turn(HostCommunicator& host) {
     return begin();
   };
   const auto meanwhile = [&] {
-    if (node != nullptr) node->signs_of_life().fetch_add(1, std::memory_order_relaxed);
+    if (hierarchy_) {
+      hierarchy_->memory()->turns().signs_of_life().fetch_add(1, std::memory_order_relaxed);
+      hierarchy_->memory()->phases().signs_of_life().fetch_add(1, std::memory_order_relaxed);
+    }
     host.progress();
   };
-  if (!begin_at_once() && !runtime_.wait(begin, meanwhile)) {
-    if (node != nullptr) node->fail();
-    return false;
-  }
-  if (node == nullptr) {
-    removed_ = repair_->removed();
-  } else {
-    // All nodes' lists have room for the same ones.
-    node->tell(turns_, repair_->removed());
-    removed_ = node->cables(turns_);
-  }
-  return true;
+  return (begin_at_once() || runtime_.wait(begin, meanwhile)) && !broken_;
 }
 
 bool Communicator::hear_turn(HostCommunicator& host) {
@@ -122,12 +200,15 @@ bool Communicator::hear_turn(HostCommunicator& host) {
   const Patience patience{std::chrono::microseconds(config.poll_microseconds),
                           std::chrono::seconds(config.timeout_seconds), longest_sleep, &other_things};
   if (!node.hear(turns_, patience)) return false;
-  removed_ = node.cables(turns_);
+  std::set<Cable> removed = node.cables(turns_);
+  if (removed == removed_) return true;
+  removed_ = std::move(removed);
+  what_is_left_ = what_remains(removed_);
   return true;
 }
 
 /// Along links that are known to work, and within nodes.
-std::unique_ptr<HostCommunicator> Communicator::agree_without(HostCommunicator& host) {
+std::unique_ptr<TransportHost> Communicator::agree_without(HostCommunicator& host) {
   std::vector<NodeId> node_of_rank(addresses_.size());
   std::vector<std::int32_t> speakers = rank_of_node_;
   if (hierarchy_) {
@@ -153,21 +234,222 @@ std::unique_ptr<HostCommunicator> Communicator::agree_without(HostCommunicator& 
                                          [this] { return TagSpace(id_, agreements_++); });
 }
 
-void Communicator::plan_again(HostCommunicator& host) {
-  if (!speaks() && repair_ != nullptr) {
+/// A rank that is not heard in time has died: the communicator's calls fail then, as they would without a new plan, and
+/// none of them goes to MPI on some ranks alone.
+Reason Communicator::ask(Collective collective, HostCommunicator& host, Planning planning) {
+  Prospect& asked_for = prospect(collective);
+  {
     const std::lock_guard guard(runtime_.lock());
-    for (const auto& [a, b] : removed_) runtime_.resilient()->exclude(id_, a, b);
+    asked_for.asked = true;
   }
-  what_is_left_ = without(runtime_.topology(), removed_);
-  const std::unique_ptr<HostCommunicator> agreement = agree_without(host);
-  for (std::size_t each = 0; each < collective_count; ++each) {
-    const auto collective = static_cast<Collective>(each);
-    if (!prospect(collective).asked || prospect(collective).obstacle != Reason::count_) continue;
-    // Without a new plan the old one still serves, with messages that take other ways.
-    static_cast<void>(adopt_distributed(collective, *agreement));
+  Reason reason = Reason::count_;
+  bool heard = true;
+  if (what_is_left_) {
+    const std::unique_ptr<TransportHost> around = agree_without(host);
+    reason = adopt_distributed(collective, *around, planning);
+    heard = around->good();
+  } else {
+    reason = adopt_distributed(collective, host, planning);
   }
   const std::lock_guard guard(runtime_.lock());
-  scripts_.clear();
+  if (!heard) note_failure(nullptr);
+  asked_for.obstacle = reason;
+  return reason;
+}
+
+// ---- new plans while calls go on --------------------------------------------------------------------------------
+
+void Communicator::links_died() noexcept try { begin_renewal(); } catch (...) {  // NOLINT(bugprone-empty-catch)
+  // No memory: the old plans still serve, with messages that take other ways.
+}
+
+void Communicator::begin_renewal() {
+  if (repair_ == nullptr || renewal_ != nullptr || broken_ || renewed_ == repair_->verdicts()) return;
+  // While it is being made, nobody shares it yet; the first call looks again.
+  const std::shared_ptr<Communicator> self = weak_from_this().lock();
+  if (self == nullptr || nodes() + size() > TagSpace::max_sender) return;
+  std::optional<Topology> left;
+  while (!left && renewed_ < repair_->verdicts()) {
+    coming_ = {};
+    coming_.removed = cables_here(repair_->removed(renewed_ + 1));
+    if (coming_.removed != cables_here(repair_->removed(renewed_))) left = what_remains(coming_.removed);
+    if (!left) ++renewed_;  // equal on all ranks; the old plans still serve, with messages that take other ways
+  }
+  if (!left) return;
+  coming_.left = std::move(*left);
+  // All who have messages, the speakers of nodes first.
+  std::vector<std::int32_t> ranks = rank_of_node_;
+  if (hierarchy_) {
+    ranks.clear();
+    for (std::int32_t slice = 0; slice < hierarchy_->slices(); ++slice) {
+      const std::vector<std::int32_t> more = hierarchy_->arrangement().slice(slice);
+      ranks.insert(ranks.end(), more.begin(), more.end());
+    }
+  }
+  std::vector<NodeId> node_of(ranks.size());
+  std::vector<std::int32_t> speakers(at(nodes()));
+  for (std::size_t each = 0; each < ranks.size(); ++each) node_of[each] = static_cast<NodeId>(each % speakers.size());
+  std::iota(speakers.begin(), speakers.end(), 0);
+  const std::vector<int> parents = agreement_tree(node_of, speakers, neighbouring_hosts(coming_.left));
+  const int own = static_cast<int>(std::find(ranks.begin(), ranks.end(), rank_) - ranks.begin());
+  std::vector<TransportHost::Place> places;
+  for (std::size_t each = 0; each < ranks.size(); ++each) {
+    TransportHost::Place& place = places.emplace_back();
+    place.node = node_of[each];
+    place.parent = parents[each];
+    if (place.parent != own && parents[at(own)] != static_cast<int>(each)) continue;
+    const Result<PeerId> peer = runtime_.transport().connect(addresses_[at(ranks[each])], 0);
+    if (!peer) return log(LogLevel::warn, name_ + ": no new plans: " + peer.error().message);
+    place.peer = *peer;
+  }
+  RenewingParty& party = *this;
+  renewal_ = std::make_unique<Renewal>(party, runtime_.transport(), std::move(places), own, nodes(),
+                                       runtime_.config().segment_bytes, [this] { return TagSpace(id_, orders_++); });
+  runtime_.run_beside(std::make_shared<RenewalErrand>(self));
+}
+
+bool Communicator::advance_renewal() noexcept {
+  try {
+    if (!broken_) renewal_->advance();
+    if (!broken_ && !renewal_->failed()) {
+      if (!renewal_->over()) return true;
+      renewal_.reset();
+      ++renewed_;
+      begin_renewal();
+      return false;
+    }
+  } catch (...) {  // NOLINT(bugprone-empty-catch): no memory
+  }
+  // Messages may yet arrive in its memory.
+  static_cast<void>(renewal_.release());
+  if (!broken_) note_failure(nullptr);
+  return false;
+}
+
+std::uint32_t Communicator::wanted() const {
+  std::uint32_t collectives = 0;
+  for (std::size_t each = 0; each < collective_count; ++each) {
+    const Prospect& asked_for = prospects_[each];
+    if (asked_for.asked && asked_for.obstacle != Reason::chosen_native) collectives |= 1U << each;
+  }
+  return collectives;
+}
+
+RenewingParty::Making Communicator::make_plan(Collective collective, std::string& text) {
+  const LoweredPlanPointer& plan = prospect(collective).plans.usual;
+  const bool outside_only = coming_.removed.size() == 1 && coming_.removed.contains({nodes(), nodes()});
+  if (outside_only && plan != nullptr && !plan->through_nics) return Making::none;
+  if (steady_nanoseconds() < next_look_) return Making::under_way;
+  std::optional<Result<Schedule>> schedule = obtain_plan_without(collective, coming_.left);
+  if (!schedule) {
+    next_look_ = steady_nanoseconds() + between_looks;
+    return Making::under_way;
+  }
+  if (!*schedule) {
+    log(LogLevel::info,
+        name_ + ": no new plan for " + std::string(to_string(collective)) + " (" + schedule->error().message + ")");
+    return Making::none;
+  }
+  text = announce(**schedule);
+  return Making::there;
+}
+
+bool Communicator::take_plan(Collective collective, const std::string& text) {
+  auto fresh = std::make_shared<LoweredPlan>();
+  if (!lower_plan(text, *fresh)) return false;
+  const Lanes lanes = lanes_of(*fresh);
+  for (std::size_t lane = 0; lane < lanes.peers.size(); ++lane) {
+    if (lanes.peers[lane] != awaited_peer) continue;
+    const std::int32_t rank = rank_of_node_[lane % rank_of_node_.size()];
+    const auto route_class = static_cast<std::int32_t>(lane / rank_of_node_.size());
+    const Result<PeerId> peer = runtime_.transport().connect(addresses_[at(rank)], route_class);
+    if (!peer) return false;
+    lanes.peers[lane] = *peer;
+  }
+  coming_.plans[static_cast<std::size_t>(collective)] = std::move(fresh);
+  return true;
+}
+
+Standing Communicator::hold() {
+  held_ = true;
+  held_from_ = begun_;
+  Standing standing{begun_, {}, wanted()};
+  if (opening_) standing.started.emplace(opening_->number, 0);
+  std::erase_if(channels_, [](const auto& each) { return each.expired(); });
+  for (const auto& each : channels_) {
+    const std::shared_ptr<Channel> channel = each.lock();
+    channel->held_from_ = channel->starts_;
+    standing.started[channel->turn_.number] = channel->starts_;
+  }
+  return standing;
+}
+
+void Communicator::switch_over(const Switch& agreed) {
+  coming_.from = agreed;
+  std::string names;
+  for (std::size_t each = 0; each < collective_count; ++each) {
+    if ((agreed.collectives >> each & 1U) == 0) {
+      coming_.plans[each].reset();
+    } else {
+      names += (names.empty() ? "" : ", ") + std::string(to_string(static_cast<Collective>(each)));
+    }
+  }
+  if (node_ == 0 && speaks() && !names.empty()) {
+    log(LogLevel::info, name_ + ": from call " + std::to_string(agreed.call + 1) + " on, and from the next starts of " +
+                            std::to_string(agreed.starts.size()) + " persistent calls, plans of " +
+                            coming_.left.name() + " for " + names);
+  }
+  epochs_.push_back(std::exchange(coming_, {}));
+  held_ = false;
+}
+
+Turn Communicator::next_turn() {
+  Turn turn;
+  turn.number = begun_++;
+  turn.settled = !held_;
+  while (turn.settled && adopted_ < epochs_.size() && epochs_[adopted_].from.call <= turn.number) {
+    const Epoch& epoch = epochs_[adopted_++];
+    removed_ = epoch.removed;
+    what_is_left_ = epoch.left;
+    for (std::size_t each = 0; each < collective_count; ++each) {
+      Prospect& asked_for = prospects_[each];
+      const LoweredPlanPointer& fresh = epoch.plans[each];
+      if (fresh == nullptr || asked_for.obstacle != Reason::count_) continue;
+      asked_for.plans = {fresh, {}};
+      // Whether there is any must not depend on when a rank has come here.
+      if (!fresh->forwards && asked_for.unforwarded != nullptr) asked_for.unforwarded = fresh;
+    }
+  }
+  turn.epochs = adopted_;
+  return turn;
+}
+
+Turn Communicator::next_start(Channel& channel) const {
+  Turn turn;
+  turn.number = channel.starts_++;
+  turn.epochs = channel.turn_.epochs;
+  turn.settled = settles(turn, &channel);
+  return turn;
+}
+
+bool Communicator::settles(const Turn& turn, const Channel* channel) const {
+  return !held_ || turn.number < (channel == nullptr ? held_from_ : channel->held_from_);
+}
+
+LoweredPlanPointer Communicator::settled_plan(Collective collective, LoweredPlanPointer plan, const Turn& turn,
+                                              const Channel* channel) const {
+  for (std::size_t each = turn.epochs; each < epochs_.size(); ++each) {
+    const auto& [from, plans, removed, left] = epochs_[each];
+    const LoweredPlanPointer& fresh = plans[static_cast<std::size_t>(collective)];
+    if (fresh == nullptr || (fresh->forwards && !turn.forwards)) continue;
+    bool has_come = from.call <= turn.number;
+    if (channel != nullptr) {
+      const auto start = from.starts.find(channel->turn_.number);
+      has_come = start != from.starts.end() && start->second <= turn.number;
+    }
+    if (has_come) plan = fresh;
+  }
+  return plan;
 }
 
 }  // namespace libcoll

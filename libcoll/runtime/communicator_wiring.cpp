@@ -76,8 +76,17 @@ bool Communicator::call(HostCommunicator& host, Lanes& lanes) {
 bool Communicator::answer(HostCommunicator& host, const Lanes& lanes) {
   const bool answered = greet(host, lanes, Words::answer);
   if (!host.begin_barrier()) return false;
+  const std::chrono::seconds limit(runtime_.config().timeout_seconds);
+  auto still_since = std::chrono::steady_clock::now();
   while (!host.barrier_passed()) {
-    if (!runtime_.progress()) std::this_thread::sleep_for(between_looks);
+    const auto now = std::chrono::steady_clock::now();
+    if (runtime_.progress()) {
+      still_since = now;
+    } else if (limit.count() > 0 && now - still_since > limit) {
+      return false;  // somebody has died, and MPI does not say so
+    } else {
+      std::this_thread::sleep_for(between_looks);
+    }
   }
   return answered;
 }

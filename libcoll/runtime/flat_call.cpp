@@ -8,10 +8,12 @@
 
 namespace libcoll {
 
-FlatCall::FlatCall(Communicator& communicator, Call call, LoweredPlanPointer plan, std::shared_ptr<Channel> channel)
+FlatCall::FlatCall(Communicator& communicator, Call call, LoweredPlanPointer plan, Turn turn,
+                   std::shared_ptr<Channel> channel)
     : communicator_(communicator),
       call_(std::move(call)),
       plan_(std::move(plan)),
+      turn_(turn),
       channel_(std::move(channel)),
       rounds_(communicator.rounds_of(call_, *plan_)),
       tuning_(communicator.tuning_for(call_)) {}
@@ -28,14 +30,28 @@ FlatCall::FlatCall(Communicator& communicator, Call call, LoweredPlanPointer pla
 
 void FlatCall::begin() {
   if (over()) return;
-  communicator_.enter(*this);
+  // How many rounds the start of a persistent call has may depend on the plan; it is the only one that they are
+  // numbered for.
+  if (turn_.settled || !channel_) communicator_.enter(*this);
   advance();
+}
+
+bool FlatCall::settle() {
+  if (!communicator_.settles(turn_, channel_.get())) return false;
+  plan_ = communicator_.settled_plan(call_.collective, plan_, turn_, channel_.get());
+  turn_.settled = true;
+  if (channel_) {
+    rounds_ = communicator_.rounds_of(call_, *plan_);
+    communicator_.enter(*this);
+  }
+  return true;
 }
 
 void FlatCall::advance() noexcept {
   try {
     while (!over()) {
       if (communicator_.is_broken()) return abandon();
+      if (!turn_.settled && !settle()) return;
       if (flight_) {
         flight_->execution->advance();
       } else {

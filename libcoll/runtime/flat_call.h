@@ -26,9 +26,10 @@ struct Flight {
 /// Each of the communicator's goes on as its own messages come.
 class FlatCall final : public RunningCall {
  public:
-  /// `communicator` must outlive this, and the call's buffers its end. `plan` is the same on every rank. `channel`: of
-  /// a persistent call, which is to be over before its next start.
-  FlatCall(Communicator& communicator, Call call, LoweredPlanPointer plan, std::shared_ptr<Channel> channel = nullptr);
+  /// `communicator` must outlive this, and the call's buffers its end. `plan`, as of `turn`, is the same on every rank.
+  /// `channel`: of a persistent call, which is to be over before its next start.
+  FlatCall(Communicator& communicator, Call call, LoweredPlanPointer plan, Turn turn = {},
+           std::shared_ptr<Channel> channel = nullptr);
   /// A call of one round whose data lies as in `shape`; `tuning` is the same on every rank.
   FlatCall(Communicator& communicator, Call call, LoweredPlanPointer plan, Shape shape, const Tuning& tuning,
            std::shared_ptr<Channel> channel);
@@ -50,12 +51,15 @@ class FlatCall final : public RunningCall {
  private:
   friend class Communicator;
 
+  /// Whether it is known by now what plan it goes by.
+  bool settle();
   void launch();
   [[nodiscard]] TagSpace tags() const;
 
   Communicator& communicator_;
   Call call_;
   LoweredPlanPointer plan_;
+  Turn turn_;
   std::optional<Shape> shape_;
   std::shared_ptr<Channel> channel_;  ///< as a rule null
   std::int64_t rounds_;

@@ -21,6 +21,7 @@ struct LoweredPlan {
   Program program;
   std::vector<PeerId> peers;  ///< by route class and node
   bool forwards = false;      ///< all-to-all: blocks pass through ranks that are neither source nor destination
+  bool through_nics = false;  ///< some message crosses several links
   /// Predicted time of one byte of every shard, where messages are steered; 0 elsewhere.
   double nanoseconds_per_shard_byte = 0;
   PlanLinks links;  ///< with a record

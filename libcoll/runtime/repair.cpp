@@ -42,13 +42,14 @@ Topology without(const Topology& topology, const std::set<Cable>& cables) {
 }
 
 Repair::Repair(ResilientTransport& transport, std::uint32_t communicator, NodeId self, NodeId nodes, bool agrees,
-               std::string name)
+               std::string name, std::shared_ptr<NodeMemory> mates)
     : transport_(transport),
       communicator_(communicator),
       self_(self),
       nodes_(nodes),
       agrees_(agrees),
       name_(std::move(name)),
+      mates_(std::move(mates)),
       answered_(static_cast<std::size_t>(nodes), false) {
   static_assert(sizeof(Note) <= small_payload_bytes);
   transport_.observe(communicator_, this);
@@ -56,33 +57,16 @@ Repair::Repair(ResilientTransport& transport, std::uint32_t communicator, NodeId
 
 Repair::~Repair() { transport_.observe(communicator_, nullptr); }
 
-bool Repair::begin_call() {
-  const std::uint64_t call = calls_++;
-  bool changed = false;
-  while (!pending_.empty() && pending_.front().call <= call) {
-    const std::size_t before = removed_.size();
-    removed_.merge(pending_.front().cables);
-    changed = changed || removed_.size() > before;
-    pending_.erase(pending_.begin());
-  }
-  return changed;
-}
-
 void Repair::lane_died(NodeId from, std::int32_t route_class) noexcept {
   const LogLevel level = std::exchange(warned_, true) ? LogLevel::info : LogLevel::warn;
   log(level, name_ + ": messages from node " + std::to_string(from) + " to node " + std::to_string(self_) +
                  " by route class " + std::to_string(route_class) + " are lost; they take another way");
-  if (agrees_ && !known(cable(from, self_))) missed_.insert(cable(from, self_));
+  if (agrees_ && !removed().contains(cable(from, self_))) missed_.insert(cable(from, self_));
 }
 
-bool Repair::known(const Cable& cable) const {
-  return removed_.contains(cable) || std::any_of(pending_.begin(), pending_.end(),
-                                                 [&](const Finding& each) { return each.cables.contains(cable); });
-}
-
-void Repair::say(NodeId to, Word word, std::uint32_t repair, const Finding& finding, NoteWay way) {
-  Note note{word, 0, 0, repair, finding.call, {}};
-  for (const auto& [a, b] : finding.cables) {
+void Repair::say(NodeId to, Word word, std::uint32_t repair, const std::set<Cable>& cables, NoteWay way) {
+  Note note{word, 0, 0, repair, {}};
+  for (const auto& [a, b] : cables) {
     if (note.cables == most_cables) break;
     note.ends[note.cables++] = {static_cast<std::uint16_t>(a), static_cast<std::uint16_t>(b)};
   }
@@ -104,38 +88,38 @@ void Repair::hear(NodeId from, const Note& note) {
     case Word::report:
       reported_ = reported_ || (phase_ == Phase::idle && note.repair == repairs_ + 1);
       return;
-    case Word::halt:
-      if (note.repair == repairs_ + 1) halt();
+    case Word::look:
+      if (note.repair == repairs_ + 1) look();
       return;
-    case Word::resume:
-      if (note.repair == repairs_ + 1) resume(note);
+    case Word::verdict:
+      if (note.repair == repairs_ + 1) end_repair(note);
       // Also when it was heard before: then the answer was not.
-      if (note.repair <= repairs_ && from != self_) say(from, Word::resumed, note.repair, {}, NoteWay::back);
+      if (note.repair <= repairs_ && from != self_) say(from, Word::heard, note.repair, {}, NoteWay::back);
       return;
-    case Word::halted:
-    case Word::resumed:
+    case Word::looked:
+    case Word::heard:
       collect(from, note);
       return;
   }
 }
 
-void Repair::halt() {
-  if (!halted_) {
-    halted_ = true;
+void Repair::look() {
+  if (!looks_) {
+    looks_ = true;
     checked_ = false;
     missed_.clear();
     transport_.check_neighbours(communicator_);
   } else if (checked_) {
-    say(0, Word::halted, repairs_ + 1, {calls_, found_}, NoteWay::back);
+    say(0, Word::looked, repairs_ + 1, found_, NoteWay::back);
   }
 }
 
 void Repair::neighbours_checked(std::span<const NodeId> unreachable) noexcept {
-  if (!halted_) return;
+  if (!looks_) return;
   found_.clear();
   for (const NodeId node : unreachable) found_.insert(cable(self_, node));
   checked_ = true;
-  say(0, Word::halted, repairs_ + 1, {calls_, found_}, NoteWay::back);
+  say(0, Word::looked, repairs_ + 1, found_, NoteWay::back);
 }
 
 std::set<Cable> Repair::cables_of(const Note& note) {
@@ -146,66 +130,79 @@ std::set<Cable> Repair::cables_of(const Note& note) {
   return cables;
 }
 
-void Repair::resume(const Note& note) {
-  Finding finding{note.call, cables_of(note)};
-  for (const auto& [a, b] : finding.cables) transport_.exclude(communicator_, a, b);
-  if (!finding.cables.empty()) pending_.push_back(std::move(finding));
-  // What was missed meanwhile may have been for the same reason.
-  std::erase_if(missed_, [this](const Cable& each) { return known(each); });
+void Repair::end_repair(const Note& note) {
   repairs_ = note.repair;
-  halted_ = false;
+  looks_ = false;
+  const std::set<Cable> cables = cables_of(note);
+  if (!cables.empty()) do_without(cables);
+  // What was missed meanwhile may have been for the same reason.
+  std::erase_if(missed_, [this](const Cable& each) { return removed().contains(each); });
+}
+
+void Repair::do_without(const std::set<Cable>& cables) {
+  for (const auto& [a, b] : cables) transport_.exclude(communicator_, a, b);
+  std::set<Cable> all = removed();
+  all.insert(cables.begin(), cables.end());
+  removed_.push_back(std::move(all));
+  if (agrees_ && mates_ != nullptr) mates_->verdicts().tell(verdicts(), removed());
+  for (VerdictListener* listener : listeners_) listener->links_died();
+}
+
+void Repair::hear_mates() {
+  if (agrees_ || mates_ == nullptr) return;
+  Turns& told = mates_->verdicts();
+  while (told.was_told(verdicts() + 1)) do_without(told.cables(verdicts() + 1));
 }
 
 void Repair::begin_repair() {
   reported_ = false;
-  phase_ = Phase::halting;
-  verdict_ = {};
+  phase_ = Phase::looking;
+  verdict_.clear();
   answered_.assign(answered_.size(), false);
   log(LogLevel::info, name_ + ": looking for dead links");
-  for (NodeId node = nodes_ - 1; node >= 0; --node) say(node, Word::halt, repairs_ + 1, {}, NoteWay::best);
+  for (NodeId node = nodes_ - 1; node >= 0; --node) say(node, Word::look, repairs_ + 1, {}, NoteWay::best);
 }
 
 void Repair::collect(NodeId from, const Note& note) {
-  const bool expected = leads() && ((phase_ == Phase::halting && note.word == Word::halted) ||
-                                    (phase_ == Phase::resuming && note.word == Word::resumed));
-  const std::uint32_t current = phase_ == Phase::resuming ? repairs_ : repairs_ + 1;
+  const bool expected = leads() && ((phase_ == Phase::looking && note.word == Word::looked) ||
+                                    (phase_ == Phase::telling && note.word == Word::heard));
+  const std::uint32_t current = phase_ == Phase::telling ? repairs_ : repairs_ + 1;
   if (!expected || note.repair != current || from >= nodes_) return;
   answered_[static_cast<std::size_t>(from)] = true;
-  verdict_.call = std::max(verdict_.call, note.call);
-  verdict_.cables.merge(cables_of(note));
+  verdict_.merge(cables_of(note));
   if (!std::all_of(answered_.begin(), answered_.end(), [](bool each) { return each; })) return;
-  if (phase_ == Phase::resuming) {
+  if (phase_ == Phase::telling) {
     phase_ = Phase::idle;
     return;
   }
-  const bool nothing = verdict_.cables.empty();
+  const bool nothing = verdict_.empty();
   rest_ = nothing ? std::clamp(2 * rest_, ticks_of_first_rest, ticks_of_longest_rest) : 0;
   rest_until_ = ticks_ + rest_;
   log(LogLevel::warn, name_ + (nothing ? ": no link is dead, though messages are lost"
-                                       : ": dead links between nodes " + listed(verdict_.cables) + "; from call " +
-                                             std::to_string(verdict_.call + 1) + " on, plans without them"));
-  phase_ = Phase::resuming;
+                                       : ": dead links between nodes " + listed(verdict_) + "; plans will do without"));
+  phase_ = Phase::telling;
   answered_.assign(answered_.size(), false);
   answered_.front() = true;
   const std::uint32_t repair = repairs_ + 1;
-  for (NodeId node = nodes_ - 1; node >= 0; --node) say(node, Word::resume, repair, verdict_, NoteWay::best);
+  for (NodeId node = nodes_ - 1; node >= 0; --node) say(node, Word::verdict, repair, verdict_, NoteWay::best);
 }
 
 void Repair::repeat() {
   for (NodeId node = 1; node < nodes_; ++node) {
     if (answered_[static_cast<std::size_t>(node)]) continue;
-    if (phase_ == Phase::halting) {
-      say(node, Word::halt, repairs_ + 1, {}, NoteWay::other);
+    if (phase_ == Phase::looking) {
+      say(node, Word::look, repairs_ + 1, {}, NoteWay::other);
     } else {
-      say(node, Word::resume, repairs_, verdict_, NoteWay::other);  // the leader itself has done it
+      say(node, Word::verdict, repairs_, verdict_, NoteWay::other);  // the leader itself has done it
     }
   }
 }
 
 void Repair::tick() noexcept {
+  hear_mates();
   if (++ticks_ % ticks_between_repetitions != 0) return;
   if (!leads()) {
-    if (!missed_.empty() && !halted_) say(0, Word::report, repairs_ + 1, {}, NoteWay::other);
+    if (!missed_.empty() && !looks_) say(0, Word::report, repairs_ + 1, {}, NoteWay::other);
     return;
   }
   if (phase_ != Phase::idle) {

@@ -1,9 +1,10 @@
-// After a link has died: the ranks of a communicator agree on which ones are gone and from which call on they go
-// without them. Over the transport's notes, for the program's own MPI may have no way left.
+// After a link has died: the ranks of a crew agree on which ones are gone. Over the transport's notes, for the
+// program's own MPI may have no way left.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "libcoll/node/cable.h"
+#include "libcoll/node/node_memory.h"
 #include "libcoll/transport/resilient_transport.h"
 
 namespace libcoll {
@@ -18,29 +20,42 @@ namespace libcoll {
 /// The topology without these cables' links; its name says so.
 Topology without(const Topology& topology, const std::set<Cable>& cables);
 
-/// One rank's part. Node 0 leads. Whoever misses messages reports to it, and it has everybody halt before the next call
-/// and look which neighbours still answer. When all have said what they found and which call would be their next, it
-/// tells them which links are gone, and the latest of those calls: no rank has begun it, so from there on all go by new
-/// plans. Every note may be lost, and is repeated until it has had its effect.
+/// Hears that a crew has agreed on more dead links. Under the lock of the transport, from within its progress().
+class VerdictListener {
+ public:
+  virtual void links_died() noexcept = 0;
+
+ protected:
+  ~VerdictListener() = default;
+};
+
+/// One rank's part. Node 0 leads. Whoever misses messages reports to it, and it has everybody look which neighbours
+/// still answer. When all have said what they found, it tells them which links are gone: a verdict. Verdicts are
+/// numbered alike on all ranks. Every note may be lost, and is repeated until it has had its effect. Nobody waits
+/// meanwhile.
 ///
 /// All members are to be called under the lock of the transport.
 class Repair final : public CrewObserver {
  public:
-  /// `name`: the communicator's, for log lines. Unless `agrees`, it only writes those. It hears of the crew until it is
-  /// destroyed.
+  /// `name`: the communicator's, for log lines. Unless `agrees`, it takes its verdicts from `mates`, where the one of
+  /// this node that agrees tells them; null: it has none. It hears of the crew until it is destroyed.
   Repair(ResilientTransport& transport, std::uint32_t communicator, NodeId self, NodeId nodes, bool agrees,
-         std::string name);
+         std::string name, std::shared_ptr<NodeMemory> mates = nullptr);
   ~Repair();
   Repair(const Repair&) = delete;
   Repair& operator=(const Repair&) = delete;
 
-  /// Everybody is to wait before the next call.
-  [[nodiscard]] bool halted() const { return halted_; }
-  /// A call begins, or something else that is counted on all ranks alike; precondition: not halted. True when from it
-  /// on more cables are to be done without.
-  bool begin_call();
+  /// Whose messages the crew's are.
+  [[nodiscard]] std::uint32_t communicator() const { return communicator_; }
+  /// It looks for dead links.
+  [[nodiscard]] bool looks() const { return looks_; }
+  /// That named a cable, so far, and the cables of the first so many.
+  [[nodiscard]] std::uint32_t verdicts() const { return static_cast<std::uint32_t>(removed_.size() - 1); }
+  [[nodiscard]] const std::set<Cable>& removed(std::uint32_t verdicts) const { return removed_[verdicts]; }
   /// All so far.
-  [[nodiscard]] const std::set<Cable>& removed() const { return removed_; }
+  [[nodiscard]] const std::set<Cable>& removed() const { return removed_.back(); }
+  void listen(VerdictListener& listener) { listeners_.push_back(&listener); }
+  void ignore(VerdictListener& listener) { std::erase(listeners_, &listener); }
 
   void lane_died(NodeId from, std::int32_t route_class) noexcept override;
   void noted(NodeId from, std::span<const std::byte> note) noexcept override;
@@ -50,10 +65,10 @@ class Repair final : public CrewObserver {
  private:
   enum class Word : std::uint8_t {
     report,  ///< to the leader: messages do not come
-    halt,
-    halted,  ///< to the leader: the next call, and the cables that are gone
-    resume,  ///< the call from which on these cables are done without
-    resumed,
+    look,
+    looked,   ///< to the leader: the cables that are gone
+    verdict,  ///< these cables are
+    heard,    ///< to the leader
   };
   static constexpr std::size_t most_cables = 56;
   struct Note {
@@ -61,29 +76,23 @@ class Repair final : public CrewObserver {
     std::uint8_t reserved = 0;
     std::uint16_t cables = 0;
     std::uint32_t repair = 0;  ///< which one, 1, 2, …
-    std::uint64_t call = 0;
     std::array<std::array<std::uint16_t, 2>, most_cables> ends{};
   };
   static_assert(sizeof(Note) <= 256);
 
-  /// What is done without, and from which call on.
-  struct Finding {
-    std::uint64_t call = 0;
-    std::set<Cable> cables;
-  };
-
   [[nodiscard]] bool leads() const { return self_ == 0; }
-  [[nodiscard]] bool known(const Cable& cable) const;
   static std::set<Cable> cables_of(const Note& note);
-  void say(NodeId to, Word word, std::uint32_t repair, const Finding& finding, NoteWay way);
+  void say(NodeId to, Word word, std::uint32_t repair, const std::set<Cable>& cables, NoteWay way);
   void hear(NodeId from, const Note& note);
   /// The leader's.
   void begin_repair();
   void collect(NodeId from, const Note& note);
   void repeat();
   // Everybody's.
-  void halt();
-  void resume(const Note& note);
+  void look();
+  void end_repair(const Note& note);
+  void do_without(const std::set<Cable>& cables);
+  void hear_mates();
 
   ResilientTransport& transport_;
   std::uint32_t communicator_;
@@ -91,22 +100,22 @@ class Repair final : public CrewObserver {
   NodeId nodes_;
   bool agrees_;
   std::string name_;
-  std::uint64_t calls_ = 0;    ///< begun
+  std::shared_ptr<NodeMemory> mates_;
   std::uint32_t repairs_ = 0;  ///< done, as far as this rank knows
   std::set<Cable> missed_;     ///< between whom messages got lost since the last one
   bool reported_ = false;      ///< to the leader, since the last one
-  bool halted_ = false;
+  bool looks_ = false;
   bool checked_ = false;
-  std::set<Cable> found_;  ///< by this rank in this repair
-  std::set<Cable> removed_;
-  std::vector<Finding> pending_;  ///< of later calls
+  std::set<Cable> found_;                    ///< by this rank in this repair
+  std::vector<std::set<Cable>> removed_{1};  ///< after so many verdicts
+  std::vector<VerdictListener*> listeners_;
   bool warned_ = false;
   std::int64_t ticks_ = 0;
 
-  enum class Phase : std::uint8_t { idle, halting, resuming };
+  enum class Phase : std::uint8_t { idle, looking, telling };
   Phase phase_ = Phase::idle;
   std::vector<bool> answered_;  ///< by node
-  Finding verdict_;
+  std::set<Cable> verdict_;
   std::int64_t rest_ = 0;  ///< in ticks: a repair that found nothing is not repeated at once, and less and less often
   std::int64_t rest_until_ = 0;
 };

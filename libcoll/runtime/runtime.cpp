@@ -13,6 +13,7 @@
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_cache.h"
 #include "libcoll/runtime/progress_thread.h"
+#include "libcoll/runtime/repair.h"
 #include "libcoll/transport/ofi_transport.h"
 #include "libcoll/transport/packet.h"
 #include "libcoll/transport/uct_transport.h"
@@ -97,6 +98,9 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
 }
 
 Runtime::~Runtime() {
+  errands_.clear();
+  errands_done_.clear();
+  known_crew_.reset();
   if (resilient_ == nullptr) return;
   const ResendCounts counts = resilient_->counts();
   if (counts.messages_sent_again + counts.messages_sent_around + counts.packets_passed_on == 0) return;
@@ -198,9 +202,9 @@ void Runtime::make_resilient() {
   transport_ = std::move(resilient);
 }
 
-void Runtime::know_crew(std::uint32_t communicator, std::vector<std::string> addresses) {
-  if (known_crew_ != 0) return;
-  known_crew_ = communicator;
+void Runtime::know_crew(std::shared_ptr<Repair> repair, std::vector<std::string> addresses) {
+  if (known_crew_ != nullptr) return;
+  known_crew_ = std::move(repair);
   crew_addresses_ = std::move(addresses);
 }
 
@@ -277,7 +281,20 @@ void Runtime::look_after(Unattended& call) {
   }
 }
 
+void Runtime::advance_errands() noexcept {
+  for (std::size_t next = 0; next < errands_.size();) {
+    if (errands_[next]->advance()) {
+      ++next;
+      continue;
+    }
+    errands_done_.push_back(std::move(errands_[next]));
+    errands_.erase(errands_.begin() + static_cast<std::ptrdiff_t>(next));
+    some_ended_.store(true, std::memory_order_release);
+  }
+}
+
 void Runtime::advance_unattended(bool may_call_mpi) noexcept {
+  if (!errands_.empty()) advance_errands();
   if (unattended_.empty()) return;
   for (const Unattended* call : unattended_) {
     if (may_call_mpi || !call->running().calls_mpi()) call->running().advance();
@@ -317,11 +334,13 @@ void Runtime::give_up_unattended() noexcept {
 
 std::vector<Unattended*> Runtime::take_ended() {
   if (!some_ended_.load(std::memory_order_acquire)) return {};
+  std::vector<std::shared_ptr<Errand>> done;  // goes after the lock
   const std::unique_lock guard(lock_, std::try_to_lock);
   if (!guard.owns_lock()) return {};
   some_ended_.store(false, std::memory_order_release);
   std::vector<Unattended*> taken(ended_);
   ended_.clear();
+  done.swap(errands_done_);
   return taken;
 }
 
@@ -455,6 +474,7 @@ bool Runtime::wait(const std::function<bool()>& done, const std::function<void()
     {
       const std::lock_guard guard(lock_);
       moved = transport_->progress();
+      advance_errands();
       if (done()) return true;
     }
     const Clock::time_point now = Clock::now();

@@ -45,6 +45,20 @@ struct ProgressHook {
 };
 
 class ProgressThread;
+class Repair;
+
+/// Something that goes on beside the calls as long as it takes.
+class Errand {
+ public:
+  Errand() = default;
+  virtual ~Errand() = default;
+  Errand(const Errand&) = delete;
+  Errand& operator=(const Errand&) = delete;
+
+  /// Does what need not be waited for; false when all is done. Whenever progress is made, under the runtime's lock, but
+  /// not from within the transport's progress().
+  virtual bool advance() noexcept = 0;
+};
 
 /// One per process, made at the first collective that could be served.
 class Runtime {
@@ -81,10 +95,10 @@ class Runtime {
   [[nodiscard]] Transport& transport() { return *transport_; }
   /// The same transport where it sends again what was lost; null elsewhere.
   [[nodiscard]] ResilientTransport* resilient() { return resilient_; }
-  /// The first crew of all nodes that this process is in, by its communicator, 0: none yet, and the place of a process
-  /// in it, -1: none. Under lock().
-  void know_crew(std::uint32_t communicator, std::vector<std::string> addresses);
-  [[nodiscard]] std::uint32_t known_crew() const { return known_crew_; }
+  /// What looks after the first crew of all nodes that this process is in, null: there is none yet, and the place of a
+  /// process in it, -1: none. It stays until the end. Under lock().
+  void know_crew(std::shared_ptr<Repair> repair, std::vector<std::string> addresses);
+  [[nodiscard]] const std::shared_ptr<Repair>& known_crew() const { return known_crew_; }
   [[nodiscard]] NodeId place_in_known_crew(const std::string& address) const;
   /// The transport is the host's own MPI.
   [[nodiscard]] bool over_host_messages() const { return over_host_messages_; }
@@ -116,6 +130,8 @@ class Runtime {
   /// Those that have come to their end, in the order in which they did, and are no longer looked after. Nothing when a
   /// call of ours is at it.
   std::vector<Unattended*> take_ended();
+  /// Has it done from now on. Under lock().
+  void run_beside(std::shared_ptr<Errand> errand) { errands_.push_back(std::move(errand)); }
   /// For the progress thread, under lock(): whether there are any, whether a blocking call makes progress, progress for
   /// them (whether anything moved), and how soon there is something to do although no message comes.
   [[nodiscard]] bool has_unattended() const { return !unattended_.empty(); }
@@ -157,7 +173,9 @@ class Runtime {
   void advance_unattended(bool may_call_mpi = true) noexcept;
   /// How soon step() has something to do although no message comes. Under the lock.
   [[nodiscard]] int milliseconds_to_next_advance(const Driven& running);
-  /// Gives them up when nothing moved for the configured time, in which MPI kept asking for progress.
+  void advance_errands() noexcept;
+  /// Gives calls that nobody waits for up when nothing moved for the configured time, in which MPI kept asking for
+  /// progress.
   void give_up_unattended() noexcept;
   void note_movement() noexcept;
   /// Has MPI ask for progress as often as there is something to do here. Under the lock.
@@ -175,7 +193,7 @@ class Runtime {
   TuningTable tuning_table_;
   std::unique_ptr<Transport> transport_;
   ResilientTransport* resilient_ = nullptr;  ///< transport_, or null
-  std::uint32_t known_crew_ = 0;
+  std::shared_ptr<Repair> known_crew_;
   std::vector<std::string> crew_addresses_;  ///< by node
   Statistics statistics_;
   std::unique_ptr<Trace> trace_;
@@ -187,6 +205,8 @@ class Runtime {
   std::vector<Automorphism> translations_;
   std::vector<Unattended*> unattended_;
   std::vector<Unattended*> ended_;
+  std::vector<std::shared_ptr<Errand>> errands_;
+  std::vector<std::shared_ptr<Errand>> errands_done_;  ///< to be destroyed without the lock
   std::chrono::steady_clock::time_point exchanged_at_;
   std::chrono::steady_clock::time_point asked_at_;  ///< by give_up_unattended()
   std::chrono::steady_clock::time_point still_since_;

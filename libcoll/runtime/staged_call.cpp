@@ -24,11 +24,14 @@ constexpr int milliseconds_between_looks = 1;
 
 }  // namespace
 
-StagedCall::StagedCall(Communicator& communicator, Call call, LoweredPlanPointer plan, std::shared_ptr<Channel> channel)
+StagedCall::StagedCall(Communicator& communicator, Call call, LoweredPlanPointer plan, Turn turn,
+                       std::shared_ptr<Channel> channel)
     : communicator_(communicator),
       plan_(std::move(plan)),
+      turn_(turn),
       channel_(std::move(channel)),
       memory_(communicator.memory_of(channel_.get())),
+      collective_(call.collective),
       calls_mpi_(call.reducer.calls_mpi),
       tuning_(communicator.tuning_for(call)),
       rounds_(communicator.hierarchy_->rounds_of(*memory_, std::move(call))) {}
@@ -64,6 +67,10 @@ bool StagedCall::go_on() {
     return false;
   }
   const Work work = stage().work;
+  if (work == Work::move && !settle()) {
+    if (communicator_.is_broken()) abandon();
+    return false;
+  }
   if (work == Work::move && begin_slice()) return true;
   perform(work);
   end_stage();
@@ -91,6 +98,14 @@ void StagedCall::perform(Work work) const {
     case Work::move:
       return;  // there was nothing to move
   }
+}
+
+bool StagedCall::settle() {
+  if (turn_.settled) return true;
+  if (!communicator_.settles(turn_, channel_.get())) return false;
+  plan_ = communicator_.settled_plan(collective_, plan_, turn_, channel_.get());
+  turn_.settled = true;
+  return true;
 }
 
 bool StagedCall::begin_slice() {

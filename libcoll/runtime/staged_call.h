@@ -22,8 +22,8 @@ namespace libcoll {
 class StagedCall final : public RunningCall {
  public:
   /// `communicator`, which has a hierarchy that serves the call, must outlive this, and the call's buffers its end.
-  /// `plan` is the same on every rank. `channel`: of a persistent call, which has memory of its own.
-  StagedCall(Communicator& communicator, Call call, LoweredPlanPointer plan,
+  /// `plan`, as of `turn`, is the same on every rank. `channel`: of a persistent call, which has memory of its own.
+  StagedCall(Communicator& communicator, Call call, LoweredPlanPointer plan, Turn turn = {},
              std::shared_ptr<Channel> channel = nullptr);
 
   void begin() override;
@@ -50,6 +50,8 @@ class StagedCall final : public RunningCall {
   /// Does the next thing if it need not be waited for; whether it has.
   bool go_on();
   void begin_round();
+  /// Whether it is known by now what plan it goes by.
+  bool settle();
   /// False: there is nothing to move between nodes.
   bool begin_slice();
   bool end_slice();
@@ -61,9 +63,11 @@ class StagedCall final : public RunningCall {
   bool wait_for_neighbours(ProgressHook hook);
 
   Communicator& communicator_;
-  const LoweredPlanPointer plan_;
+  LoweredPlanPointer plan_;
+  Turn turn_;
   const std::shared_ptr<Channel> channel_;  ///< as a rule null
   const std::shared_ptr<NodeMemory> memory_;
+  const Collective collective_;
   const bool calls_mpi_;
   const Tuning tuning_;  ///< as of the call's beginning, which all ranks make at one place in their calls
   const std::unique_ptr<NodeRounds> rounds_;

@@ -169,17 +169,21 @@ bool TransportHost::pass_up(std::vector<std::byte>& memory, std::size_t bytes_pe
 }
 
 bool TransportHost::broadcast(void* data, std::size_t bytes) {
+  if (!good_) return false;
   std::vector<std::byte> memory(bytes);
   if (rank() == 0 && bytes > 0) std::memcpy(memory.data(), data, bytes);
-  if (!pass_down(memory)) return false;
+  good_ = pass_down(memory);
+  if (!good_) return false;
   if (bytes > 0) std::memcpy(data, memory.data(), bytes);
   return true;
 }
 
 bool TransportHost::allgather(const void* mine, std::size_t bytes, void* all) {
+  if (!good_) return false;
   std::vector<std::byte> memory(bytes * places_.size());
   std::memcpy(memory.data() + bytes * static_cast<std::size_t>(rank()), mine, bytes);
-  if (!pass_up(memory, bytes) || !pass_down(memory)) return false;
+  good_ = pass_up(memory, bytes) && pass_down(memory);
+  if (!good_) return false;
   std::memcpy(all, memory.data(), memory.size());
   return true;
 }

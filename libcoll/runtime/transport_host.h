@@ -47,6 +47,10 @@ class TransportHost final : public HostCommunicator {
   bool reach_all(Runtime&) override { return true; }
   void progress() override { host_.progress(); }
 
+  /// Everybody was heard so far. After the first one who was not nothing else is tried: the ranks are no longer at the
+  /// same place.
+  [[nodiscard]] bool good() const { return good_; }
+
  private:
   [[nodiscard]] const Place& place(int which) const { return places_[static_cast<std::size_t>(which)]; }
   /// Whether the way from `which` to rank 0 leads through `through`.
@@ -63,6 +67,7 @@ class TransportHost final : public HostCommunicator {
   std::vector<Place> places_;
   NodeId nodes_;
   std::function<TagSpace()> tags_;
+  bool good_ = true;
 };
 
 }  // namespace libcoll

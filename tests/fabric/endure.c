@@ -8,8 +8,13 @@
  *   mixed        nonblocking ones with a blocking one in between
  *   persistent   the same ones over and over; every ten rounds they are freed and planned anew after a blocking one
  *   parts        on pairs of ranks while others are under way on groups of four, then a blocking one of all
- * With RANK and ROUND that rank kills itself there in the middle of a call, and the others say how long they waited for
- * their error. */
+ * After the first round without any blocking one, nor other agreement of all:
+ *   immediate    nonblocking ones, all of whose blocks are equal
+ *   starts       persistent ones, planned in the first round for good
+ *   part         the immediate ones, on groups of four
+ *   lone_part    the same where no collective of all ever was
+ * With RANK and ROUND that rank kills itself there in the middle of a call (never, where ROUND is negative: somebody
+ * else does), and the others say how long they waited for their error. */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <pthread.h>
@@ -220,17 +225,36 @@ int main(int argc, char** argv) {
   }
   struct Call of_pairs[kinds];
   struct Call of_fours[kinds];
+  const int on_part = strcmp(way, "part") == 0 || strcmp(way, "lone_part") == 0;
+  fprintf(stderr, "endure[%d]: process %d\n", world_rank, (int)getpid());
   for (int round = 0; round < rounds; ++round) {
     pthread_t killer;
     if (world_rank == victim && round == last) pthread_create(&killer, NULL, kill_soon, NULL);
     round_began = now();
     /* Whether a call is served is agreed on in the first blocking one. */
-    if (round == 0 || strcmp(way, "blocking") == 0) {
+    if ((round == 0 && strcmp(way, "lone_part") != 0) || strcmp(way, "blocking") == 0) {
       for (int kind = 0; kind < kinds; ++kind) run(&calls[blocking][kind], round);
     }
     if (strcmp(way, "nonblocking") == 0) {
       for (int kind = 0; kind < kinds; ++kind) begin(&calls[nonblocking][kind], round);
       for (int kind = kinds - 1; kind >= 0; --kind) end(&calls[nonblocking][kind], round);
+    } else if (strcmp(way, "immediate") == 0) {
+      for (int kind = 0; kind < alltoallv; ++kind) begin(&calls[nonblocking][kind], round);
+      for (int kind = alltoallv - 1; kind >= 0; --kind) end(&calls[nonblocking][kind], round);
+    } else if (on_part) {
+      MPI_Comm four;
+      if (round == 0) MPI_Comm_split(MPI_COMM_WORLD, world_rank / 4, world_rank, &four);
+      for (int kind = 0; round == 0 && kind < alltoallv; ++kind) {
+        of_fours[kind] = make_call(kind, blocking, four, count);
+        run(&of_fours[kind], round);
+        of_fours[kind].form = nonblocking;
+      }
+      for (int kind = 0; kind < alltoallv; ++kind) begin(&of_fours[kind], round);
+      for (int kind = alltoallv - 1; kind >= 0; --kind) end(&of_fours[kind], round);
+    } else if (strcmp(way, "starts") == 0) {
+      for (int kind = 0; round == 0 && kind < kinds; ++kind) init(&calls[persistent][kind]);
+      for (int i = 0; i < kinds; ++i) begin(&calls[persistent][(world_rank + i) % kinds], round);
+      for (int kind = 0; kind < kinds; ++kind) end(&calls[persistent][kind], round);
     } else if (strcmp(way, "mixed") == 0) {
       begin(&calls[nonblocking][alltoall], round);
       begin(&calls[nonblocking][allreduce], round);

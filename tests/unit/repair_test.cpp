@@ -1,10 +1,11 @@
-// Ranks agree on dead links and on the call from which they go without them, whatever is lost meanwhile.
+// Ranks agree on dead links, whatever is lost meanwhile.
 #include "libcoll/runtime/repair.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <random>
 #include <set>
@@ -22,43 +23,42 @@ namespace {
 
 constexpr NodeId nodes = 8;
 
-/// Calls that all ranks begin, each in its own time, but none is more than one ahead of another.
-class Calls {
+/// One on every node.
+class Repairs {
  public:
-  Calls(World& world, std::uint32_t seed) : random_(seed) {
+  explicit Repairs(World& world) {
     for (NodeId node = 0; node < nodes; ++node) {
-      repairs.push_back(std::make_unique<Repair>(world.transport(node), communicator, node, nodes, true, "test"));
-    }
-    begun.assign(nodes, 0);
-    turns.resize(nodes);
-  }
-
-  void advance() {
-    const std::int64_t slowest = *std::min_element(begun.begin(), begun.end());
-    for (std::size_t node = 0; node < nodes; ++node) {
-      if (repairs[node]->halted() || begun[node] > slowest || random_() % 8 != 0) continue;
-      if (repairs[node]->begin_call()) turns[node].emplace_back(begun[node], repairs[node]->removed());
-      ++begun[node];
+      each.push_back(std::make_unique<Repair>(world.transport(node), communicator, node, nodes, true, "test"));
     }
   }
+  Repair& operator[](std::size_t node) { return *each[node]; }
 
   [[nodiscard]] bool all_know(const std::set<Cable>& cables) const {
-    return std::all_of(repairs.begin(), repairs.end(), [&](const auto& each) { return each->removed() == cables; });
+    return std::all_of(each.begin(), each.end(), [&](const auto& repair) { return repair->removed() == cables; });
+  }
+  [[nodiscard]] bool somebody_looks() const {
+    return std::any_of(each.begin(), each.end(), [](const auto& repair) { return repair->looks(); });
   }
 
-  std::vector<std::unique_ptr<Repair>> repairs;  ///< by node
-  std::vector<std::int64_t> begun;
-  std::vector<std::vector<std::pair<std::int64_t, std::set<Cable>>>> turns;  ///< by node: call, cables gone
+  std::vector<std::unique_ptr<Repair>> each;  ///< by node
+};
+
+/// What a communicator hears.
+class Hearer final : public VerdictListener {
+ public:
+  explicit Hearer(Repair& repair) : repair_(repair) { repair.listen(*this); }
+  void links_died() noexcept override { heard.push_back(repair_.removed()); }
+  std::vector<std::set<Cable>> heard;
 
  private:
-  std::mt19937 random_;
+  Repair& repair_;
 };
 
 World make_world() { return {planned("hypercube:3", Collective::allreduce, "bfb"), generate("hypercube:3").value()}; }
 
 class Agreement : public testing::TestWithParam<std::uint32_t> {};
 
-TEST_P(Agreement, AllTurnAtTheSameCall) {
+TEST_P(Agreement, AllHearTheSameVerdicts) {
   World world = make_world();
   std::mt19937 random(GetParam());
   std::set<std::pair<int, int>> dead;
@@ -66,45 +66,40 @@ TEST_P(Agreement, AllTurnAtTheSameCall) {
     if (dead.contains({std::min(passing.from, passing.to), std::max(passing.from, passing.to)})) return Fate::stuck;
     return passing.packet && random() % 8 == 0 ? Fate::lost : Fate::arrives;
   };
-  Calls calls(world, GetParam());
+  Repairs repairs(world);
+  std::deque<Hearer> hearers;
+  for (const auto& repair : repairs.each) hearers.emplace_back(*repair);
   const auto run_until = [&](const std::set<Cable>& cables) {
-    return world.idle_until([&] {
-      calls.advance();
-      return calls.all_know(cables);
-    });
+    return world.idle_until([&] { return repairs.all_know(cables); });
   };
   const auto cut = [&](NodeId a, NodeId b) {
     dead.emplace(std::min(world.rank_of(a), world.rank_of(b)), std::max(world.rank_of(a), world.rank_of(b)));
   };
   ASSERT_TRUE(run_until({}));
   cut(0, 1);
-  calls.repairs[1]->lane_died(0, 0);
+  repairs[1].lane_died(0, 0);
   ASSERT_TRUE(run_until({{0, 1}}));
   cut(5, 7);
-  calls.repairs[5]->lane_died(7, 0);
-  calls.repairs[7]->lane_died(5, 0);
+  repairs[5].lane_died(7, 0);
+  repairs[7].lane_died(5, 0);
   ASSERT_TRUE(run_until({{0, 1}, {5, 7}}));
-  for (const auto& each : calls.turns) EXPECT_EQ(each, calls.turns.front());
-  EXPECT_EQ(calls.turns.front().size(), 2U);
-  // Afterwards nobody waits.
-  const std::int64_t before = *std::min_element(calls.begun.begin(), calls.begun.end());
-  EXPECT_TRUE(world.idle_until([&] {
-    calls.advance();
-    return *std::min_element(calls.begun.begin(), calls.begun.end()) > before + 10;
-  }));
+  for (const Hearer& hearer : hearers) {
+    EXPECT_EQ(hearer.heard, (std::vector<std::set<Cable>>{{{0, 1}}, {{0, 1}, {5, 7}}}));
+  }
+  EXPECT_TRUE(world.idle_until([&] { return !repairs.somebody_looks(); }));
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, Agreement, testing::Range(1U, 9U));
 
-TEST(Repair, WithoutADeadLinkCallsGoOnAsTheyWere) {
+TEST(Repair, WithoutADeadLinkThereIsNoVerdict) {
   World world = make_world();
-  Calls calls(world, 1);
-  calls.repairs[3]->lane_died(0, 1);
-  EXPECT_TRUE(world.idle_until([&] {
-    calls.advance();
-    return *std::min_element(calls.begun.begin(), calls.begun.end()) > 100;
-  }));
-  for (const auto& each : calls.turns) EXPECT_TRUE(each.empty());
+  Repairs repairs(world);
+  std::deque<Hearer> hearers;
+  for (const auto& repair : repairs.each) hearers.emplace_back(*repair);
+  repairs[3].lane_died(0, 1);
+  ASSERT_TRUE(world.idle_until([&] { return repairs.somebody_looks(); }));
+  ASSERT_TRUE(world.idle_until([&] { return !repairs.somebody_looks(); }));
+  for (const Hearer& hearer : hearers) EXPECT_TRUE(hearer.heard.empty());
 }
 
 /// What nobody finds, a message that was only late, must not keep the next cut from being found.
@@ -115,17 +110,16 @@ TEST(Repair, ASearchInVainDoesNotPutOffTheNextForLong) {
     const std::pair ends = std::minmax(passing.from, passing.to);
     return dead && ends == std::minmax(world.rank_of(5), world.rank_of(7)) ? Fate::stuck : Fate::arrives;
   };
-  Calls calls(world, 1);
-  calls.repairs[3]->lane_died(0, 1);
-  ASSERT_TRUE(world.idle_until([&] { return calls.repairs[3]->halted(); }));
-  ASSERT_TRUE(world.idle_until([&] { return !calls.repairs[3]->halted(); }));
+  Repairs repairs(world);
+  repairs[3].lane_died(0, 1);
+  ASSERT_TRUE(world.idle_until([&] { return repairs[3].looks(); }));
+  ASSERT_TRUE(world.idle_until([&] { return !repairs[3].looks(); }));
   dead = true;
-  calls.repairs[5]->lane_died(7, 0);
+  repairs[5].lane_died(7, 0);
   std::int64_t rounds = 0;
   ASSERT_TRUE(world.idle_until([&] {
     ++rounds;
-    calls.advance();
-    return calls.all_know({{5, 7}});
+    return repairs.all_know({{5, 7}});
   }));
   EXPECT_LT(rounds, 8 * patience);
 }
@@ -137,38 +131,31 @@ TEST(Repair, OneCutIsSearchedForOnce) {
   world.weather->fate = [&](const Passing& passing) {
     return dead.contains(std::minmax(passing.from, passing.to)) ? Fate::stuck : Fate::arrives;
   };
-  Calls calls(world, 1);
-  calls.repairs[5]->lane_died(7, 0);
-  ASSERT_TRUE(world.idle_until([&] { return calls.repairs[7]->halted(); }));
-  calls.repairs[7]->lane_died(5, 0);
-  ASSERT_TRUE(world.idle_until([&] {
-    calls.advance();
-    return calls.all_know({{5, 7}});
-  }));
+  Repairs repairs(world);
+  repairs[5].lane_died(7, 0);
+  ASSERT_TRUE(world.idle_until([&] { return repairs[7].looks(); }));
+  repairs[7].lane_died(5, 0);
+  ASSERT_TRUE(world.idle_until([&] { return repairs.all_know({{5, 7}}) && !repairs.somebody_looks(); }));
   bool again = false;
   std::int64_t left = 16 * patience;
   world.idle_until([&] {
-    calls.advance();
-    again = again ||
-            std::any_of(calls.repairs.begin(), calls.repairs.end(), [](const auto& each) { return each->halted(); });
+    again = again || repairs.somebody_looks();
     return --left == 0;
   });
   EXPECT_FALSE(again);
 }
 
-/// A rank that is gone leaves the others waiting: it is for their time limit to end that, never with a verdict.
+/// A rank that is gone leaves the others without a verdict.
 TEST(Repair, NothingIsAgreedWithoutEverybody) {
   World world = make_world();
   const int gone = world.rank_of(6);
   world.weather->fate = [gone](const Passing& passing) {
     return passing.from == gone || passing.to == gone ? Fate::stuck : Fate::arrives;
   };
-  Calls calls(world, 1);
-  calls.repairs[7]->lane_died(6, 0);
-  EXPECT_FALSE(world.idle_until([&] { return !calls.repairs[7]->removed().empty(); }));
-  for (NodeId node = 0; node < nodes; ++node) {
-    EXPECT_TRUE(node == 6 || calls.repairs[static_cast<std::size_t>(node)]->halted()) << node;
-  }
+  Repairs repairs(world);
+  repairs[7].lane_died(6, 0);
+  EXPECT_FALSE(world.idle_until([&] { return !repairs[7].removed().empty(); }));
+  for (std::size_t node = 0; node < nodes; ++node) EXPECT_TRUE(node == 6 || repairs[node].looks()) << node;
 }
 
 TEST(Repair, PlansDoWithoutTheDeadCables) {
