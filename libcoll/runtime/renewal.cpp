@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <map>
 #include <utility>
 
 #include "planner/index.h"
@@ -20,7 +19,7 @@ class Words {
     const auto bytes = std::as_bytes(std::span(&word, 1));
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   }
-  void add(const std::map<std::uint64_t, std::uint64_t>& map) {
+  void add(const Starts& map) {
     add(static_cast<std::uint64_t>(map.size()));
     for (const auto& [key, value] : map) {
       add(key);
@@ -44,8 +43,8 @@ class WordReader {
     bytes_ = bytes_.subspan(sizeof value);
     return value;
   }
-  std::map<std::uint64_t, std::uint64_t> map() {
-    std::map<std::uint64_t, std::uint64_t> result;
+  Starts map() {
+    Starts result;
     for (std::uint64_t left = word(); left > 0 && !at_end(); --left) {
       const std::uint64_t key = word();
       result[key] = word();
@@ -57,11 +56,11 @@ class WordReader {
   std::span<const std::byte> bytes_;
 };
 
-std::vector<std::byte> packed(const Standing& standing) {
+std::vector<std::byte> packed(std::uint64_t calls, std::uint32_t collectives, const Starts& starts) {
   Words words;
-  words.add(standing.calls);
-  words.add(standing.wanted);
-  words.add(standing.started);
+  words.add(calls);
+  words.add(collectives);
+  words.add(starts);
   return words.take();
 }
 
@@ -74,14 +73,6 @@ std::vector<Standing> unpacked_standings(std::span<const std::byte> bytes) {
     rank.started = reader.map();
   }
   return ranks;
-}
-
-std::vector<std::byte> packed(const Switch& agreed) {
-  Words words;
-  words.add(agreed.call);
-  words.add(agreed.collectives);
-  words.add(agreed.starts);
-  return words.take();
 }
 
 Switch unpacked_switch(std::span<const std::byte> bytes) {
@@ -208,7 +199,7 @@ bool Renewal::decide() {
   // The answers to the last order are in.
   if (order_.word == Word::hold) {
     if ((asked_ & ~considered_) != 0) return give(Word::release);
-    return give(Word::go, 0, packed(agreed_));
+    return give(Word::go, 0, packed(agreed_.call, agreed_.collectives, agreed_.starts));
   }
   asked_ |= party_.wanted();
   for (std::uint32_t each = 0; each < collective_count; ++each) {
@@ -233,9 +224,11 @@ void Renewal::obey() {
       own_.good = party_.take_plan(static_cast<Collective>(order_.collective), {text, body_.size()}) ? 1 : 0;
       return;
     }
-    case Word::hold:
-      own_body_ = packed(party_.hold());
+    case Word::hold: {
+      const Standing own = party_.hold();
+      own_body_ = packed(own.calls, own.wanted, own.started);
       return;
+    }
     case Word::release:
       return party_.release();
     case Word::go:

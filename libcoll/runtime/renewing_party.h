@@ -9,19 +9,22 @@
 
 namespace libcoll {
 
-/// How far a rank has come with its calls: all communicators' collectives begin in the same order on all ranks, and the
-/// starts of one persistent call among themselves.
+/// Of persistent calls, by the number of their init.
+using Starts = std::map<std::uint64_t, std::uint64_t>;
+
+/// How far a rank has come with a communicator's calls, which all of its ranks begin in the same order, and with the
+/// starts of each persistent one.
 struct Standing {
-  std::uint64_t calls = 0;                         ///< begun, those that may be waited for and others
-  std::map<std::uint64_t, std::uint64_t> started;  ///< persistent calls that there are, by the number of their init
-  std::uint32_t wanted = 0;                        ///< collectives that were asked for, as bits
+  std::uint64_t calls = 0;   ///< begun, those that may be waited for and others
+  Starts started;            ///< of the persistent calls that there are
+  std::uint32_t wanted = 0;  ///< collectives that were asked for, as bits
 };
 
 /// From where on new plans are gone by.
 struct Switch {
   std::uint64_t call = 0;
   /// Starts of persistent calls. Those that are not listed were freed somewhere, and keep their plan to their end.
-  std::map<std::uint64_t, std::uint64_t> starts;
+  Starts starts;
   std::uint32_t collectives = 0;  ///< that have a new plan, as bits
 };
 

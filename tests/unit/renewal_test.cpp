@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -63,7 +62,7 @@ class Rank final : public RenewingParty {
   int holds = 0;
   std::uint32_t taken = 0;
   std::uint64_t begun = 0;
-  std::map<std::uint64_t, std::uint64_t> started;
+  Starts started;
   bool held = false;
   std::uint64_t held_from = 0;
   std::optional<Switch> agreed;
@@ -182,7 +181,7 @@ TEST(AgreedSwitch, IsBeyondWhateverAnybodyHasBegun) {
   const std::vector<Standing> ranks = {{7, {{2, 5}, {4, 0}}, 0}, {9, {{2, 3}, {4, 8}}, 0}};
   const Switch agreed = agreed_switch(ranks);
   EXPECT_EQ(agreed.call, 9U);
-  EXPECT_EQ(agreed.starts, (std::map<std::uint64_t, std::uint64_t>{{2, 5}, {4, 8}}));
+  EXPECT_EQ(agreed.starts, (Starts{{2, 5}, {4, 8}}));
 }
 
 /// The others' last starts go with the plan that this one's went with.
@@ -193,7 +192,7 @@ TEST(AgreedSwitch, FreedCallsKeepTheirPlan) {
 
 TEST(AgreedSwitch, CallsThatSomeHaveNotComeToAreNotFreed) {
   const std::vector<Standing> ranks = {{7, {}, 0}, {9, {{7, 3}}, 0}};
-  EXPECT_EQ(agreed_switch(ranks).starts, (std::map<std::uint64_t, std::uint64_t>{{7, 3}}));
+  EXPECT_EQ(agreed_switch(ranks).starts, (Starts{{7, 3}}));
 }
 
 }  // namespace
