@@ -26,7 +26,7 @@ namespace {
 constexpr const char* usage_line = "Usage: libcoll tune [OPTIONS] -- mpirun -n RANKS [OPTIONS OF mpirun]";
 constexpr const char* sweep_name = "collective_sweep";
 
-struct TuneOptions {
+struct Options {
   std::string topology;
   std::string calls = "allreduce,allgather,alltoall";
   std::string sizes = "4:1048576";
@@ -103,7 +103,7 @@ Result<std::string> find_sweep(const std::string& command) {
 /// Runs the sweeps of one call in turn, native and planned.
 class Measurement {
  public:
-  Measurement(const TuneOptions& options, std::string command, std::string program, std::vector<std::string> launcher)
+  Measurement(const Options& options, std::string command, std::string program, std::vector<std::string> launcher)
       : options_(options), command_(std::move(command)), program_(std::move(program)), launcher_(std::move(launcher)) {}
 
   Result<std::vector<Measured>> run(CallKind call) {
@@ -165,7 +165,7 @@ class Measurement {
     return parse_sweep(*text, ranks_);
   }
 
-  const TuneOptions& options_;
+  const Options& options_;
   std::string command_;
   std::string program_;
   std::vector<std::string> launcher_;
@@ -239,7 +239,7 @@ Result<std::vector<CallKind>> parse_calls(const std::string& names) {
   return result;
 }
 
-int tune(const TuneOptions& options, const std::vector<std::string>& launcher) {
+int tune(const Options& options, const std::vector<std::string>& launcher) {
   if (launcher.empty()) return fail(std::string("no launcher. ") + usage_line, options.json);
   const Result<std::vector<CallKind>> calls = parse_calls(options.calls);
   if (!calls) return fail(calls.error().message, options.json);
@@ -265,7 +265,7 @@ int tune(const TuneOptions& options, const std::vector<std::string>& launcher) {
 }  // namespace
 
 void add_tune(CLI::App& app, const std::vector<std::string>& command, int& exit_code) {
-  auto options = std::make_shared<TuneOptions>();
+  auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("tune", "Measure plans against the program's own MPI and write the tuning table");
   sub->allow_extras();  // refused below, with the hint that is needed
   sub->add_option("--topology", options->topology, "Specification or topology file; default: as configured");
