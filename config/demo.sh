@@ -3,7 +3,7 @@
 # shellcheck source-path=SCRIPTDIR source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-"$root/config/install_packages.sh" || exit 1
+"$root/config/install_packages.sh" demo || exit 1
 step 'Configuring' configure release || fail 'configuring failed; see above.'
 step 'Building' cmake --build "$build" --target libcoll_command libcoll_pmpi collective_sweep fft3d_slab_fftw \
   fft3d_slab_alltoall yield_sleep || fail 'the build failed; see above.'

@@ -1,13 +1,18 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that building, the demo and the tests need and this machine lacks. Quiet otherwise.
+# Installs the Debian packages that building and the demo need, and the tests (without "demo"), and this machine lacks.
+# Quiet otherwise.
+#
+#   config/install_packages.sh [demo]
 # shellcheck source-path=SCRIPTDIR source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 packages=(
   g++ gcc gfortran cmake ninja-build pkg-config ccache
   libopenmpi-dev openmpi-bin libucx-dev libfabric-dev libglpk-dev libhwloc-dev libpugixml-dev libtomlplusplus-dev
-  libcli11-dev nlohmann-json3-dev libbenchmark-dev libgtest-dev
-  libfftw3-dev libfftw3-mpi-dev hpcc jq iproute2 clang-format clang-tidy
+  libcli11-dev nlohmann-json3-dev libfftw3-dev libfftw3-mpi-dev hpcc jq iproute2
+)
+test_packages=(
+  libbenchmark-dev libgtest-dev clang-format clang-tidy
   lammps python3-mpi4py python3-numpy libpetsc-real-dev  # the applications of tests/applications
 )
 
@@ -72,6 +77,11 @@ install_packages() {
 }
 
 require_debian
+case ${1:-} in
+  '') packages+=("${test_packages[@]}") ;;
+  demo) ;;
+  *) fail "wrong usage: found '$1', expected demo or nothing." ;;
+esac
 require_supported_mpi 0
 read -ra missing <<<"$(without installed "${packages[@]}")"
 if [ ${#missing[@]} -gt 0 ]; then install_packages "${missing[@]}"; fi

@@ -19,10 +19,10 @@ check_format() {
   (cd "$root" && sources | xargs -0 clang-format --dry-run -Werror 2>&1 | sed -n 's/^\([^: ]*\):[0-9].*/\1/p' | sort -u | tee /dev/stderr | wc -l | grep -x 0)
 }
 
-# Sources of the build, without what it generates.
+# Sources of the build, many in one where it compiles them so, without others it generates.
 check_tidy() {
   local commands=$root/build-tidy
-  configure tidy && (cd "$root" && jq -r '.[].file' "$commands/compile_commands.json" | grep -v "^$commands/\|\.[fF]90$" | sort -u |
+  configure tidy && (cd "$root" && jq -r '.[].file' "$commands/compile_commands.json" | grep -v "^$commands/.*\.cpp$\|\.[fF]90$" | sort -u |
     xargs -d '\n' -P "$jobs" -n 1 clang-tidy -p "$commands" --quiet 2>&1 | sed '/ warnings\? generated/d')
 }
 
@@ -66,14 +66,14 @@ fi
 mapfile -t asan_targets < <(unit_targets '*_test.cpp')
 [ "$(labelled "$build" '^multiprocess-small$')" = 0 ] || asan_targets=(all)
 step 'Building with ASan and UBSan' build_with asan "${asan_targets[@]}" || fail 'the build with ASan failed; see above.'
-step 'Tests with ASan and UBSan' run_tests asan "$root/build-asan" -L '^(unit|multiprocess-small)$' ||
+step 'Tests with ASan and UBSan' run_tests asan "$root/build-asan" -L '^(unit|multiprocess-small)$' -j "$jobs" ||
   note 'tests with ASan and UBSan'
 
 mapfile -t tsan_targets < <(unit_targets '*threads*_test.cpp')
 if [ ${#tsan_targets[@]} -gt 0 ]; then
   step 'Building with TSan' build_with tsan "${tsan_targets[@]}" || fail 'the build with TSan failed; see above.'
   # UCX's hook on madvise takes a lock while a thread ends, when TSan has let go of that thread: a crash in TSan itself.
-  UCX_MEM_MMAP_HOOK_MODE=none step 'Tests with TSan' run_tests tsan "$root/build-tsan" -L '^threads$' || note 'tests with TSan'
+  UCX_MEM_MMAP_HOOK_MODE=none step 'Tests with TSan' run_tests tsan "$root/build-tsan" -L '^threads$' -j "$jobs" || note 'tests with TSan'
 else
   note 'there is no test of threads'
 fi

@@ -35,7 +35,7 @@ std::optional<Report> next_report() {
   PMPI_Get_count(&status, byte, &bytes);
   std::string text(static_cast<std::size_t>(bytes), '\0');
   PMPI_Recv(text.data(), bytes, byte, status.MPI_SOURCE, report_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  return unpack(text);
+  return libcoll::unpack(text);
 }
 
 void collect(Report& job, int ranks) {

@@ -26,7 +26,7 @@
 namespace libcoll::command {
 namespace {
 
-struct Options {
+struct HarvestOptions {
   std::string collective;
   std::string algorithm;
   std::string schedule;  ///< a file whose steps are taken
@@ -60,7 +60,7 @@ struct Request {
   HarvestModel model;
 };
 
-Result<HarvestModel> model_of(const Options& options) {
+Result<HarvestModel> model_of(const HarvestOptions& options) {
   HarvestModel model;
   model.bytes = static_cast<double>(options.size);
   for (const auto& [text, seconds] :
@@ -93,7 +93,7 @@ void take_links(const Topology& topology, HarvestModel& model) {
   for (const Link& link : topology.links()) model.delta_seconds = std::max(model.delta_seconds, link.latency_seconds);
 }
 
-Status read_demand_file(const Options& options, StageOptions& stages) {
+Status read_demand_file(const HarvestOptions& options, StageOptions& stages) {
   if (options.demand.empty()) return {};
   if (options.collective != "alltoall" || (options.algorithm != "direct" && !options.algorithm.empty())) {
     return Error{"--demand is for the direct alltoall only"};
@@ -106,7 +106,7 @@ Status read_demand_file(const Options& options, StageOptions& stages) {
   return {};
 }
 
-Result<Request> understand(const Options& options) {
+Result<Request> understand(const HarvestOptions& options) {
   if (options.collective.empty() == options.schedule.empty()) {
     return Error{"expected a collective, or the schedule whose steps to take (--schedule FILE)"};
   }
@@ -190,8 +190,8 @@ Json wires_json(const Configuration& configuration) {
   return wires;
 }
 
-Json harvest_json(const Options& options, const Request& request, const Harvest& harvest, const HarvestPlan& plan,
-                  double bound, double plan_seconds) {
+Json harvest_json(const HarvestOptions& options, const Request& request, const Harvest& harvest,
+                  const HarvestPlan& plan, double bound, double plan_seconds) {
   const auto& configurations = harvest.configurations();
   Json events = Json::array();
   for (const auto& [step, configuration] : rewirings(plan)) {
@@ -266,7 +266,7 @@ std::string harvest_text(const Request& request, const Harvest& harvest, const H
   return text + columns(rows);
 }
 
-Status write_schedule_file(const Options& options, const Request& request, const Harvest& harvest,
+Status write_schedule_file(const HarvestOptions& options, const Request& request, const Harvest& harvest,
                            const HarvestPlan& plan, const Deadline& deadline) {
   const Result<Schedule> schedule = rewired_schedule(harvest, plan, request.model, options.max_chunks,
                                                      request.initial ? &*request.initial : nullptr, deadline);
@@ -282,7 +282,7 @@ struct Heatmap {
 };
 
 /// One line per size and α_r, as Figures 5, 8 and 9 have them.
-Result<Heatmap> heatmap(const Options& options, const Request& request, const Harvest& harvest,
+Result<Heatmap> heatmap(const HarvestOptions& options, const Request& request, const Harvest& harvest,
                         const Deadline& deadline) {
   std::vector<double> delays;
   for (const std::string& text : options.reconfigurations) {
@@ -325,7 +325,7 @@ Result<Heatmap> heatmap(const Options& options, const Request& request, const Ha
   return map;
 }
 
-int harvest(const Options& options) {
+int harvest(const HarvestOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const Result<Request> request = understand(options);
   if (!request) return fail(request.error().message, options.json);
@@ -392,7 +392,7 @@ constexpr std::int32_t max_harvest_degree = 64;
 }  // namespace
 
 void add_harvest(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<HarvestOptions>();
   CLI::App* sub = app.add_subcommand("harvest", "Say when and how to rewire a photonic fabric during a collective");
   sub->add_option("collective,--collective", options->collective,
                   "allreduce, reduce_scatter, allgather, alltoall, broadcast or reduce");

@@ -21,7 +21,7 @@
 namespace libcoll::command {
 namespace {
 
-struct Options {
+struct InfoOptions {
   bool version = false;
   bool config = false;
   bool algorithms = false;
@@ -96,7 +96,7 @@ void print_everything(const Config& in_force) {
 }
 
 /// The sections that were asked for; all of them when none was.
-void print_info_json(const Options& options, const Config& in_force) {
+void print_info_json(const InfoOptions& options, const Config& in_force) {
   const bool all = !(options.version || options.config || options.algorithms || options.topologies);
   Json json = Json::object();
   if (all || options.version) json["version"] = LIBCOLL_VERSION;
@@ -152,7 +152,7 @@ void print_memory(const Topology& topology, const MemoryReport& report) {
               mebibytes(memory_limit_bytes).c_str());
 }
 
-int show_memory(const Options& options, const Config& config) {
+int show_memory(const InfoOptions& options, const Config& config) {
   const Result<Topology> topology = load_topology(options.memory);
   if (!topology) return fail(topology.error().message, options.json);
   const Result<MemoryReport> report = measure_memory(*topology, config, options.layers, options.call_bytes);
@@ -165,7 +165,7 @@ int show_memory(const Options& options, const Config& config) {
   return ExitCode::good;
 }
 
-int show_choices(const Options& options, const Config& config) {
+int show_choices(const InfoOptions& options, const Config& config) {
   const Result<Topology> topology = load_topology(options.choices);
   if (!topology) return fail(topology.error().message, options.json);
   const std::vector<KeptChoices> kept = find_choices(*topology, config);
@@ -177,7 +177,7 @@ int show_choices(const Options& options, const Config& config) {
   return ExitCode::good;
 }
 
-int info(const Options& options) {
+int info(const InfoOptions& options) {
   const LoadedConfig loaded = load_config(environ);
   for (const std::string& warning : loaded.warnings) warn(warning);
   if (!options.memory.empty()) return show_memory(options, loaded.config);
@@ -197,7 +197,7 @@ int info(const Options& options) {
 }  // namespace
 
 void add_info(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<InfoOptions>();
   CLI::App* sub = app.add_subcommand("info", "Show version, settings in force, algorithms and topologies");
   sub->add_flag("--version", options->version, "The version alone");
   sub->add_flag("--config", options->config, "A commented configuration file with every setting at its default");

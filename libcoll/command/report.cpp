@@ -11,7 +11,7 @@
 namespace libcoll::command {
 namespace {
 
-struct Options {
+struct ReportOptions {
   std::string name;
   std::string size = "full";
   double time_limit_seconds = 300;
@@ -58,7 +58,7 @@ Json list_json() {
   return Json{{"reports", list}};
 }
 
-int run(const Options& options) {
+int run(const ReportOptions& options) {
   if (options.name.empty()) {
     if (options.json) {
       print_json(list_json());
@@ -180,7 +180,7 @@ void Pace::took(const std::string& name, double size, double seconds) {
 }
 
 void add_report(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<ReportOptions>();
   CLI::App* sub = app.add_subcommand("report", "Make a table of the papers again, beside the papers' own figures");
   sub->add_option("name", options->name, "Of the report (below); left out: the list of them");
   CLI::Option* whole =

@@ -26,7 +26,7 @@ constexpr const char* usage_line = "Usage: libcoll run [OPTIONS] -- COMMAND [ARG
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
-struct Options {
+struct RunOptions {
   std::string topology;
   std::string stats;
   std::string log_level;
@@ -54,7 +54,7 @@ Status override_setting(Config& config, std::string_view name, const std::string
   return {};
 }
 
-Result<Config> configure(const Options& options) {
+Result<Config> configure(const RunOptions& options) {
   LoadedConfig loaded = load_config(environ);
   for (const std::string& warning : loaded.warnings) warn(warning);
   const std::vector<std::pair<std::string_view, std::string>> words = {
@@ -102,7 +102,7 @@ void provide_plans(const Config& config, const Topology& topology) {
 }
 
 /// LD_PRELOAD is split at colons and spaces, and cannot quote them.
-Result<std::string> preload_library(const Options& options, const std::string& command) {
+Result<std::string> preload_library(const RunOptions& options, const std::string& command) {
   Result<std::string> found =
       options.library.empty() ? find_preload_library(command) : Result<std::string>(absolute(options.library));
   if (!found) return found.error();
@@ -113,7 +113,7 @@ Result<std::string> preload_library(const Options& options, const std::string& c
   return found;
 }
 
-Variables variables(const Options& options, const Config& config, const std::string& command) {
+Variables variables(const RunOptions& options, const Config& config, const std::string& command) {
   const bool specification = generate(config.topology).ok();
   Variables result = {{"LIBCOLL_TOPOLOGY", specification ? config.topology : absolute(config.topology)},
                       {"LIBCOLL_COMMAND", command}};
@@ -130,7 +130,7 @@ std::vector<std::string> current_environment() {
   return entries;
 }
 
-int run(const Options& options, const std::vector<std::string>& arguments) {
+int run(const RunOptions& options, const std::vector<std::string>& arguments) {
   if (arguments.empty()) return fail(std::string("no command. ") + usage_line);
   const Result<Config> config = configure(options);
   if (!config) return fail(config.error().message);
@@ -160,7 +160,7 @@ class RunFormatter : public CLI::Formatter {
 }  // namespace
 
 void add_run(CLI::App& app, const std::vector<std::string>& command, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<RunOptions>();
   CLI::App* sub = app.add_subcommand("run", "Run an MPI program, unmodified, on planned collectives");
   sub->formatter(std::make_shared<RunFormatter>());
   sub->allow_extras();  // refused below, with the hint that is needed

@@ -17,7 +17,7 @@
 namespace libcoll::command {
 namespace {
 
-struct Options {
+struct SimulateOptions {
   std::string file;
   std::vector<std::uint64_t> sizes{1 << 20};
   std::string alpha = "0s";
@@ -32,7 +32,7 @@ struct Request {
   SimulationOptions simulation;
 };
 
-Result<Request> understand(const Options& options) {
+Result<Request> understand(const SimulateOptions& options) {
   const Result<std::string> text = read_text(options.file);
   if (!text) return text.error();
   Result<Schedule> schedule = read_schedule(*text, options.file);
@@ -69,7 +69,7 @@ std::int64_t rewirings(const Schedule& schedule) {
 
 const char* name_of(NodeTiming timing) { return timing == NodeTiming::lockstep ? "lockstep" : "data-flow"; }
 
-int simulate_file(const Options& options) {
+int simulate_file(const SimulateOptions& options) {
   const Result<Request> request = understand(options);
   if (!request) return fail(request.error().message, options.json);
   const Schedule& schedule = request->schedule;
@@ -111,7 +111,7 @@ int simulate_file(const Options& options) {
 }  // namespace
 
 void add_simulate(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<SimulateOptions>();
   CLI::App* sub = app.add_subcommand("simulate", "Say how long the schedule in a file takes on its topology");
   sub->add_option("file", options->file, "Schedule in the native dialect; - is standard input")->required();
   sub->add_option("--size", options->sizes, "Of the whole vector: 64KiB or several, 64KiB,4MiB")

@@ -29,7 +29,7 @@
 namespace libcoll::command {
 namespace {
 
-struct Options {
+struct TopoOptions {
   std::string topology;
   bool json = false;
 };
@@ -79,7 +79,7 @@ std::string topo_text(const Topology& topology) {
                   {"allgather", "T_B at least " + allgather_bandwidth_bound(topology).to_string() + " M/B"}});
 }
 
-int topo(const Options& options) {
+int topo(const TopoOptions& options) {
   const Result<Topology> topology = load_topology(options.topology);
   if (!topology) return fail(topology.error().message, options.json);
   if (options.json) {
@@ -363,7 +363,7 @@ CLI::App* add_find(CLI::App& parent, const std::shared_ptr<FindOptions>& options
 }  // namespace
 
 void add_topo(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TopoOptions>();
   CLI::App* sub = app.add_subcommand("topo", "Say what a topology is: nodes, links, degree, diameter, symmetry");
   sub->add_option("topology,--topology", options->topology, "Specification such as torus:3x3x3, or a topology file");
   sub->add_flag("--json", options->json, "Machine-readable output");

@@ -12,7 +12,7 @@
 namespace libcoll::command {
 namespace {
 
-struct Options {
+struct VerifyOptions {
   std::string file;
   bool json = false;
 };
@@ -39,7 +39,7 @@ std::string verify_text(const std::string& file, const Schedule& schedule, const
   return what + " is WRONG:\n  " + join(faults, "\n  ") + "\n";
 }
 
-int verify_file(const Options& options) {
+int verify_file(const VerifyOptions& options) {
   const Result<std::string> text = read_text(options.file);
   if (!text) return fail(text.error().message, options.json);
   const Result<Schedule> schedule = read_schedule(*text, options.file);
@@ -56,7 +56,7 @@ int verify_file(const Options& options) {
 }  // namespace
 
 void add_verify(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<VerifyOptions>();
   CLI::App* sub = app.add_subcommand("verify", "Check a schedule file; exit code 1 when the schedule is wrong");
   sub->add_option("file", options->file, "Schedule in the native dialect; - is standard input")->required();
   sub->add_flag("--json", options->json, "Machine-readable output: ok, errors[]");

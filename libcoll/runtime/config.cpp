@@ -40,7 +40,7 @@ std::string environment_name(std::string_view setting) {
   return result;
 }
 
-std::string quoted(std::string_view text) { return "\"" + std::string(text) + "\""; }
+std::string in_quotes(std::string_view text) { return "\"" + std::string(text) + "\""; }
 
 // ---- values as text -------------------------------------------------------------------------------------------
 
@@ -56,7 +56,8 @@ std::string print_bytes(std::int64_t bytes) {
 Result<std::int64_t> parse_integer(std::string_view text) {
   std::int64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return Error{quoted(text) + " is not a whole number"};
+  if (error != std::errc() || end != text.data() + text.size())
+    return Error{in_quotes(text) + " is not a whole number"};
   return number;
 }
 
@@ -68,19 +69,19 @@ Result<bool> parse_boolean(std::string_view text) {
   for (const std::string_view no : {"0", "false", "no", "off", "n"}) {
     if (word == no) return false;
   }
-  return Error{quoted(text) + " is neither yes nor no"};
+  return Error{in_quotes(text) + " is neither yes nor no"};
 }
 
 constexpr std::array<std::string_view, 5> log_level_names = {"error", "warn", "info", "debug", "trace"};
 
 Result<LogLevel> parse_log_level(std::string_view text) {
   const auto* found = std::find(log_level_names.begin(), log_level_names.end(), lowered(text));
-  if (found == log_level_names.end()) return Error{quoted(text) + " is not a log level"};
+  if (found == log_level_names.end()) return Error{in_quotes(text) + " is not a log level"};
   return static_cast<LogLevel>(found - log_level_names.begin());
 }
 
 Status check_bounds(std::int64_t value, std::int64_t low, std::int64_t high, std::string_view text) {
-  if (value < low || value > high) return Error{quoted(text) + " is out of bounds"};
+  if (value < low || value > high) return Error{in_quotes(text) + " is out of bounds"};
   return {};
 }
 
@@ -201,7 +202,7 @@ Setting transport(std::string_view name, std::string_view text) {
               config.transport = word;
               return {};
             }
-            return Error{quoted(value) + " is not a transport"};
+            return Error{in_quotes(value) + " is not a transport"};
           },
           [](const Config& config) { return config.transport; }};
 }
@@ -215,7 +216,7 @@ Setting stats(std::string_view name, std::string_view text) {
           [](Config& config, std::string_view value) -> Status {
             constexpr std::string_view file = "json:";
             const bool good = value.empty() || value == "summary" || (value.starts_with(file) && value != file);
-            if (!good) return Error{quoted(value) + " is no kind of statistics"};
+            if (!good) return Error{in_quotes(value) + " is no kind of statistics"};
             config.stats = value;
             return {};
           },
@@ -244,7 +245,7 @@ Setting call() {
           description,
           [](Config& config, std::string_view value) -> Status {
             if (!chooses && value != "auto" && value != "native") {
-              return Error{quoted(value) + " is neither auto nor native"};
+              return Error{in_quotes(value) + " is neither auto nor native"};
             }
             config.*Field = value;
             return {};
@@ -359,7 +360,7 @@ void assign(LoadedConfig& loaded, const Setting& setting, std::string_view value
   if (assigned.ok()) return;
   std::string warning = where + ": " + assigned.error().message;
   if (!setting.bounds.empty()) warning += ", expected " + std::string(setting.bounds);
-  loaded.warnings.push_back(warning + "; it stays at " + quoted(setting.print(loaded.config)));
+  loaded.warnings.push_back(warning + "; it stays at " + in_quotes(setting.print(loaded.config)));
 }
 
 /// A TOML scalar as a user would have written it in the environment.
@@ -372,8 +373,8 @@ std::optional<std::string> scalar_text(const toml::node& node) {
 
 std::string unknown_key(const std::string& where, std::string_view key) {
   const Setting* meant = nearest_setting(lowered(key));
-  const std::string hint = meant == nullptr ? "" : "; did you mean " + quoted(meant->name) + "?";
-  return where + ": unknown key " + quoted(key) + ", it has no effect" + hint;
+  const std::string hint = meant == nullptr ? "" : "; did you mean " + in_quotes(meant->name) + "?";
+  return where + ": unknown key " + in_quotes(key) + ", it has no effect" + hint;
 }
 
 void apply_table(LoadedConfig& loaded, const toml::table& table, const std::string& file) {
@@ -465,7 +466,7 @@ std::vector<std::string> standard_files(char* const* environment) {
 std::string toml_value(const Setting& setting) {
   if (setting.type == SettingType::boolean) return setting.default_value == "yes" ? "true" : "false";
   if (setting.type == SettingType::integer) return std::string(setting.default_value);
-  return quoted(setting.default_value);
+  return in_quotes(setting.default_value);
 }
 
 /// The lines of one setting.
@@ -518,7 +519,7 @@ LoadedConfig load_config(char* const* environment, std::span<const std::string> 
 }
 
 Result<std::int64_t> parse_bytes(std::string_view text) {
-  const Error bad{quoted(text) + " is not a size such as 4096, 64K, 1.5M, 2G or inf"};
+  const Error bad{in_quotes(text) + " is not a size such as 4096, 64K, 1.5M, 2G or inf"};
   std::string word = lowered(text);
   if (word == "inf") return unlimited;
   if (word.ends_with("ib")) {
@@ -536,7 +537,7 @@ Result<std::int64_t> parse_bytes(std::string_view text) {
   if (error != std::errc() || end != word.data() + word.size()) return bad;
   const double bytes_wanted = number * scale;
   // Above 2^53 a double no longer counts single bytes, and nobody means such a size.
-  if (bytes_wanted > std::exp2(53.0)) return Error{quoted(text) + " is too large; inf means no limit"};
+  if (bytes_wanted > std::exp2(53.0)) return Error{in_quotes(text) + " is too large; inf means no limit"};
   if (scale < 2 && word.find('.') != std::string::npos) return bad;
   return static_cast<std::int64_t>(bytes_wanted);
 }
