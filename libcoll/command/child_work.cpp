@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <string_view>
@@ -34,7 +35,7 @@ namespace {
 bool read_all(int from, const Deadline& deadline, std::string& text) {
   for (;;) {
     constexpr double most_milliseconds = 1e9;
-    const double left = std::clamp(1000 * deadline.remaining(), 0.0, most_milliseconds);
+    const double left = std::clamp(std::ceil(1000 * deadline.remaining()), 0.0, most_milliseconds);
     pollfd entry{from, POLLIN, 0};
     const int ready = poll(&entry, 1, deadline.limited() ? static_cast<int>(left) : -1);
     if (ready == 0) return false;

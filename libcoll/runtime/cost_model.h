@@ -52,8 +52,8 @@ double between_samples(std::span<const CostSample> samples, std::int64_t bytes);
 std::int64_t best_segment_bytes(std::int64_t link_bytes, std::int32_t hops, const LinkFigures& links,
                                 std::int64_t most);
 
-/// Messages of s bytes that keep a link of delay α and bandwidth b busy while the oldest is under way: 1 + ⌈α·b / s⌉, at
-/// most `most_in_flight`.
+/// Messages of s bytes that keep a link of delay α and bandwidth b busy while the oldest is under way: 1 + ⌈α·b / s⌉,
+/// at most `most_in_flight`.
 std::int64_t in_flight_for(std::int64_t segment_bytes, const LinkFigures& links);
 inline constexpr std::int64_t most_in_flight = 256;
 

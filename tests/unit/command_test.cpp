@@ -683,6 +683,7 @@ TEST_F(Command, InfoShowsWhatJobsHaveChosen) {
   table.add({{CallKind::allreduce, 3, 64, true, 0},
              {CallKind::allreduce, 3, 4096, false, 0, true},
              {CallKind::allreduce, 3, std::numeric_limits<std::int64_t>::max(), false, 32768}});
+  table.choices.back().in_flight = 12;
   ASSERT_TRUE(store_choices(place, table).ok());
   const Outcome outcome = shell("LIBCOLL_CACHE_DIR='" + place.directory + "' libcoll info --choices ring:3 --json");
   ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -696,9 +697,9 @@ TEST_F(Command, InfoShowsWhatJobsHaveChosen) {
   EXPECT_EQ(job["alpha_nanoseconds"], 1500);
   EXPECT_EQ(job["bytes_per_second"], 2'000'000'000);
   const Json expected = Json::parse(R"([
-    {"call": "allreduce", "up_to_bytes": 64, "use": "native", "segment_bytes": null},
-    {"call": "allreduce", "up_to_bytes": 4096, "use": "direct", "segment_bytes": null},
-    {"call": "allreduce", "up_to_bytes": null, "use": "plan", "segment_bytes": 32768}])");
+    {"call": "allreduce", "up_to_bytes": 64, "use": "native", "segment_bytes": null, "in_flight": null},
+    {"call": "allreduce", "up_to_bytes": 4096, "use": "direct", "segment_bytes": null, "in_flight": null},
+    {"call": "allreduce", "up_to_bytes": null, "use": "plan", "segment_bytes": 32768, "in_flight": 12}])");
   EXPECT_EQ(job["choices"], expected);
   const std::string in = "LIBCOLL_CACHE_DIR='" + place.directory + "' libcoll info --choices ";
   EXPECT_TRUE(contains(shell(in + "ring:3").out, "ring:3, 3 ranks on 3 nodes over ucx: α = 1500 ns"));
