@@ -21,7 +21,7 @@ struct ReportScope {
   bool full = true;  ///< false: only what takes seconds
   std::int32_t threads = 1;
   Deadline deadline{0};
-  double limit_seconds = 0;  ///< for each plan of tables of planners; 0: a share of the deadline
+  double limit_seconds = 0;            ///< for each plan of tables of planners; 0: a share of the deadline
   std::vector<std::string> only = {};  ///< algorithms of fig7, by the names that its rows have; empty: all
 };
 
