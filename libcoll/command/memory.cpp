@@ -196,6 +196,8 @@ class Child {
     if (child.process_ == 0) {
       child.process_ = -1;
       mine = FileDescriptor();
+      // UCX says on standard output what goes wrong, where this command's figures go.
+      dup2(STDERR_FILENO, STDOUT_FILENO);
       body(theirs.get());
       _exit(0);
     }
@@ -217,7 +219,8 @@ struct Children {
   Children() = default;
   Children(const Children&) = delete;
   Children& operator=(const Children&) = delete;
-  ~Children() {
+  ~Children() { end(); }
+  void end() {
     while (!list.empty()) list.pop_back();
   }
 };
@@ -370,6 +373,8 @@ Result<MemoryReport> measure_memory(const Topology& topology, const Config& conf
   meter.note("plans");
   for (Adopted& plan : plans) make_ready(plan, call_bytes);
   meter.note("scripts");
+  // Who is still connecting must not find that this process has gone.
+  others.end();
   return report;
 }
 
