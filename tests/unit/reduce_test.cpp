@@ -16,7 +16,7 @@
 namespace libcoll {
 namespace {
 
-constexpr std::size_t guard_bytes = 64;
+constexpr std::size_t margin_bytes = 64;
 constexpr unsigned char guard = 0xa5;
 constexpr std::size_t largest = 130;
 
@@ -106,7 +106,7 @@ std::vector<T> samples(std::uint64_t seed, bool may_be_nan) {
 class Buffer {
  public:
   Buffer(const void* data, std::size_t bytes, std::size_t offset)
-      : bytes_(bytes), start_(guard_bytes + offset), memory_(start_ + bytes + guard_bytes, guard) {
+      : bytes_(bytes), start_(margin_bytes + offset), memory_(start_ + bytes + margin_bytes, guard) {
     if (data != nullptr) std::memcpy(memory_.data() + start_, data, bytes);
   }
   void* data() { return memory_.data() + start_; }
