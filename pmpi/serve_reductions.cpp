@@ -140,7 +140,7 @@ std::optional<int> try_reduce_scatter(const Way& way, const void* sendbuf, void*
                                       MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
   const ReductionArguments arguments{way, sendbuf, recvbuf, datatype, op};
   const Preparation ready = prepare(arguments, recvcounts != nullptr, unknown_elements);
-  if (ready.communicator == nullptr) return std::nullopt;
+  if (ready.communicator == nullptr || recvcounts == nullptr) return std::nullopt;
   // Only now it is sure that the communicator is no inter-communicator, and how many counts there are.
   const MpiHost host(comm);
   OperandsPointer operands = make_operands(Collective::reduce_scatter, arguments, ready);

@@ -143,7 +143,7 @@ Reason choose(Runtime& process, const Way& way, std::int64_t bytes, Communicator
 }  // namespace
 
 std::optional<int> fall_through(Runtime& process, const Way& way, Reason reason, std::int64_t bytes) {
-  if (way.is_init()) {
+  if (way.persistence != nullptr && way.is_init()) {
     way.persistence->obstacle = reason;
     way.persistence->bytes = bytes;
     return std::nullopt;

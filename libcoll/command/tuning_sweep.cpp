@@ -142,7 +142,7 @@ std::vector<std::string> TuningSweep::environment_of(CallKind call, const Tuning
     if (!is_set) environment.emplace_back(text);
   }
   for (const auto& [name, value] : set) {
-    if (!way.native || !value.empty()) environment.push_back(name + "=" + value);
+    if (!way.native || !value.empty()) environment.push_back(std::string(name).append("=").append(value));
   }
   return environment;
 }

@@ -33,8 +33,8 @@ std::vector<NodeId> neighbours(const Topology& topology, NodeId node) {
 
 }  // namespace
 
-std::vector<Cable> cables(const Topology& topology) {
-  std::vector<Cable> result;
+std::vector<ShapedCable> cables(const Topology& topology) {
+  std::vector<ShapedCable> result;
   for (NodeId a = 0; a < topology.node_count(); ++a) {
     for (const NodeId b : neighbours(topology, a)) {
       if (a < b) result.push_back({a, b});
@@ -53,7 +53,7 @@ std::string wiring_batch(const Topology& topology, std::span<const pid_t> holder
     text += "link add name " + management_port(node) + " type veth peer name " + managed + in_node(node) + "\n";
     text += "link set " + management_port(node) + " master " + bridge + " up\n";
   }
-  for (const Cable& cable : cables(topology)) {
+  for (const ShapedCable& cable : cables(topology)) {
     text += "link add name " + link_device(cable.b) + " address " + link_mac(cable.a, cable.b) + " mtu " + mtu +
             in_node(cable.a) + " type veth peer name " + link_device(cable.a) + " address " +
             link_mac(cable.b, cable.a) + " mtu " + mtu + in_node(cable.b) + "\n";

@@ -14,12 +14,12 @@
 namespace libcoll {
 
 /// Two nodes joined by a veth pair; a < b. A link without its reverse is a cable, too.
-struct Cable {
+struct ShapedCable {
   NodeId a = 0;
   NodeId b = 0;
-  friend bool operator==(const Cable&, const Cable&) = default;
+  friend bool operator==(const ShapedCable&, const ShapedCable&) = default;
 };
-std::vector<Cable> cables(const Topology& topology);
+std::vector<ShapedCable> cables(const Topology& topology);
 
 /// For `ip -batch` in the control namespace: the management bridge and all cables, made directly in the network
 /// namespaces of the holders (pids by node).

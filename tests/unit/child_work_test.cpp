@@ -19,7 +19,7 @@ TEST(ChildWork, ReturnsWhatItMade) {
   const Result<std::optional<std::string>> made = in_child(
       [&] {
         changed = 1;
-        return text;
+        return std::string(text);
       },
       60);
   ASSERT_TRUE(made.ok()) << made.error().message;

@@ -282,7 +282,7 @@ TEST(FabricConfiguration, LinksAreShapedAtTheirRates) {
 
 TEST(FabricConfiguration, OneWayLinksAreCablesToo) {
   const Topology ring = make("uniring:3");
-  EXPECT_EQ(cables(ring), (std::vector<Cable>{{0, 1}, {0, 2}, {1, 2}}));
+  EXPECT_EQ(cables(ring), (std::vector<ShapedCable>{{0, 1}, {0, 2}, {1, 2}}));
   EXPECT_EQ(cables(make("torus:3x3x3")).size(), 81U);
   const std::vector<pid_t> holders = {11, 12, 13};
   const std::string wiring = wiring_batch(ring, holders);
