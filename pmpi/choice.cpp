@@ -46,8 +46,10 @@ class Trial {
     output_.resize(words);
   }
 
+  /// Within a node nothing is known of longer calls but what the longest of these show.
   [[nodiscard]] std::int64_t largest_bytes() const {
-    return std::max(word_bytes, std::min(largest_vector, largest_buffer / ranks_));
+    const std::int64_t largest = communicator_.must_be_faster() ? largest_buffer : largest_vector;
+    return std::max(word_bytes, std::min(largest, largest_buffer / ranks_));
   }
 
   bool own(std::int64_t bytes, Course course) {
@@ -214,22 +216,38 @@ bool measure_ways(CommunicatorState& state, CallKind kind, MPI_Comm comm, CostQu
   return good;
 }
 
+/// Rank 0's figures of the links, as kept, seen by another communicator or measured now. Collective; false on all ranks
+/// when they cannot be measured.
+bool know_links(HostCommunicator& host, Communicator& communicator, TuningTable& kept) {
+  if (host.rank() == 0 && !kept.links) kept.links = job_links.get();
+  std::int64_t known = kept.links ? 1 : 0;
+  if (!host.broadcast(&known, sizeof known)) return false;
+  if (known != 0) return true;
+  kept.links = communicator.measure_links(host, {&progress_mpi});
+  return kept.links.has_value();
+}
+
+std::vector<TuningChoice> keep(const ChoicePlace& place, TuningTable& kept, std::vector<TuningChoice> choices) {
+  kept.add(choices);
+  const Status stored = store_choices(place, kept);
+  if (!stored) log(LogLevel::info, "choices not kept: " + stored.error().message);
+  return choices;
+}
+
 /// Measures what is missing and asks the model; rank 0 has the answer, and keeps it. Collective.
 std::vector<TuningChoice> ask_model(Runtime& process, CommunicatorState& state, CallKind kind, MPI_Comm comm,
                                     const ChoicePlace& place, TuningTable& kept) {
   MpiHost host(comm);
   Communicator& communicator = *state.communicator;
   const bool root = host.rank() == 0;
-  if (root && !kept.links) kept.links = job_links.get();
-  std::int64_t has_links = kept.links ? 1 : 0;
-  if (!host.broadcast(&has_links, sizeof has_links)) return {};
-  if (has_links == 0) kept.links = communicator.measure_links(host, {&progress_mpi});
-  if (has_links == 0 && !kept.links) return {};
+  const bool has_fabric = !communicator.must_be_faster();
+  if (has_fabric && !know_links(host, communicator, kept)) return {};
   const Collective collective = *collective_of(kind);
   const std::int32_t ranks = communicator.size();
   CostQuestion question;
   question.can_go_direct = communicator.can_go_direct(collective) && !is_rooted(kind);
   if (!measure_ways(state, kind, comm, question) || !root) return {};
+  if (!has_fabric) return keep(place, kept, choose_by_samples(kind, ranks, question.by_plan, question.native));
   job_links.set(*kept.links);
   question.call = kind;
   question.ranks = ranks;
@@ -237,11 +255,7 @@ std::vector<TuningChoice> ask_model(Runtime& process, CommunicatorState& state, 
   question.plan = communicator.plan_of(collective);
   question.segment_bytes = process.config().segment_bytes;
   question.in_flight = process.config().in_flight;
-  std::vector<TuningChoice> choices = choose_by_cost(question);
-  kept.add(choices);
-  const Status stored = store_choices(place, kept);
-  if (!stored) log(LogLevel::info, "choices not kept: " + stored.error().message);
-  return choices;
+  return keep(place, kept, choose_by_cost(question));
 }
 
 /// Rank 0's to everybody. False when MPI reported an error.
@@ -275,10 +289,10 @@ std::string in_words(const std::vector<TuningChoice>& choices) {
 
 void say(const HostCommunicator& host, CallKind kind, const TuningTable& kept, const std::string& how,
          const std::vector<TuningChoice>& choices) {
-  std::string figures;
+  std::string figures = how + ": ";
   if (kept.links) {
-    figures = "α = " + std::to_string(kept.links->alpha_nanoseconds) +
-              " ns, b = " + std::to_string(kept.links->bytes_per_second) + " B/s, " + how + ": ";
+    figures.insert(0, "α = " + std::to_string(kept.links->alpha_nanoseconds) +
+                          " ns, b = " + std::to_string(kept.links->bytes_per_second) + " B/s, ");
   }
   log(LogLevel::info,
       host.name() + ": " + std::string(to_string(kind)) + " by the cost model, " + figures + in_words(choices));
@@ -306,9 +320,12 @@ void obtain_choices(Runtime& process, CommunicatorState& state, CallKind kind, M
   if (root) say(host, kind, kept, how, choices);
 }
 
-bool wants_model(const Config& config, CallKind kind) {
+/// Within a node measuring both ways is all there is to the model.
+bool wants_model(const Config& config, const Communicator& communicator, CallKind kind) {
+  const bool by_settings =
+      communicator.must_be_faster() ? config.cost_model || config.measure : config.cost_model && !config.measure;
   // Who names a planner wants its plans.
-  return config.cost_model && !config.measure && config.tuning_table.empty() && can_be_tried(kind) &&
+  return by_settings && config.tuning_table.empty() && can_be_tried(kind) &&
          call_setting(config, kind) == automatic_plan &&
          algorithm_setting(config, *collective_of(kind)) == automatic_plan;
 }
@@ -334,10 +351,19 @@ bool modelled_to_native(Runtime& process, CommunicatorState& state, CallKind kin
   bool& asked = state.modelled[static_cast<std::size_t>(kind)];
   if (!asked) {
     asked = true;
-    if (wants_model(process.config(), kind)) obtain_choices(process, state, kind, comm);
+    if (wants_model(process.config(), *state.communicator, kind)) obtain_choices(process, state, kind, comm);
   }
   const TuningChoice* choice = state.communicator->modelled(kind, bytes);
   return choice != nullptr && choice->native;
+}
+
+bool is_proven(const Communicator& communicator, CallKind kind, std::int64_t bytes) {
+  return bytes != unknown_bytes &&
+         (communicator.tuned(blocking_twin(kind), bytes) != nullptr || communicator.modelled(kind, bytes) != nullptr);
+}
+
+bool can_be_proven(const Communicator& communicator, CallKind kind, std::int64_t bytes) {
+  return is_proven(communicator, kind, bytes) || (bytes != unknown_bytes && can_be_tried(kind));
 }
 
 }  // namespace libcoll::pmpi

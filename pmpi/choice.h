@@ -17,4 +17,9 @@ bool measured_to_native(Runtime& process, CommunicatorState& state, CallKind kin
 /// communicator how its calls are to go; it is collective. Precondition: as above.
 bool modelled_to_native(Runtime& process, CommunicatorState& state, CallKind kind, MPI_Comm comm, std::int64_t bytes);
 
+/// For communicators within a node, whose calls must be faster than MPI's: whether it is known of a call of that size
+/// which way that is, and whether a first call could find out. The same on all ranks.
+bool is_proven(const Communicator& communicator, CallKind kind, std::int64_t bytes);
+bool can_be_proven(const Communicator& communicator, CallKind kind, std::int64_t bytes);
+
 }  // namespace libcoll::pmpi

@@ -121,6 +121,10 @@ Reason choose(Runtime& process, const Way& way, std::int64_t bytes, Communicator
   if (reason != Reason::count_) return reason;
   if (way.may_agree()) fulfil_wishes(*state, way.comm);
   reason = choice_of(process, way);
+  const bool must_prove = state->communicator != nullptr && state->communicator->must_be_faster();
+  if (reason == Reason::count_ && must_prove && !can_be_proven(*state->communicator, way.kind, bytes)) {
+    reason = Reason::one_node;
+  }
   if (reason == Reason::count_ && !way.may_agree()) reason = begins(*state, way.kind);
   if (reason == Reason::count_ && tuned_to_native(*state->communicator, way.kind, bytes)) {
     reason = Reason::tuned_native;
@@ -132,12 +136,12 @@ Reason choose(Runtime& process, const Way& way, std::int64_t bytes, Communicator
   MpiHost host(way.comm);
   reason = chosen->ready(*collective_of(way.kind), has_equal_shards(way.kind), host);
   if (reason != Reason::count_ || bytes == unknown_bytes || chosen->is_broken()) return reason;
-  if (process.config().measure && process.config().tuning_table.empty() &&
+  if (process.config().measure && !must_prove && process.config().tuning_table.empty() &&
       measured_to_native(process, *state, way.kind, way.comm, bytes)) {
     return Reason::measured_native;
   }
   if (modelled_to_native(process, *state, way.kind, way.comm, bytes)) return Reason::modelled_native;
-  return reason;
+  return must_prove && !is_proven(*chosen, way.kind, bytes) ? Reason::one_node : reason;
 }
 
 }  // namespace

@@ -107,6 +107,12 @@ std::vector<NodeId> nodes_of_ranks(const Topology& topology, const std::vector<I
 
 bool on_one_host(const std::vector<Introduction>& ranks) { return hosts_in_world_order(ranks).size() == 1; }
 
+/// Whether any of its calls could be: what has to be faster must be tried, or in a table.
+bool serves_one_node(const Config& config) {
+  if (config.one_node != OneNode::faster) return config.one_node == OneNode::yes;
+  return config.cost_model || config.measure || !config.tuning_table.empty();
+}
+
 /// Of this process; what hwloc cannot tell matters for speed only.
 std::int32_t domain_of_process() {
   const Result<std::int32_t> domain = numa_domain();
@@ -238,7 +244,7 @@ Reason Communicator::choose_part(bool keep_part, std::vector<NodeId>& nodes, Nod
   node_count = static_cast<NodeId>(covered.size());
   if (node_count == 1) {
     nodes.assign(nodes.size(), 0);
-    return runtime_.config().one_node ? Reason::count_ : Reason::one_node;
+    return serves_one_node(runtime_.config()) ? Reason::count_ : Reason::one_node;
   }
   if (node_count == fabric.host_count()) return Reason::count_;
   const MovedHosts moved = move_hosts(runtime_.translation_group(), covered);

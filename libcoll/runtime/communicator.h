@@ -108,6 +108,9 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   /// Nodes that they are on; 0 when it serves nothing.
   [[nodiscard]] std::int32_t nodes() const { return static_cast<std::int32_t>(place_of_shard_.size()); }
 
+  /// Its ranks are on one node, and calls are served only where they were seen to be faster than MPI's.
+  [[nodiscard]] bool must_be_faster() const { return nodes() == 1 && runtime_.config().one_node == OneNode::faster; }
+
   /// Has what happens counted there from now on (null: nowhere); the record must outlive the communicator.
   void keep_record(CommunicatorRecord* record);
 

@@ -207,6 +207,28 @@ Setting transport(std::string_view name, std::string_view text) {
           [](const Config& config) { return config.transport; }};
 }
 
+Setting one_node(std::string_view name, std::string_view text) {
+  return {name,
+          SettingType::choice,
+          {},
+          "no|yes|faster",
+          text,
+          [](Config& config, std::string_view value) -> Status {
+            if (lowered(value) == "faster") {
+              config.one_node = OneNode::faster;
+              return {};
+            }
+            const Result<bool> answer = parse_boolean(value);
+            if (!answer) return Error{in_quotes(value) + " is not no, yes or faster"};
+            config.one_node = *answer ? OneNode::yes : OneNode::no;
+            return {};
+          },
+          [](const Config& config) {
+            constexpr std::array<std::string_view, 3> names{"no", "yes", "faster"};
+            return std::string(names.at(static_cast<std::size_t>(config.one_node)));
+          }};
+}
+
 Setting stats(std::string_view name, std::string_view text) {
   return {name,
           SettingType::choice,
@@ -305,7 +327,10 @@ std::vector<Setting> make_settings() {
           "leaders", "Ranks of a node that move its data between nodes at most; 0: as many as every node has."),
       bytes<&Config::node_bytes, 64_K, 1_G>(
           "node_bytes", "Memory that the ranks of a node share per communicator; larger calls run in several rounds."),
-      boolean<&Config::one_node>("one_node", "Serve communicators whose ranks are all on one node, too."),
+      one_node(
+          "one_node",
+          "Serve communicators whose ranks are all on one node, too; faster: where calls were tried and seen to be, "
+          "or a tuning table says so."),
       integer<&Config::timeout_seconds, 0, 86'400>(
           "timeout_seconds", "A call in which nothing moves for this long fails; 0: it waits as long as MPI would."),
       integer<&Config::resend_seconds, 0, 3600>(

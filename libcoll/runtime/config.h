@@ -15,6 +15,13 @@ namespace libcoll {
 
 enum class LogLevel : std::uint8_t { error, warn, info, debug, trace };
 
+/// Whether communicators are served whose ranks are all on one node.
+enum class OneNode : std::uint8_t {
+  no,
+  yes,
+  faster,  ///< at sizes at which a tuning table says so, or calls were seen to be faster than MPI's
+};
+
 /// Values in force. Defaults are the records' defaults.
 struct Config {
   bool enable = true;
@@ -47,7 +54,7 @@ struct Config {
   std::string host;                             ///< of this process, as the topology names it; empty: MPI's name
   std::int64_t leaders = 0;                     ///< ranks of a node that move data between nodes; 0: all they can
   std::int64_t node_bytes = 8 * 1024 * 1024;    ///< memory that the ranks of a node share per communicator
-  bool one_node = false;                        ///< communicators within one node are served, too
+  OneNode one_node = OneNode::faster;           ///< which calls within one node are served
   std::int64_t timeout_seconds = 0;             ///< a call that did not move for so long fails; 0: it waits for ever
   std::int64_t resend_seconds = 0;              ///< messages missing for so long are sent another way; 0: never
 };

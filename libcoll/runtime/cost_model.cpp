@@ -119,6 +119,19 @@ bool same_way(const TuningChoice& a, const TuningChoice& b) {
   return way_name(a) == way_name(b) && a.segment_bytes == b.segment_bytes && a.in_flight == b.in_flight;
 }
 
+/// What `best` says of every size; neighbours that say the same are one.
+template <class Best>
+std::vector<TuningChoice> choices_by_size(const Best& best) {
+  std::vector<TuningChoice> choices;
+  for (int power = first_power; power <= last_power; ++power) {
+    const TuningChoice choice = best(std::int64_t{1} << power);
+    if (!choices.empty() && same_way(choices.back(), choice)) choices.pop_back();
+    choices.push_back(choice);
+  }
+  choices.back().up_to_bytes = TuningChoice().up_to_bytes;
+  return choices;
+}
+
 }  // namespace
 
 PlanCost plan_cost(const Schedule& schedule) {
@@ -163,14 +176,17 @@ std::int64_t in_flight_for(std::int64_t segment_bytes, const LinkFigures& links)
 
 std::vector<TuningChoice> choose_by_cost(const CostQuestion& question) {
   const Ways ways(question);
-  std::vector<TuningChoice> choices;
-  for (int power = first_power; power <= last_power; ++power) {
-    const TuningChoice choice = ways.best(std::int64_t{1} << power);
-    if (!choices.empty() && same_way(choices.back(), choice)) choices.pop_back();
-    choices.push_back(choice);
-  }
-  choices.back().up_to_bytes = TuningChoice().up_to_bytes;
-  return choices;
+  return choices_by_size([&ways](std::int64_t bytes) { return ways.best(bytes); });
+}
+
+std::vector<TuningChoice> choose_by_samples(CallKind call, std::int32_t ranks, std::span<const CostSample> ours,
+                                            std::span<const CostSample> native) {
+  const std::int64_t last = std::min(ours.back().bytes, native.back().bytes);
+  return choices_by_size([&](std::int64_t bytes) {
+    const std::int64_t seen = std::min(bytes, last);
+    const double needed = between_samples(ours, seen) * (1 + 1 / margin_parts);
+    return TuningChoice{call, ranks, bytes, needed > between_samples(native, seen), 0};
+  });
 }
 
 }  // namespace libcoll

@@ -80,4 +80,10 @@ struct CostQuestion {
 /// By size: the way that takes least, where ours may take 1/20 more than MPI's. The last one is for all sizes above.
 std::vector<TuningChoice> choose_by_cost(const CostQuestion& question);
 
+/// Of calls within a node, where no fabric is to be modelled: ours at sizes at which they were seen to take less than
+/// MPI's by more than noise, 1/20. Beyond the last size that both were tried at, as there. Precondition: both have
+/// samples.
+std::vector<TuningChoice> choose_by_samples(CallKind call, std::int32_t ranks, std::span<const CostSample> ours,
+                                            std::span<const CostSample> native);
+
 }  // namespace libcoll

@@ -94,6 +94,23 @@ multiprocess(nodes_not_served ring:4 8 iexpectation ${none_served} OPTIONS ${by_
 multiprocess(nodes_tcp ring:4 8 expectation ${nodes_served} OPTIONS ${by_slot} ${over_tcp})
 multiprocess(one_node ring:4 8 expectation ${none_served})
 multiprocess(one_node_served ring:5 4 expectation ${nodes_served} OPTIONS ${one_node} -e LIBCOLL_ONE_NODE=yes)
+multiprocess(one_node_not_served ring:5 4 expectation ${none_served}
+  OPTIONS ${one_node} -e LIBCOLL_ONE_NODE=no -e LIBCOLL_COST_MODEL=yes)
+set(tried -e LIBCOLL_COST_MODEL=yes -e LIBCOLL_LOG_LEVEL=info)
+# Only where it is faster, as tried or as a table says; of what has not been tried nothing is served.
+multiprocess(one_node_tried ring:5 4 choice
+  OPTIONS ${one_node} ${tried} -w "1:MPI_COMM_WORLD: allreduce by the cost model, as measured in ")
+multiprocess(one_node_tried_before ring:5 4 choice
+  OPTIONS ${one_node} ${tried} -w "1:allreduce by the cost model, as kept: ")
+multiprocess(one_node_measured ring:5 4 choice
+  OPTIONS ${one_node} -e LIBCOLL_MEASURE=yes -e LIBCOLL_LOG_LEVEL=info -w "1:MPI_COMM_WORLD: allreduce by the cost model, as ")
+multiprocess(one_node_immediate ring:5 4 iexpectation ${none_served} OPTIONS ${one_node} -e LIBCOLL_COST_MODEL=yes)
+set(one_node_table -e LIBCOLL_TUNING_TABLE=${CMAKE_CURRENT_SOURCE_DIR}/one_node.toml)
+foreach(program expectation iexpectation)
+  multiprocess(one_node_tuned_${program} ring:5 4 ${program} allreduce=yes allgather=no alltoall=no bcast=no reduce=no
+    OPTIONS ${one_node} ${one_node_table})
+endforeach()
+multiprocess(one_node_differs ring:5 4 expectation ${none_served} OPTIONS ${one_node} -r 3:LIBCOLL_ONE_NODE=yes)
 multiprocess(nodes_leaders_differ ring:4 8 expectation ${none_served} OPTIONS ${by_slot} -r 3:LIBCOLL_LEADERS=1)
 multiprocess(nodes_native_alltoall ring:4 8 expectation allreduce=yes allgather=yes alltoall=no bcast=yes reduce=yes
   OPTIONS ${by_slot} -e LIBCOLL_ALLTOALL=native)

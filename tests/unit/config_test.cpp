@@ -132,7 +132,7 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"host", "c101-001"},
                                                                    {"leaders", "2"},
                                                                    {"node_bytes", "16M"},
-                                                                   {"one_node", "yes"},
+                                                                   {"one_node", "no"},
                                                                    {"timeout_seconds", "30"},
                                                                    {"resend_seconds", "5"}};
   ASSERT_EQ(values.size(), settings().size());
