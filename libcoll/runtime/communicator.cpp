@@ -334,12 +334,7 @@ Reason Communicator::begins(Collective collective, bool equal_shards) const {
   if (obstacle_ != Reason::count_) return obstacle_;
   if (hierarchy_ && !hierarchy_->serves(collective, equal_shards)) return Reason::several_ranks;
   const Prospect& asked_for = prospect(collective);
-  if (!asked_for.asked) return Reason::not_agreed;
-  // Hosts that forward blocks have to be told how long they are.
-  if (asked_for.obstacle == Reason::count_ && asked_for.unforwarded == nullptr && !equal_shards && !hierarchy_) {
-    return Reason::unknown_counts;
-  }
-  return asked_for.obstacle;
+  return asked_for.asked ? asked_for.obstacle : Reason::not_agreed;
 }
 
 Reason Communicator::ready(Collective collective, bool equal_shards, HostCommunicator& host) {
@@ -394,9 +389,7 @@ Reason Communicator::open_channel(Collective collective, bool equal_shards, Host
 }
 
 LoweredPlanPointer Communicator::plan_for(const Call& call, const Channel* channel) const {
-  if (channel != nullptr) return chosen_plan(call, channel->plans_);
-  const Prospect& asked_for = prospect(call.collective);
-  return call.counts.empty() || hierarchy_ ? chosen_plan(call, asked_for.plans) : asked_for.unforwarded;
+  return chosen_plan(call, channel != nullptr ? channel->plans_ : prospect(call.collective).plans);
 }
 
 Reason Communicator::adopt_distributed(Collective collective, HostCommunicator& host, Planning planning) {
@@ -405,7 +398,7 @@ Reason Communicator::adopt_distributed(Collective collective, HostCommunicator& 
   if (reason != Reason::count_) return reason;
   {
     const std::lock_guard guard(runtime_.lock());
-    prospect(collective).adopt(std::move(fresh));
+    prospect(collective).plans = {std::move(fresh), {}};
   }
   // What is left of a fabric is not what the table was made for.
   if (!what_is_left_) adopt_named(collective, host);
@@ -582,9 +575,9 @@ void Communicator::record_round(const Call& call, const LoweredPlan& plan, const
   record_->count_round(call.collective, plan.links.ends(), plan.links.bytes_of(script));
 }
 
-bool Communicator::agree_counts(Call& call, HostCommunicator& host, bool persists) {
+bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
   const bool matrix = call.collective == Collective::alltoall && !call.counts.empty();
-  const bool may_forward = prospect(call.collective).plans.usual->forwards || (persists && resends_);
+  const bool may_forward = prospect(call.collective).plans.usual->forwards || resends_;
   if (!matrix || hierarchy_ || !may_forward) return true;
   const std::size_t ranks = rank_of_node_.size();
   const auto own_row = call.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank_) * ranks);
@@ -621,7 +614,6 @@ std::unique_ptr<RunningCall> Communicator::make_call(Call call, std::shared_ptr<
     const std::lock_guard guard(runtime_.lock());
     begin_renewal();
     turn = channel ? next_start(*channel) : next_turn();
-    turn.forwards = call.counts.empty() || hierarchy_ || channel;
     plan = plan_for(call, channel.get());
     if (turn.settled && channel) plan = settled_plan(call.collective, std::move(plan), turn, channel.get());
   } else {
@@ -649,15 +641,36 @@ bool Communicator::drive(RunningCall& running, ProgressHook hook) {
 }
 
 void Communicator::enter(FlatCall& running) {
-  if (!running.channel_) under_way_.push_back(&running);
-  std::uint32_t& calls = running.channel_ ? running.channel_->calls_ : calls_;
-  running.first_number_ = calls;
-  calls += static_cast<std::uint32_t>(running.rounds_);
+  if (running.channel_) {
+    number(running, running.channel_->calls_);
+  } else {
+    under_way_.push_back(&running);
+    number_calls();
+  }
 }
 
-/// The oldest call always goes on, on every rank: so nobody waits for ever. Starts of persistent calls wait for no
-/// other call, for the ranks may disagree on which is older.
+void Communicator::number(FlatCall& running, std::uint32_t& calls) {
+  if (running.numbered_ == 0) running.first_number_ = calls;
+  calls += static_cast<std::uint32_t>(running.rounds_ - running.numbered_);
+  running.numbered_ = running.rounds_;
+}
+
+/// In the order of their beginnings, which is the same on every rank; when they come to have so many rounds is not.
+void Communicator::number_calls() {
+  // One that failed has had nobody know how many it has.
+  if (obstacle_ == Reason::transport) return;
+  const auto has_numbers = [](const FlatCall* call) { return call->is_numbered(); };
+  auto next = std::partition_point(under_way_.begin(), under_way_.end(), has_numbers);
+  for (; next != under_way_.end() && (*next)->turn_.settled; ++next) {
+    number(**next, calls_);
+    if (!(*next)->is_numbered()) return;
+  }
+}
+
+/// The oldest call always has numbers and goes on, on every rank: so nobody waits for ever. Starts of persistent calls
+/// wait for no other call, for the ranks may disagree on which is older.
 bool Communicator::admits(const FlatCall& running) const {
+  if (running.round_ == running.numbered_) return false;
   if (running.channel_) return true;
   if (under_way_.front() == &running) return true;
   const auto end = under_way_.begin() + static_cast<std::ptrdiff_t>(std::min(most_under_way, under_way_.size()));
