@@ -17,7 +17,9 @@
 #include "libcoll/runtime/renewal.h"
 #include "libcoll/runtime/staged_call.h"
 #include "libcoll/runtime/transport_host.h"
+#include "planner/index.h"
 #include "planner/schedule/packed.h"
+#include "planner/schedule/valiant.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/part.h"
 
@@ -33,6 +35,11 @@ constexpr std::size_t most_idle_flights = 4;
 
 /// Of a rank that makes a plan while the others wait.
 constexpr std::chrono::milliseconds between_words{20};
+
+/// Transfers of a schedule by way of all nodes grow as their third power.
+constexpr std::int32_t most_spread_nodes = 64;
+/// Of the load by the usual plan: hosts that forward have to be worth it.
+constexpr double most_spread_load = 0.8;
 
 constexpr double nanoseconds_per_second = 1e9;
 constexpr std::int64_t microsecond = 1000;  // in nanoseconds
@@ -436,6 +443,7 @@ Reason Communicator::distribute_plan(const Wanted& wanted, HostCommunicator& hos
   Lanes lanes{plan.peers, node_, rank_of_node_};
   if (!call(host, lanes)) return Reason::transport;
   answer(host, lanes);  // a peer that does not get through will fail the first call
+  if (plan.spread != nullptr) plan.spread->peers = plan.peers;
   wire_up_directly(collective, host);
   setup_times_.connections += steady_nanoseconds() - adopted;
   say_setup_times(collective, host);
@@ -523,7 +531,43 @@ bool Communicator::lower_plan(const std::string& text, LoweredPlan& plan) {
                                       static_cast<double>(schedule->topology.unit_bandwidth_bytes_per_second());
   }
   record_plan(*schedule, plan);
+  lower_spread(*schedule, plan);
   return true;
+}
+
+void Communicator::lower_spread(const Schedule& schedule, LoweredPlan& plan) const {
+  if (runtime_.config().spread_bytes == 0 || hierarchy_ || nodes() > most_spread_nodes) return;
+  const Result<Schedule> spread = spread_over_nodes(schedule);
+  if (!spread) return;
+  plan.loads = PairLoads(schedule);
+  plan.spread = std::make_shared<LoweredPlan>();
+  plan.spread->algorithm = spread->algorithm;
+  plan.spread->program = lower(*spread, node_);
+  plan.spread->forwards = true;
+  plan.spread->through_nics = plan.through_nics;
+  if (record_ != nullptr) plan.spread->links = PlanLinks(*spread, node_);
+}
+
+LoweredPlanPointer Communicator::plan_for_lengths(const Call& call, const LoweredPlanPointer& usual) const {
+  if (usual->spread == nullptr) return usual;
+  const std::int32_t nodes = this->nodes();
+  std::vector<std::int64_t> bytes(call.counts.size(), 0);
+  for (NodeId from = 0; from < nodes; ++from) {
+    for (NodeId to = 0; to < nodes; ++to) {
+      const std::int64_t block = std::int64_t{place_of_shard_[at(from)]} * nodes + place_of_shard_[at(to)];
+      if (from != to) bytes[at(from * nodes + to)] = call.counts[at(block)] * call.element_bytes;
+    }
+  }
+  if (*std::max_element(bytes.begin(), bytes.end()) < runtime_.config().spread_bytes) return usual;
+  const double as_usual = usual->loads.busiest(bytes);
+  const double spread = usual->loads.busiest(spread_evenly(bytes, nodes));
+  if (spread > most_spread_load * as_usual) return usual;
+  if (log_enabled(LogLevel::trace)) {
+    log(LogLevel::trace, name_ + ": by way of all nodes, " + std::to_string(static_cast<std::int64_t>(spread)) +
+                             " bytes on the busiest link in place of " +
+                             std::to_string(static_cast<std::int64_t>(as_usual)));
+  }
+  return usual->spread;
 }
 
 std::shared_ptr<const Script> Communicator::script_for(const LoweredPlanPointer& plan, const Shape& shape,
@@ -577,8 +621,9 @@ void Communicator::record_round(const Call& call, const LoweredPlan& plan, const
 
 bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
   const bool matrix = call.collective == Collective::alltoall && !call.counts.empty();
-  const bool may_forward = prospect(call.collective).plans.usual->forwards || resends_;
-  if (!matrix || hierarchy_ || !may_forward) return true;
+  if (!matrix || hierarchy_) return true;
+  const LoweredPlan& plan = *prospect(call.collective).plans.usual;
+  if (!plan.forwards && plan.spread == nullptr && !resends_) return true;
   const std::size_t ranks = rank_of_node_.size();
   const auto own_row = call.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank_) * ranks);
   const std::vector<std::int64_t> mine(own_row, own_row + static_cast<std::ptrdiff_t>(ranks));

@@ -268,6 +268,10 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   /// On rank 0: the plan as all ranks get it; nothing when it is not there yet, an empty text when there will be none.
   std::optional<std::string> plan_text(const Wanted& wanted, HostCommunicator& host);
   bool adopt_plan(const std::string& text, LoweredPlan& plan);
+  /// Which way of all nodes calls may go where `schedule` is usual.
+  void lower_spread(const Schedule& schedule, LoweredPlan& plan) const;
+  /// The plan by which a call goes whose blocks all ranks know: `usual`, or by way of all nodes.
+  [[nodiscard]] LoweredPlanPointer plan_for_lengths(const Call& call, const LoweredPlanPointer& usual) const;
   /// This rank's part of it; false when it cannot be read.
   bool lower_plan(const std::string& text, LoweredPlan& plan);
 

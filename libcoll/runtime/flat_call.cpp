@@ -51,7 +51,10 @@ bool FlatCall::settle() {
 
 /// The init of a persistent call has told everybody all lengths.
 void FlatCall::count_rounds() {
-  tells_lengths_ = call_.collective == Collective::alltoall && !call_.counts.empty() && plan_->forwards && !channel_;
+  const bool exchanges_unequal = call_.collective == Collective::alltoall && !call_.counts.empty();
+  const bool wants_lengths = exchanges_unequal && (plan_->forwards || plan_->spread != nullptr);
+  tells_lengths_ = wants_lengths && !channel_;
+  if (wants_lengths && channel_) plan_ = communicator_.plan_for_lengths(call_, plan_);
   rounds_ = tells_lengths_ ? 1 : communicator_.rounds_of(call_, *plan_);
 }
 
@@ -82,6 +85,7 @@ void FlatCall::end_round() {
   const bool all_told = awaits_lengths();
   ++round_;
   if (all_told) {
+    plan_ = communicator_.plan_for_lengths(call_, plan_);
     rounds_ = 1 + communicator_.rounds_of(call_, *plan_);
     communicator_.number_calls();
   }
