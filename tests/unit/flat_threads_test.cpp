@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "libcoll/runtime/plan_cache.h"
+#include "planner/index.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/small_schedules.h"
 #include "tests/unit/thread_ranks.h"
@@ -38,8 +39,8 @@ struct Exchange {
     call.collective = Collective::alltoall;
     call.counts.resize(ranks * ranks);
     for (int peer = 0; peer < ranks; ++peer) {
-      call.counts[static_cast<std::size_t>(rank * ranks + peer)] = length(number, rank, peer);
-      call.counts[static_cast<std::size_t>(peer * ranks + rank)] = length(number, peer, rank);
+      call.counts[at(rank * ranks + peer)] = length(number, rank, peer);
+      call.counts[at(peer * ranks + rank)] = length(number, peer, rank);
       call.input_offsets.push_back(static_cast<std::int64_t>(input.size()));
       for (int i = 0; i < length(number, rank, peer); ++i) input.push_back(element(number, rank, peer, i));
       call.output_offsets.push_back(static_cast<std::int64_t>(output.size()));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "planner/flow/mcf.h"
+#include "planner/index.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/valiant.h"
 #include "planner/topology/generators.h"
@@ -21,16 +22,16 @@ using Matrix = std::vector<std::int64_t>;
 constexpr std::int64_t block = 240;
 
 Matrix even(std::int32_t nodes) {
-  Matrix bytes(static_cast<std::size_t>(nodes * nodes), block);
-  for (std::int32_t node = 0; node < nodes; ++node) bytes[static_cast<std::size_t>(node * nodes + node)] = 0;
+  Matrix bytes(at(nodes * nodes), block);
+  for (std::int32_t node = 0; node < nodes; ++node) bytes[at(node * nodes + node)] = 0;
   return bytes;
 }
 
 /// From everybody to the node `distance` further.
 Matrix shifted(std::int32_t nodes, std::int32_t distance) {
-  Matrix bytes(static_cast<std::size_t>(nodes * nodes), 0);
+  Matrix bytes(at(nodes * nodes), 0);
   for (std::int32_t node = 0; node < nodes; ++node) {
-    bytes[static_cast<std::size_t>(node * nodes + (node + distance) % nodes)] = block;
+    bytes[at(node * nodes + (node + distance) % nodes)] = block;
   }
   return bytes;
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "planner/flow/mcf.h"
+#include "planner/index.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/small_schedules.h"
@@ -32,7 +33,7 @@ void expect_spread(const Schedule& uniform) {
     passed.emplace(transfer.shard, transfer.from);
     passed.emplace(transfer.shard, transfer.to);
   }
-  EXPECT_EQ(passed.size(), static_cast<std::size_t>(nodes * nodes * (nodes - 1)));
+  EXPECT_EQ(passed.size(), at(nodes * nodes * (nodes - 1)));
   // Each pair's own two parts cross the links once, the other N − 2 twice.
   EXPECT_EQ(spread->proof.max_link_load, uniform.proof.max_link_load * Rational(2 * nodes - 2, nodes));
   EXPECT_EQ(spread->proof.bandwidth_bound, uniform.proof.bandwidth_bound);
