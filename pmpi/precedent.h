@@ -100,7 +100,6 @@ constexpr bool lasts(Reason reason) noexcept {
     case Reason::planning:
     case Reason::unsupported_type:
     case Reason::not_agreed:
-    case Reason::unknown_counts:
     case Reason::no_progress:
     case Reason::bad_arguments:
     case Reason::count_:

@@ -95,15 +95,14 @@ class BlockOperands final : public Operands {
   std::int64_t ranks_;
 };
 
-/// As far as hosts have to know the lengths of what they forward. The program leaves a persistent call's as they are.
+/// As far as hosts have to know the lengths of what they forward: the program leaves a persistent call's as they are,
+/// and its init may wait for the others.
 bool agree_counts(Communicator& communicator, const Way& way, Call& call) {
-  if (way.is_start()) {
-    call.counts = way.persistence->counts;
-    return true;
-  }
+  if (way.is_start()) call.counts = way.persistence->counts;
+  if (!way.is_init()) return true;
   MpiHost host(way.comm);
-  if (way.may_agree() && !communicator.agree_counts(call, host, way.is_init())) return false;
-  if (way.is_init()) way.persistence->counts = call.counts;
+  if (!communicator.agree_counts(call, host)) return false;
+  way.persistence->counts = call.counts;
   return true;
 }
 

@@ -20,7 +20,7 @@ struct Call {
   std::int64_t element_bytes = 1;
   Reducer reducer;
   /// Blocks of unequal length, as in Shape; `elements` then means nothing. alltoall: this rank's own row and column
-  /// are enough, agree_counts() has the others.
+  /// are enough, but for the starts of persistent calls.
   std::vector<std::int64_t> counts;
   std::vector<std::int64_t> input_offsets;
   std::vector<std::int64_t> output_offsets;

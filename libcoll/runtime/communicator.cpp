@@ -17,7 +17,9 @@
 #include "libcoll/runtime/renewal.h"
 #include "libcoll/runtime/staged_call.h"
 #include "libcoll/runtime/transport_host.h"
+#include "planner/index.h"
 #include "planner/schedule/packed.h"
+#include "planner/schedule/valiant.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/part.h"
 
@@ -33,6 +35,11 @@ constexpr std::size_t most_idle_flights = 4;
 
 /// Of a rank that makes a plan while the others wait.
 constexpr std::chrono::milliseconds between_words{20};
+
+/// Transfers of a schedule by way of all nodes grow as their third power.
+constexpr std::int32_t most_spread_nodes = 64;
+/// Of the load by the usual plan: hosts that forward have to be worth it.
+constexpr double most_spread_load = 0.8;
 
 constexpr double nanoseconds_per_second = 1e9;
 constexpr std::int64_t microsecond = 1000;  // in nanoseconds
@@ -340,12 +347,7 @@ Reason Communicator::begins(Collective collective, bool equal_shards) const {
   if (obstacle_ != Reason::count_) return obstacle_;
   if (hierarchy_ && !hierarchy_->serves(collective, equal_shards)) return Reason::several_ranks;
   const Prospect& asked_for = prospect(collective);
-  if (!asked_for.asked) return Reason::not_agreed;
-  // Hosts that forward blocks have to be told how long they are.
-  if (asked_for.obstacle == Reason::count_ && asked_for.unforwarded == nullptr && !equal_shards && !hierarchy_) {
-    return Reason::unknown_counts;
-  }
-  return asked_for.obstacle;
+  return asked_for.asked ? asked_for.obstacle : Reason::not_agreed;
 }
 
 Reason Communicator::ready(Collective collective, bool equal_shards, HostCommunicator& host) {
@@ -400,9 +402,7 @@ Reason Communicator::open_channel(Collective collective, bool equal_shards, Host
 }
 
 LoweredPlanPointer Communicator::plan_for(const Call& call, const Channel* channel) const {
-  if (channel != nullptr) return chosen_plan(call, channel->plans_);
-  const Prospect& asked_for = prospect(call.collective);
-  return call.counts.empty() || hierarchy_ ? chosen_plan(call, asked_for.plans) : asked_for.unforwarded;
+  return chosen_plan(call, channel != nullptr ? channel->plans_ : prospect(call.collective).plans);
 }
 
 Reason Communicator::adopt_distributed(Collective collective, HostCommunicator& host, Planning planning) {
@@ -411,7 +411,7 @@ Reason Communicator::adopt_distributed(Collective collective, HostCommunicator& 
   if (reason != Reason::count_) return reason;
   {
     const std::lock_guard guard(runtime_.lock());
-    prospect(collective).adopt(std::move(fresh));
+    prospect(collective).plans = {std::move(fresh), {}};
   }
   // What is left of a fabric is not what the table was made for.
   if (!what_is_left_) adopt_named(collective, host);
@@ -449,6 +449,7 @@ Reason Communicator::distribute_plan(const Wanted& wanted, HostCommunicator& hos
   Lanes lanes{plan.peers, node_, rank_of_node_};
   if (!call(host, lanes)) return Reason::transport;
   answer(host, lanes);  // a peer that does not get through will fail the first call
+  if (plan.spread != nullptr) plan.spread->peers = plan.peers;
   wire_up_directly(collective, host);
   setup_times_.connections += steady_nanoseconds() - adopted;
   say_setup_times(collective, host);
@@ -536,7 +537,43 @@ bool Communicator::lower_plan(const std::string& text, LoweredPlan& plan) {
                                       static_cast<double>(schedule->topology.unit_bandwidth_bytes_per_second());
   }
   record_plan(*schedule, plan);
+  lower_spread(*schedule, plan);
   return true;
+}
+
+void Communicator::lower_spread(const Schedule& schedule, LoweredPlan& plan) const {
+  if (runtime_.config().spread_bytes == 0 || hierarchy_ || nodes() > most_spread_nodes) return;
+  const Result<Schedule> spread = spread_over_nodes(schedule);
+  if (!spread) return;
+  plan.loads = PairLoads(schedule);
+  plan.spread = std::make_shared<LoweredPlan>();
+  plan.spread->algorithm = spread->algorithm;
+  plan.spread->program = lower(*spread, node_);
+  plan.spread->forwards = true;
+  plan.spread->through_nics = plan.through_nics;
+  if (record_ != nullptr) plan.spread->links = PlanLinks(*spread, node_);
+}
+
+LoweredPlanPointer Communicator::plan_for_lengths(const Call& call, const LoweredPlanPointer& usual) const {
+  if (usual->spread == nullptr) return usual;
+  const std::int32_t nodes = this->nodes();
+  std::vector<std::int64_t> bytes(call.counts.size(), 0);
+  for (NodeId from = 0; from < nodes; ++from) {
+    for (NodeId to = 0; to < nodes; ++to) {
+      const std::int64_t block = std::int64_t{place_of_shard_[at(from)]} * nodes + place_of_shard_[at(to)];
+      if (from != to) bytes[at(from * nodes + to)] = call.counts[at(block)] * call.element_bytes;
+    }
+  }
+  if (*std::max_element(bytes.begin(), bytes.end()) < runtime_.config().spread_bytes) return usual;
+  const double as_usual = usual->loads.busiest(bytes);
+  const double spread = usual->loads.busiest(spread_evenly(bytes, nodes));
+  if (spread > most_spread_load * as_usual) return usual;
+  if (log_enabled(LogLevel::trace)) {
+    log(LogLevel::trace, name_ + ": by way of all nodes, " + std::to_string(static_cast<std::int64_t>(spread)) +
+                             " bytes on the busiest link in place of " +
+                             std::to_string(static_cast<std::int64_t>(as_usual)));
+  }
+  return usual->spread;
 }
 
 std::shared_ptr<const Script> Communicator::script_for(const LoweredPlanPointer& plan, const Shape& shape,
@@ -588,10 +625,11 @@ void Communicator::record_round(const Call& call, const LoweredPlan& plan, const
   record_->count_round(call.collective, plan.links.ends(), plan.links.bytes_of(script));
 }
 
-bool Communicator::agree_counts(Call& call, HostCommunicator& host, bool persists) {
+bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
   const bool matrix = call.collective == Collective::alltoall && !call.counts.empty();
-  const bool may_forward = prospect(call.collective).plans.usual->forwards || (persists && resends_);
-  if (!matrix || hierarchy_ || !may_forward) return true;
+  if (!matrix || hierarchy_) return true;
+  const LoweredPlan& plan = *prospect(call.collective).plans.usual;
+  if (!plan.forwards && plan.spread == nullptr && !resends_) return true;
   const std::size_t ranks = rank_of_node_.size();
   const auto own_row = call.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank_) * ranks);
   const std::vector<std::int64_t> mine(own_row, own_row + static_cast<std::ptrdiff_t>(ranks));
@@ -627,7 +665,6 @@ std::unique_ptr<RunningCall> Communicator::make_call(Call call, std::shared_ptr<
     const std::lock_guard guard(runtime_.lock());
     begin_renewal();
     turn = channel ? next_start(*channel) : next_turn();
-    turn.forwards = call.counts.empty() || hierarchy_ || channel;
     plan = plan_for(call, channel.get());
     if (turn.settled && channel) plan = settled_plan(call.collective, std::move(plan), turn, channel.get());
   } else {
@@ -655,15 +692,36 @@ bool Communicator::drive(RunningCall& running, ProgressHook hook) {
 }
 
 void Communicator::enter(FlatCall& running) {
-  if (!running.channel_) under_way_.push_back(&running);
-  std::uint32_t& calls = running.channel_ ? running.channel_->calls_ : calls_;
-  running.first_number_ = calls;
-  calls += static_cast<std::uint32_t>(running.rounds_);
+  if (running.channel_) {
+    number(running, running.channel_->calls_);
+  } else {
+    under_way_.push_back(&running);
+    number_calls();
+  }
 }
 
-/// The oldest call always goes on, on every rank: so nobody waits for ever. Starts of persistent calls wait for no
-/// other call, for the ranks may disagree on which is older.
+void Communicator::number(FlatCall& running, std::uint32_t& calls) {
+  if (running.numbered_ == 0) running.first_number_ = calls;
+  calls += static_cast<std::uint32_t>(running.rounds_ - running.numbered_);
+  running.numbered_ = running.rounds_;
+}
+
+/// In the order of their beginnings, which is the same on every rank; when they come to have so many rounds is not.
+void Communicator::number_calls() {
+  // One that failed has had nobody know how many it has.
+  if (obstacle_ == Reason::transport) return;
+  const auto has_numbers = [](const FlatCall* call) { return call->is_numbered(); };
+  auto next = std::partition_point(under_way_.begin(), under_way_.end(), has_numbers);
+  for (; next != under_way_.end() && (*next)->turn_.settled; ++next) {
+    number(**next, calls_);
+    if (!(*next)->is_numbered()) return;
+  }
+}
+
+/// The oldest call always has numbers and goes on, on every rank: so nobody waits for ever. Starts of persistent calls
+/// wait for no other call, for the ranks may disagree on which is older.
 bool Communicator::admits(const FlatCall& running) const {
+  if (running.round_ == running.numbered_) return false;
   if (running.channel_) return true;
   if (under_way_.front() == &running) return true;
   const auto end = under_way_.begin() + static_cast<std::ptrdiff_t>(std::min(most_under_way, under_way_.size()));

@@ -114,10 +114,10 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   /// Has what happens counted there from now on (null: nowhere); the record must outlive the communicator.
   void keep_record(CommunicatorRecord* record);
 
-  /// Completes the counts of an all-to-all of unequal blocks where hosts forward blocks of others: collective then, and
-  /// one allgather of MPI's. Nodes with several ranks tell each other by themselves. False when MPI reported an error.
-  /// `persists`: it will be started over and over, maybe by other plans than now.
-  bool agree_counts(Call& call, HostCommunicator& host, bool persists = false);
+  /// Completes the counts of a persistent all-to-all of unequal blocks where hosts forward blocks of others, or may do
+  /// so by later plans: collective then, and one allgather of MPI's. False when MPI reported an error. All other calls,
+  /// and nodes with several ranks, tell each other by themselves.
+  bool agree_counts(Call& call, HostCommunicator& host);
 
   /// What the cost model needs to know. Collective, after ready() said that calls of the collective are served: α and b
   /// of the links between neighbours, and of the plan on rank 0. Nothing, on all ranks, when it cannot be measured.
@@ -165,13 +165,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
     /// the ranks have agreed on: there all of them are at the same place among the communicator's calls. So whatever is
     /// begun between two of these has one plan everywhere, and keeps it, whenever its rounds come to be started.
     Plans plans;
-    LoweredPlanPointer unforwarded;  ///< the last one in which no host forwards others' blocks; null: there was none
-    PlanCost cost;                   ///< on rank 0, of the usual plan
-
-    void adopt(LoweredPlanPointer fresh) {
-      plans = {std::move(fresh), {}};
-      if (!plans.usual->forwards) unforwarded = plans.usual;
-    }
+    PlanCost cost;  ///< on rank 0, of the usual plan
   };
   struct CachedScript {
     LoweredPlanPointer plan;
@@ -271,12 +265,16 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   }
   /// Of a call of one size, as its choice says.
   [[nodiscard]] const LoweredPlanPointer& chosen_plan(const Call& call, const Plans& plans) const;
-  /// Of a call that nobody waits for here. Which counts it knows does not depend on the plan of the moment.
+  /// Of a call that nobody waits for here.
   [[nodiscard]] LoweredPlanPointer plan_for(const Call& call, const Channel* channel) const;
   [[nodiscard]] const Topology& planned_for() const { return part_ ? *part_ : runtime_.topology(); }
   /// On rank 0: the plan as all ranks get it; nothing when it is not there yet, an empty text when there will be none.
   std::optional<std::string> plan_text(const Wanted& wanted, HostCommunicator& host);
   bool adopt_plan(const std::string& text, LoweredPlan& plan);
+  /// Which way of all nodes calls may go where `schedule` is usual.
+  void lower_spread(const Schedule& schedule, LoweredPlan& plan) const;
+  /// The plan by which a call goes whose blocks all ranks know: `usual`, or by way of all nodes.
+  [[nodiscard]] LoweredPlanPointer plan_for_lengths(const Call& call, const LoweredPlanPointer& usual) const;
   /// This rank's part of it; false when it cannot be read.
   bool lower_plan(const std::string& text, LoweredPlan& plan);
 
@@ -337,6 +335,9 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   [[nodiscard]] Portion portion_of(const Call& call, std::int64_t rounds, std::int64_t index) const;
   [[nodiscard]] Portion portion_of_unequal(const Call& call, std::int64_t rounds, std::int64_t index) const;
   void enter(FlatCall& running);
+  static void number(FlatCall& running, std::uint32_t& calls);
+  /// Gives numbers to the rounds of calls under way, as far as it is known how many those before them have.
+  void number_calls();
   [[nodiscard]] bool admits(const FlatCall& running) const;
   void leave(const FlatCall& running) noexcept;
   /// It serves no further calls, and neither does the channel, where it is one's.

@@ -67,7 +67,10 @@ template <class Start>
 std::optional<TagSpace> Communicator::exchange(Driven& running, const Start& start, ProgressHook hook) {
   std::optional<TagSpace> tags;
   const auto try_to_start = [&] {
-    if (!under_way_.empty() && calls_ - under_way_.front()->number() >= most_rounds_ahead) return false;
+    if (!under_way_.empty() &&
+        (!under_way_.back()->is_numbered() || calls_ - under_way_.front()->number() >= most_rounds_ahead)) {
+      return false;
+    }
     tags.emplace(id_, calls_++);
     start(*tags);
     return true;

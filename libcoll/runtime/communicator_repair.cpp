@@ -416,8 +416,6 @@ Turn Communicator::next_turn() {
       const LoweredPlanPointer& fresh = epoch.plans[each];
       if (fresh == nullptr || asked_for.obstacle != Reason::count_) continue;
       asked_for.plans = {fresh, {}};
-      // Whether there is any must not depend on when a rank has come here.
-      if (!fresh->forwards && asked_for.unforwarded != nullptr) asked_for.unforwarded = fresh;
     }
   }
   turn.epochs = adopted_;
@@ -441,7 +439,7 @@ LoweredPlanPointer Communicator::settled_plan(Collective collective, LoweredPlan
   for (std::size_t each = turn.epochs; each < epochs_.size(); ++each) {
     const auto& [from, plans, removed, left] = epochs_[each];
     const LoweredPlanPointer& fresh = plans[static_cast<std::size_t>(collective)];
-    if (fresh == nullptr || (fresh->forwards && !turn.forwards)) continue;
+    if (fresh == nullptr) continue;
     bool has_come = from.call <= turn.number;
     if (channel != nullptr) {
       const auto start = from.starts.find(channel->turn_.number);

@@ -315,6 +315,9 @@ std::vector<Setting> make_settings() {
       bytes<&Config::direct_bytes, 0_K, 64_K>(
           "direct_bytes",
           "Allreduces and allgathers of this size, all ranks' data together, go from rank to rank at once; 0: never."),
+      bytes<&Config::spread_bytes, 0_K, unlimited>(
+          "spread_bytes",
+          "An alltoallv or alltoallw of a block this long goes by way of all nodes where links gain by it; 0: never."),
       bytes<&Config::round_bytes, 64_K, unlimited>("round_bytes",
                                                    "A call larger than this per rank runs in several rounds."),
       integer<&Config::in_flight, 1, 1024>("in_flight", "Messages in flight per peer."),

@@ -44,6 +44,7 @@ struct Config {
   std::int64_t segment_bytes = 128 * 1024;      ///< transfers are cut into segments of this size
   std::int64_t bundle_bytes = 8 * 1024;         ///< smaller pieces for one peer and step travel in one message
   std::int64_t direct_bytes = 4 * 1024;         ///< up to this, all ranks together, small calls go without a plan
+  std::int64_t spread_bytes = 0;                ///< alltoallv with such a block may go by way of all nodes; 0: never
   std::int64_t round_bytes = 64 * 1024 * 1024;  ///< a call larger than this per rank runs in several rounds
   std::int64_t in_flight = 8;                   ///< messages in flight per peer
   std::int64_t poll_microseconds = 20;          ///< a waiting rank polls this long before it blocks

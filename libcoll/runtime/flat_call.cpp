@@ -15,8 +15,9 @@ FlatCall::FlatCall(Communicator& communicator, Call call, LoweredPlanPointer pla
       plan_(std::move(plan)),
       turn_(turn),
       channel_(std::move(channel)),
-      rounds_(communicator.rounds_of(call_, *plan_)),
-      tuning_(communicator.tuning_for(call_)) {}
+      tuning_(communicator.tuning_for(call_)) {
+  count_rounds();
+}
 
 FlatCall::FlatCall(Communicator& communicator, Call call, LoweredPlanPointer plan, Shape shape, const Tuning& tuning,
                    std::shared_ptr<Channel> channel)
@@ -25,13 +26,12 @@ FlatCall::FlatCall(Communicator& communicator, Call call, LoweredPlanPointer pla
       plan_(std::move(plan)),
       shape_(std::move(shape)),
       channel_(std::move(channel)),
-      rounds_(1),
       tuning_(tuning) {}
 
 void FlatCall::begin() {
   if (over()) return;
-  // How many rounds the start of a persistent call has may depend on the plan; it is the only one that they are
-  // numbered for.
+  // The rounds of a persistent call's starts are numbered by themselves, at once; how many they are may depend on the
+  // plan.
   if (turn_.settled || !channel_) communicator_.enter(*this);
   advance();
 }
@@ -40,11 +40,22 @@ bool FlatCall::settle() {
   if (!communicator_.settles(turn_, channel_.get())) return false;
   plan_ = communicator_.settled_plan(call_.collective, plan_, turn_, channel_.get());
   turn_.settled = true;
+  count_rounds();
   if (channel_) {
-    rounds_ = communicator_.rounds_of(call_, *plan_);
     communicator_.enter(*this);
+  } else {
+    communicator_.number_calls();
   }
   return true;
+}
+
+/// The init of a persistent call has told everybody all lengths.
+void FlatCall::count_rounds() {
+  const bool exchanges_unequal = call_.collective == Collective::alltoall && !call_.counts.empty();
+  const bool wants_lengths = exchanges_unequal && (plan_->forwards || plan_->spread != nullptr);
+  tells_lengths_ = wants_lengths && !channel_;
+  if (wants_lengths && channel_) plan_ = communicator_.plan_for_lengths(call_, plan_);
+  rounds_ = tells_lengths_ ? 1 : communicator_.rounds_of(call_, *plan_);
 }
 
 void FlatCall::advance() noexcept {
@@ -61,20 +72,43 @@ void FlatCall::advance() noexcept {
       const Execution& execution = *flight_->execution;
       if (execution.failed()) return abandon();
       if (!execution.finished()) return;
-      communicator_.record_round(call_, *plan_, *flight_->script);
-      communicator_.keep(std::move(flight_));
-      ++round_;
-      if (over()) communicator_.leave(*this);
+      end_round();
     }
   } catch (...) {
     abandon();  // no memory for the next round
   }
 }
 
+void FlatCall::end_round() {
+  communicator_.record_round(call_, *plan_, *flight_->script);
+  communicator_.keep(std::move(flight_));
+  const bool all_told = awaits_lengths();
+  ++round_;
+  if (all_told) {
+    plan_ = communicator_.plan_for_lengths(call_, plan_);
+    rounds_ = 1 + communicator_.rounds_of(call_, *plan_);
+    communicator_.number_calls();
+  }
+  if (over()) communicator_.leave(*this);
+}
+
+Portion FlatCall::portion() {
+  if (shape_) return {call_.input, call_.output, *shape_};
+  if (awaits_lengths()) return lengths();
+  const std::int64_t told = tells_lengths_ ? 1 : 0;
+  return communicator_.portion_of(call_, rounds_ - told, round_ - told);
+}
+
+/// This rank's row goes to every rank, and theirs come to where they belong.
+Portion FlatCall::lengths() {
+  auto* const rows = reinterpret_cast<std::byte*>(call_.counts.data());
+  Shape row = equal_shards(communicator_.size(), sizeof(std::int64_t));
+  row.input_stride_bytes = 0;
+  return {rows + communicator_.rank_ * row.output_stride_bytes, rows, std::move(row)};
+}
+
 void FlatCall::launch() {
-  const Portion portion =
-      shape_ ? Portion{call_.input, call_.output, *shape_} : communicator_.portion_of(call_, rounds_, round_);
-  flight_ = communicator_.prepare(call_, plan_, portion, tuning_, tags());
+  flight_ = communicator_.prepare(call_, plan_, portion(), tuning_, tags());
   largest_message_bytes_ = std::max(largest_message_bytes_, flight_->execution->largest_message_bytes());
   flight_->execution->start();
 }

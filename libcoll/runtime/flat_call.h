@@ -1,4 +1,6 @@
-// A call of ranks that talk to each other over the transport alone: its rounds one after the other.
+// A call of ranks that talk to each other over the transport alone: its rounds one after the other. Where hosts forward
+// blocks of unequal length, a first round tells all ranks how much each of them has for each other: as blocks of equal
+// length, which the same plan moves.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +16,7 @@
 namespace libcoll {
 
 class Communicator;
+struct Portion;
 
 /// What one round of a call under way needs; kept by the communicator for the next one.
 struct Flight {
@@ -53,6 +56,15 @@ class FlatCall final : public RunningCall {
 
   /// Whether it is known by now what plan it goes by.
   bool settle();
+  /// As far as the plan says it.
+  void count_rounds();
+  /// It is yet to be told how long the blocks are that hosts forward, and hence how many rounds there are.
+  [[nodiscard]] bool awaits_lengths() const { return tells_lengths_ && round_ == 0; }
+  [[nodiscard]] bool is_numbered() const { return numbered_ == rounds_ && !awaits_lengths(); }
+  void end_round();
+  /// What the round moves.
+  [[nodiscard]] Portion portion();
+  [[nodiscard]] Portion lengths();
   void launch();
   [[nodiscard]] TagSpace tags() const;
 
@@ -62,8 +74,10 @@ class FlatCall final : public RunningCall {
   Turn turn_;
   std::optional<Shape> shape_;
   std::shared_ptr<Channel> channel_;  ///< as a rule null
-  std::int64_t rounds_;
+  std::int64_t rounds_ = 1;           ///< as far as they are known
   std::int64_t round_ = 0;
+  bool tells_lengths_ = false;  ///< in the first round, which moves nothing else
+  std::int64_t numbered_ = 0;   ///< rounds that have numbers
   std::uint32_t first_number_ = 0;
   std::int64_t largest_message_bytes_ = 0;
   bool failed_ = false;

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "libcoll/runtime/pair_loads.h"
 #include "libcoll/runtime/plan_links.h"
 #include "libcoll/runtime/tuning_table.h"
 #include "libcoll/transport/transport.h"
@@ -25,6 +26,9 @@ struct LoweredPlan {
   /// Predicted time of one byte of every shard, where messages are steered; 0 elsewhere.
   double nanoseconds_per_shard_byte = 0;
   PlanLinks links;  ///< with a record
+  // These two of an all-to-all that calls of unequal blocks may leave for one by way of all nodes.
+  std::shared_ptr<LoweredPlan> spread;  ///< that one; null: it is not wanted
+  PairLoads loads;
 };
 
 using LoweredPlanPointer = std::shared_ptr<const LoweredPlan>;

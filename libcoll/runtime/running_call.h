@@ -22,7 +22,6 @@ struct Turn {
   std::uint64_t number = 0;  ///< of the communicator's calls, or of the channel's starts
   std::size_t epochs = 0;    ///< of plans that its plan is as of
   bool settled = true;       ///< no later epoch matters
-  bool forwards = true;      ///< hosts may forward blocks of others: they know how long these are
 };
 
 /// Tags of one persistent call. Its starts are numbered by themselves: the ranks may start several such calls in any

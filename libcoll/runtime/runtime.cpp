@@ -229,10 +229,11 @@ std::uint64_t Runtime::digest() const {
   std::string text = LIBCOLL_VERSION;
   for (const std::string& part :
        {std::to_string(config_.segment_bytes), std::to_string(config_.bundle_bytes),
-        std::to_string(config_.round_bytes), std::to_string(config_.direct_bytes), std::to_string(config_.node_bytes),
-        std::to_string(config_.leaders), std::to_string(static_cast<int>(config_.one_node)),
-        std::to_string(static_cast<int>(config_.measure)), std::to_string(static_cast<int>(config_.cost_model)),
-        std::to_string(static_cast<int>(config_.nonblocking)), std::to_string(static_cast<int>(route_binding_.backend)),
+        std::to_string(config_.round_bytes), std::to_string(config_.direct_bytes), std::to_string(config_.spread_bytes),
+        std::to_string(config_.node_bytes), std::to_string(config_.leaders),
+        std::to_string(static_cast<int>(config_.one_node)), std::to_string(static_cast<int>(config_.measure)),
+        std::to_string(static_cast<int>(config_.cost_model)), std::to_string(static_cast<int>(config_.nonblocking)),
+        std::to_string(static_cast<int>(route_binding_.backend)),
         transport_ == nullptr ? std::string() : transport_->name(),
         std::string(resilient_ == nullptr ? "once" : "again"),
         // The plan file's name is a hash over the whole topology.

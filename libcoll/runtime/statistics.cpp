@@ -36,7 +36,6 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Reason::count_)>
     "user-defined operation",
     "datatype and operation are not a predefined pair",
     "a nonblocking call that would have to wait for the other ranks to agree",
-    "a nonblocking call whose plan forwards blocks that only their ends know the lengths of",
     "MPI does not let other libraries make progress",
     "arguments left to MPI's own checks",
 };

@@ -48,7 +48,6 @@ enum class Reason : std::uint8_t {
   user_operation,
   unsupported_type,
   not_agreed,
-  unknown_counts,
   no_progress,
   bad_arguments,
   count_,  ///< how many there are

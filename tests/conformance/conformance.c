@@ -1,9 +1,9 @@
 /* Each collective × way of calling it × datatype × operation × count × communicator, in place and not, with results
  * computed here; every byte of every buffer is looked at, gaps and what lies around included. Of the product of all
  * these a part is run, chosen by a hash of the case's number, so that every run of a part has most pairs of properties.
- *   conformance [every=N] [seed=N] [only=NUMBER] [forwarding] [uncounted] [verbose]
- * every: one case in N, 1 for all; seed: another part; only: this case alone, as a failure names it; forwarding: hosts
- * pass on others' blocks in all-to-alls; uncounted: whatever libcoll serves; also where it is not loaded. */
+ *   conformance [every=N] [seed=N] [only=NUMBER] [uncounted] [verbose]
+ * every: one case in N, 1 for all; seed: another part; only: this case alone, as a failure names it; uncounted:
+ * whatever libcoll serves; also where it is not loaded. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -371,7 +371,7 @@ static void check_case(struct Case* c, const struct Options* options, int count_
   c->count = counts[count_choice];
   c->root = (int)((c->bits >> 8) % (uint64_t)c->ranks);
   const struct CallFacts facts = facts_of(c, c->count);
-  const int is_ours = options->is_counted && is_served(&facts) == yes;
+  const int is_ours = options->is_counted && is_served(&facts);
   if (is_wrong_in_init(c) || (!is_ours && is_wrong_in_mpi(c))) return;
   /* Algorithms of Open MPI's own are chosen by the rank's datatype, and hang where ranks choose differently. */
   c->is_alike = !is_ours || c->bits % 2 == 0;
@@ -476,11 +476,10 @@ int main(int argc, char** argv) {
     options.every = number_after(argv[i], "every=", options.every);
     options.seed = number_after(argv[i], "seed=", options.seed);
     options.only = number_after(argv[i], "only=", options.only);
-    if (strcmp(argv[i], "forwarding") == 0) expect_forwarding();
     if (strcmp(argv[i], "uncounted") == 0) options.is_counted = 0;
     if (strcmp(argv[i], "verbose") == 0) options.is_verbose = 1;
   }
-  CHECK(options.every > 0, "usage: conformance [every=N] [seed=N] [only=NUMBER] [forwarding] [uncounted] [verbose]");
+  CHECK(options.every > 0, "usage: conformance [every=N] [seed=N] [only=NUMBER] [uncounted] [verbose]");
   struct Communicators all;
   make_communicators(all.comms);
   for (enum Shape shape = world; shape < shape_count; ++shape) {

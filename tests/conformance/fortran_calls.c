@@ -31,5 +31,5 @@ void count_fortran_call(const char* name, int ranks, int is_own, int nothing) {
 /* Whether it is not left to MPI. */
 int serves_fortran_call(const char* name, int ranks) {
   const struct CallFacts facts = facts_named(name, ranks);
-  return is_served(&facts) == yes;
+  return is_served(&facts);
 }

@@ -6,9 +6,6 @@
 
 #include "calls.h"
 
-/* `perhaps`: by the plan of a part of the nodes, of which the suite knows nothing. */
-enum Served { no, perhaps, yes };
-
 /* What a call is, as far as that matters here. */
 struct CallFacts {
   enum Collective collective;
@@ -18,11 +15,7 @@ struct CallFacts {
   int nothing; /* every rank knows that there is nothing to move */
 };
 
-enum Served is_served(const struct CallFacts* facts);
-
-/* Hosts pass on blocks of others by the world's plan of all-to-alls: then nonblocking ones of unequal blocks are left
- * to MPI. */
-void expect_forwarding(void);
+int is_served(const struct CallFacts* facts);
 
 /* Has the communicator's ranks agree, so that nonblocking calls are served from the first on. Collective. */
 void agree_on(MPI_Comm comm);

@@ -9,7 +9,7 @@
  *   persistent   the same ones over and over; every ten rounds they are freed and planned anew after a blocking one
  *   parts        on pairs of ranks while others are under way on groups of four, then a blocking one of all
  * After the first round without any blocking one, nor other agreement of all:
- *   immediate    nonblocking ones, all of whose blocks are equal
+ *   immediate    nonblocking ones
  *   starts       persistent ones, planned in the first round for good
  *   part         the immediate ones, on groups of four
  *   lone_part    the same where no collective of all ever was
@@ -239,18 +239,18 @@ int main(int argc, char** argv) {
       for (int kind = 0; kind < kinds; ++kind) begin(&calls[nonblocking][kind], round);
       for (int kind = kinds - 1; kind >= 0; --kind) end(&calls[nonblocking][kind], round);
     } else if (strcmp(way, "immediate") == 0) {
-      for (int kind = 0; kind < alltoallv; ++kind) begin(&calls[nonblocking][kind], round);
-      for (int kind = alltoallv - 1; kind >= 0; --kind) end(&calls[nonblocking][kind], round);
+      for (int kind = 0; kind < kinds; ++kind) begin(&calls[nonblocking][kind], round);
+      for (int kind = kinds - 1; kind >= 0; --kind) end(&calls[nonblocking][kind], round);
     } else if (on_part) {
       MPI_Comm four;
       if (round == 0) MPI_Comm_split(MPI_COMM_WORLD, world_rank / 4, world_rank, &four);
-      for (int kind = 0; round == 0 && kind < alltoallv; ++kind) {
+      for (int kind = 0; round == 0 && kind < kinds; ++kind) {
         of_fours[kind] = make_call(kind, blocking, four, count);
         run(&of_fours[kind], round);
         of_fours[kind].form = nonblocking;
       }
-      for (int kind = 0; kind < alltoallv; ++kind) begin(&of_fours[kind], round);
-      for (int kind = alltoallv - 1; kind >= 0; --kind) end(&of_fours[kind], round);
+      for (int kind = 0; kind < kinds; ++kind) begin(&of_fours[kind], round);
+      for (int kind = kinds - 1; kind >= 0; --kind) end(&of_fours[kind], round);
     } else if (strcmp(way, "starts") == 0) {
       for (int kind = 0; round == 0 && kind < kinds; ++kind) init(&calls[persistent][kind]);
       for (int i = 0; i < kinds; ++i) begin(&calls[persistent][(world_rank + i) % kinds], round);

@@ -51,7 +51,7 @@ case $case in
     if [[ $way == nodes_* ]]; then
       way=${way#nodes_} ranks=16 options=(--ranks-per-node 2) of_nodes=(0 1 8 9)
     fi
-    names=(iallreduce iallgather ialltoall) who=WORLD
+    names=(iallreduce iallgather ialltoall ialltoallv) who=WORLD
     case $way in
       starts) names=(allreduce_init allgather_init alltoall_init alltoallv_init) ;;
       part | lone_part) who=communicator ;;

@@ -91,7 +91,7 @@ TEST(Settings, EveryRecordIsCompleteAndAgreesWithConfig) {
     EXPECT_TRUE(setting.text.ends_with('.')) << setting.name;
     EXPECT_EQ(setting.default_value, setting.print(Config{})) << setting.name;
   }
-  EXPECT_EQ(names.size(), 40U);  // one for each member of Config
+  EXPECT_EQ(names.size(), 41U);  // one for each member of Config
 }
 
 TEST(Settings, PrintedValuesAreReadBack) {
@@ -125,6 +125,7 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"segment_bytes", "1536"},
                                                                    {"bundle_bytes", "0"},
                                                                    {"direct_bytes", "0"},
+                                                                   {"spread_bytes", "64K"},
                                                                    {"round_bytes", "inf"},
                                                                    {"in_flight", "1024"},
                                                                    {"poll_microseconds", "0"},

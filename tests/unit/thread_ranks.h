@@ -1,0 +1,198 @@
+// A job whose ranks are threads, for tests: each has a runtime of its own, as a process under the preloaded library,
+// with a progress thread beside it. UCX carries their messages.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "libcoll/runtime/communicator.h"
+#include "libcoll/runtime/running_call.h"
+#include "libcoll/runtime/runtime.h"
+
+namespace libcoll {
+
+/// Where the threads meet in place of the program's MPI.
+class Meeting {
+ public:
+  explicit Meeting(int size) : size_(size) {}
+
+  [[nodiscard]] int size() const { return size_; }
+
+  void allgather(int rank, const void* mine, std::size_t bytes, void* all) {
+    std::unique_lock guard(lock_);
+    said_.resize(static_cast<std::size_t>(size_) * bytes);
+    std::memcpy(said_.data() + static_cast<std::size_t>(rank) * bytes, mine, bytes);
+    wait_for_all(guard);
+    std::memcpy(all, said_.data(), said_.size());
+    wait_for_all(guard);
+  }
+  void begin_barrier() { begun_.fetch_add(1); }
+  [[nodiscard]] bool passed(int barriers) const { return begun_.load() >= barriers * size_; }
+
+ private:
+  void wait_for_all(std::unique_lock<std::mutex>& guard) {
+    const std::int64_t turn = turns_;
+    if (++here_ == size_) {
+      here_ = 0;
+      ++turns_;
+      all_here_.notify_all();
+      return;
+    }
+    all_here_.wait(guard, [&] { return turns_ != turn; });
+  }
+
+  const int size_;
+  std::mutex lock_;
+  std::condition_variable all_here_;
+  std::vector<std::byte> said_;
+  int here_ = 0;
+  std::int64_t turns_ = 0;
+  std::atomic<int> begun_{0};
+};
+
+class ThreadHost final : public HostCommunicator {
+ public:
+  ThreadHost(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
+
+  [[nodiscard]] int rank() const override { return rank_; }
+  [[nodiscard]] int size() const override { return meeting_.size(); }
+  [[nodiscard]] int world_rank() const override { return rank_; }
+  [[nodiscard]] int world_size() const override { return meeting_.size(); }
+  [[nodiscard]] std::string host_name() const override { return "host"; }
+  [[nodiscard]] std::string name() const override { return "threads"; }
+  bool allgather(const void* mine, std::size_t bytes, void* all) override {
+    meeting_.allgather(rank_, mine, bytes, all);
+    return true;
+  }
+  bool broadcast(void* data, std::size_t bytes) override {
+    std::vector<std::byte> all(bytes * static_cast<std::size_t>(size()));
+    meeting_.allgather(rank_, data, bytes, all.data());
+    std::memcpy(data, all.data(), bytes);
+    return true;
+  }
+  bool begin_barrier() override {
+    ++barriers_;
+    meeting_.begin_barrier();
+    return true;
+  }
+  bool barrier_passed() override { return meeting_.passed(barriers_); }
+  bool reach_all(Runtime&) override { return true; }
+  void progress() override {}
+
+ private:
+  Meeting& meeting_;
+  const int rank_;
+  int barriers_ = 0;
+};
+
+/// What one rank does; what went wrong.
+class ThreadRank {
+ public:
+  ThreadRank(Meeting& meeting, int rank, std::vector<std::string> settings)
+      : rank_(rank), settings_(std::move(settings)), host_(meeting, rank) {
+    for (std::string& setting : settings_) environment_.push_back(setting.data());
+    environment_.push_back(nullptr);
+  }
+  virtual ~ThreadRank() = default;
+  ThreadRank(const ThreadRank&) = delete;
+  ThreadRank& operator=(const ThreadRank&) = delete;
+
+  void run() {
+    runtime_ = std::make_unique<Runtime>(environment_.data(), "", rank_);
+    communicator_ = std::shared_ptr(Communicator::make(*runtime_, host_));
+    work();
+    runtime_->stop_progress_thread();
+    // Nobody goes while another may still send to it.
+    host_.begin_barrier();
+    while (!host_.barrier_passed()) runtime_->progress();
+    communicator_.reset();
+  }
+
+  [[nodiscard]] const std::string& wrong() const { return wrong_; }
+
+ protected:
+  virtual void work() = 0;
+
+  void complain(const std::string& what) { wrong_ = "rank " + std::to_string(rank_) + ": " + what; }
+  [[nodiscard]] bool good() const { return wrong_.empty(); }
+  [[nodiscard]] int rank() const { return rank_; }
+
+  bool is_served(Collective collective, bool equal_shards) {
+    const Reason reason = communicator_->ready(collective, equal_shards, host_);
+    if (reason != Reason::count_) complain(std::string("not served: ") + std::string(to_string(reason)));
+    return reason == Reason::count_;
+  }
+
+  void wait_for(const Call& call) {
+    if (!communicator_->run(call, {[]() noexcept {}})) complain("a call failed");
+  }
+
+  /// Goes on beside others, and beside what this thread does.
+  void begin(const Call& call) {
+    begun_.push_back(std::make_unique<Unattended>(communicator_->make_call(call, nullptr)));
+    const std::lock_guard guard(runtime_->lock());
+    begun_.back()->running().begin();
+    if (begun_.back()->running().over()) return;
+    runtime_->look_after(*begun_.back());
+    ++left_;
+  }
+
+  /// Until all that were begun are over, with the progress thread's help or by it alone.
+  void wait_for_begun(bool alone) {
+    while (left_ > 0) {
+      if (!alone) runtime_->progress();
+      std::this_thread::yield();
+      left_ -= runtime_->take_ended().size();
+    }
+    const std::lock_guard guard(runtime_->lock());
+    for (const auto& call : begun_) {
+      if (call->running().failed()) complain("a call that nobody waited for failed");
+    }
+    begun_.clear();
+  }
+
+ private:
+  const int rank_;
+  std::vector<std::string> settings_;
+  std::vector<char*> environment_;
+  ThreadHost host_;
+  std::unique_ptr<Runtime> runtime_;
+  std::shared_ptr<Communicator> communicator_;
+  std::vector<std::unique_ptr<Unattended>> begun_;
+  std::size_t left_ = 0;
+  std::string wrong_;
+};
+
+/// `make` gives the meeting's ranks, and the directory that they have for plans.
+inline void expect_all_well(
+    int ranks, const std::function<std::unique_ptr<ThreadRank>(Meeting&, int rank, const std::string& cache)>& make) {
+  std::string directory = (std::filesystem::temp_directory_path() / "libcoll-threads-XXXXXX").string();
+  ASSERT_NE(mkdtemp(directory.data()), nullptr);
+  Meeting meeting(ranks);
+  std::vector<std::unique_ptr<ThreadRank>> job;
+  job.reserve(static_cast<std::size_t>(ranks));
+  for (int rank = 0; rank < ranks; ++rank) job.push_back(make(meeting, rank, directory));
+  std::vector<std::thread> threads;
+  threads.reserve(job.size());
+  for (auto& rank : job) threads.emplace_back([&rank] { rank->run(); });
+  for (std::thread& thread : threads) thread.join();
+  for (const auto& rank : job) EXPECT_EQ(rank->wrong(), "");
+  job.clear();
+  std::filesystem::remove_all(directory);
+}
+
+}  // namespace libcoll
