@@ -75,7 +75,7 @@ int finish_with_self(MPI_Comm, int, void*, void*) {
   drop_persistent();
   process->stop_progress_thread();
   write_reports(process->statistics(), process->trace(), process->config());
-  if (private_messages != nullptr) {
+  if (process->over_host_messages()) {
     // The transport ends with MPI. What is still to come, in callbacks of the program's, falls through everywhere.
     finalizing = true;
     Precedents::forget_all();
@@ -159,7 +159,7 @@ void start_runtime() {
   private_messages = std::make_unique<PrivateMessages>();
   auto process = std::make_unique<Runtime>(environ, library_directory(), MpiHost(MPI_COMM_WORLD).world_rank(),
                                            private_messages.get(), host_mates());
-  if (!process->over_host_messages()) private_messages.reset();
+  if (!process->may_use_host_messages()) private_messages.reset();
   // Who serves nothing has nothing to look after.
   const bool serves = process->obstacle() == Reason::count_;
   if (can_register_progress() && (!serves || opal_progress_register_lp(&progress_ours) == 0)) {
@@ -367,7 +367,7 @@ bool MpiHost::barrier_passed() {
 void MpiHost::progress() { progress_mpi(); }
 
 bool MpiHost::reach_all(Runtime& process) {
-  if (private_messages == nullptr) return true;
+  if (!process.over_host_messages()) return true;
   // A channel of some processes is known to all of them, but threads may make several at once, in any order: so all
   // say what they have.
   enum Vote : char { no, with_new_channel, yes };

@@ -16,15 +16,15 @@ fail() {
   exit 1
 }
 
-libcoll='' settings=() rank_settings=() corrupt=no warning='' statistics=() expected_code=0 options=()
-while getopts l:e:r:ncw:j:x: option; do
+libcoll='' settings=() rank_settings=() corrupt=no warnings=() statistics=() expected_code=0 options=()
+while getopts l:e:r:b:ncw:j:x: option; do
   case $option in
     l) libcoll=$OPTARG ;;
     e) settings+=("$OPTARG") ;;
     r) rank_settings+=("$OPTARG") ;;
     n) options+=(--no-plan) ;;
     c) corrupt=yes ;;
-    w) warning=$OPTARG ;;
+    w) warnings+=("$OPTARG") ;;
     j) statistics+=("$OPTARG") ;;
     x) expected_code=$OPTARG ;;
     *) fail "wrong usage" ;;
@@ -91,7 +91,7 @@ for ((tries = 0; tries < 50; ++tries)); do
   sleep 0.1
 done
 [[ -z $left ]] || fail "processes are left: $left"
-if [[ -n $warning ]]; then
+for warning in "${warnings[@]}"; do
   count=$(grep -cF -- "${warning#*:}" stderr || true)
   [[ $count == "${warning%%:*}" ]] || fail "\"${warning#*:}\" was said $count times"
 fi
