@@ -65,6 +65,53 @@ foreach(policy none core:overload-allowed socket:overload-allowed)
     OPTIONS ${by_slot} ${reported} -e OMPI_MCA_hwloc_base_binding_policy=${policy})
 endforeach()
 
+# NUMA domains: to the ranks, this machine is one of two domains with a processor each.
+# at_places(VARIABLE PLACE …): options of run.sh that put rank k where the k-th place says, "NODE:DOMAIN" or, for a rank that
+# is not bound, "NODE:".
+function(at_places variable)
+  set(nodes ${ARGN})
+  list(TRANSFORM nodes REPLACE ":.*" "")
+  on_nodes(options ${nodes})
+  set(rank 0)
+  foreach(place ${ARGN})
+    if(place MATCHES ":(.+)")
+      list(APPEND options -b ${rank}:${CMAKE_MATCH_1})
+    endif()
+    math(EXPR rank "${rank} + 1")
+  endforeach()
+  set(${variable} ${options} PARENT_SCOPE)
+endfunction()
+set(two_domains -r "all:HWLOC_SYNTHETIC=numa:2 core:1 pu:1" -r all:HWLOC_THISSYSTEM=1 -e LIBCOLL_LOG_LEVEL=info)
+set(even_places 0:0 0:1 0:0 0:1 1:1 1:0 1:0 1:1)
+set(uneven_places 0:1 0:0 0:1 0:1 1:0 1:0 1:1 1:0)
+set(places_in_part 0: 0:0 0:1 0:0 1: 1: 1:1 1:)
+execute_process(COMMAND taskset -c 0 taskset -c 1 true RESULT_VARIABLE no_two_processors OUTPUT_QUIET ERROR_QUIET)
+if(no_two_processors)
+  message(STATUS "Processors 0 and 1 are not to be had: no tests of NUMA domains")
+else()
+  foreach(case even uneven)
+    at_places(bound ${${case}_places})
+    multiprocess(domains_${case} ring:2 8 domains ${${case}_places}
+      OPTIONS ${bound} ${two_domains} -w "1: 4 leaders each, 2 groups by NUMA domain")
+    multiprocess(domains_${case}_little_memory ring:2 8 domains ${${case}_places}
+      OPTIONS ${bound} ${two_domains} -e LIBCOLL_NODE_BYTES=64K)
+  endforeach()
+  at_places(bound ${even_places})
+  foreach(program collectives icollectives ivectors)
+    multiprocess(domains_${program} ring:2 8 ${program} OPTIONS ${bound} ${two_domains})
+  endforeach()
+  multiprocess(domains_persistent ring:2 8 persistent OPTIONS ${bound} ${two_domains})
+  at_places(bound ${places_in_part})
+  multiprocess(domains_unbound ring:2 8 domains ${places_in_part}
+    OPTIONS ${bound} ${two_domains} -w "1: 4 leaders each, 3 groups by NUMA domain")
+  at_places(bound 0:0 0:1 0:0 0:1)
+  multiprocess(domains_one_node ring:5 4 domains 0:0 0:1 0:0 0:1
+    OPTIONS ${bound} ${two_domains} -e LIBCOLL_ONE_NODE=yes -w "1: 4 leaders each, 2 groups by NUMA domain")
+  # The same where nothing is made believe: on the machines that this was made for there is one domain.
+  at_places(bound 0:0 0:0 1:0 1:0)
+  multiprocess(domains_one ring:2 4 domains 0:0 0:0 1:0 1:0 OPTIONS ${bound} -e LIBCOLL_LOG_LEVEL=info -w "0:NUMA domain")
+endif()
+
 # Nonblocking and persistent calls.
 multiprocess(nodes_iexpectation ring:4 8 iexpectation ${nodes_served} OPTIONS ${by_slot})
 multiprocess(nodes_nonblocking_resending ring:4 8 nonblocking OPTIONS ${by_slot} -e LIBCOLL_RESEND_SECONDS=2)

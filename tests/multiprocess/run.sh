@@ -4,9 +4,10 @@
 #     -l LIBCOLL             the libcoll command
 #     -e NAME=VALUE          environment of every rank
 #     -r RANK:NAME=VALUE     environment of one rank; RANK "all" for what libcoll run would set itself
+#     -b RANK:PROCESSORS     what one rank is bound to, as taskset has it
 #     -n                     no plans beforehand
 #     -c                     corrupt plans in the cache
-#     -w COUNT:TEXT          lines with TEXT on stderr
+#     -w COUNT:TEXT          lines with TEXT on stderr; may be given more than once
 #     -j TEXT                TEXT must be in the JSON statistics; may be given more than once
 #     -x CODE                expected exit code, default 0
 set -euo pipefail
@@ -22,6 +23,7 @@ while getopts l:e:r:b:ncw:j:x: option; do
     l) libcoll=$OPTARG ;;
     e) settings+=("$OPTARG") ;;
     r) rank_settings+=("$OPTARG") ;;
+    b) rank_settings+=("${OPTARG%%:*}:PROCESSORS=${OPTARG#*:}") ;;
     n) options+=(--no-plan) ;;
     c) corrupt=yes ;;
     w) warnings+=("$OPTARG") ;;
@@ -58,7 +60,7 @@ while [[ $1 != -- ]]; do
   shift
 done
 shift
-exec "$@"
+exec ${PROCESSORS:+taskset -c "$PROCESSORS"} "$@"
 WRAPPER
   chmod +x "$directory/with_settings"
   set -- "$directory/with_settings" "${rank_settings[@]}" -- "$@"
@@ -94,7 +96,7 @@ done
 for warning in "${warnings[@]}"; do
   count=$(grep -cF -- "${warning#*:}" stderr || true)
   [[ $count == "${warning%%:*}" ]] || fail "\"${warning#*:}\" was said $count times"
-fi
+done
 for text in "${statistics[@]}"; do
   grep -qF -- "$text" stats.json || fail "\"$text\" is not in the statistics: $(cat stats.json)"
 done
