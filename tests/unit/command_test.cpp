@@ -1034,7 +1034,7 @@ TEST_F(Command, RunHandsEverythingToTheRanksOfOpenMpi) {
 TEST_F(Command, RunHandsOnWhatTheUserTellsLibfabric) {
   write("mpirun", "#!/bin/sh\nprintf '%s ' \"$@\"\n");
   chmod(path("mpirun").c_str(), 0755);
-  const std::string told = shell("FI_OFI_RXM_EAGER_LIMIT=4096 libcoll " + fake + "-- ./mpirun -n 1 a").out;
+  const std::string told = shell(std::string("FI_OFI_RXM_EAGER_LIMIT=4096 libcoll ") + fake + "-- ./mpirun -n 1 a").out;
   EXPECT_TRUE(contains(told, " -x FI_OFI_RXM_EAGER_LIMIT ")) << told;
 }
 

@@ -5,6 +5,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstddef>
 #include <cstdlib>
 #include <filesystem>
@@ -39,6 +40,15 @@ class PlanSourceTest : public testing::Test {
     config_.command = LIBCOLL_COMMAND;
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  /// Plans are given up after a second, give or take what a busy machine takes.
+  void expect_in_time(std::chrono::steady_clock::time_point began, const Result<Schedule>& plan) {
+    constexpr std::chrono::seconds most{8};
+    EXPECT_LT(std::chrono::steady_clock::now() - began, most);
+    ASSERT_FALSE(plan.ok());
+    EXPECT_EQ(plan.error().message, "planning took longer than 1 s");
+    EXPECT_EQ(starts(), 1U);
+  }
 
   /// The command does not come to an end, but counts how often it was started.
   void plan_for_ever() {
@@ -211,10 +221,8 @@ TEST_F(PlanSourceTest, WhatTakesTooLongIsGivenUp) {
   config_.planning_seconds = 1;
   const PlanRequest wanted = request({}, Collective::alltoall);
   const auto expect_given_up = [&] {
-    const Result<Schedule> plan = insist(wanted);
-    ASSERT_FALSE(plan.ok());
-    EXPECT_EQ(plan.error().message, "planning took longer than 1 s");
-    EXPECT_EQ(starts(), 1U);
+    const auto began = std::chrono::steady_clock::now();
+    expect_in_time(began, insist(wanted));
     // The child held the lock.
     EXPECT_EQ(lock_plan(config_.cache_dir, wanted.topology, wanted.collective, automatic_plan).turn, PlanTurn::ours);
   };
@@ -231,20 +239,20 @@ TEST_F(PlanSourceTest, WhoeverWaitsGivesUpToo) {
   config_.background_planning = false;
   const PlanRequest wanted = request({0, 1, 2}, Collective::alltoall);
   for (int i = 0; i < 2; ++i) {
+    const auto began = std::chrono::steady_clock::now();
     const std::optional<Result<Schedule>> plan = source_.obtain(config_, wanted);
-    ASSERT_TRUE(plan.has_value() && !plan->ok());
-    EXPECT_EQ(plan->error().message, "planning took longer than 1 s");
-    EXPECT_EQ(starts(), 1U);
+    ASSERT_TRUE(plan.has_value());
+    expect_in_time(began, *plan);
     EXPECT_EQ(lock_plan(config_.cache_dir, wanted.topology, wanted.collective, automatic_plan).turn, PlanTurn::ours);
   }
   // Another process is at it, for longer than we wait.
   const PlanRequest other = request({0, 1, 3}, Collective::alltoall);
   const PlanLock lock = lock_plan(config_.cache_dir, other.topology, other.collective, automatic_plan);
   ASSERT_EQ(lock.turn, PlanTurn::ours);
+  const auto began = std::chrono::steady_clock::now();
   const std::optional<Result<Schedule>> plan = source_.obtain(config_, other);
   ASSERT_TRUE(plan.has_value());
-  EXPECT_FALSE(plan->ok());
-  EXPECT_EQ(starts(), 1U);
+  expect_in_time(began, *plan);
 }
 
 TEST(IdPool, IdsHaveOneOwnerAndComeBack) {
