@@ -14,6 +14,7 @@ packages=(
 test_packages=(
   libbenchmark-dev libgtest-dev clang-format clang-tidy
   lammps python3-mpi4py python3-numpy libpetsc-real-dev  # the applications of tests/applications
+  mpich libmpich-dev  # an MPI that libcoll has to leave alone; mpicc and mpirun stay Open MPI's
 )
 
 installed() { dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -x installed >/dev/null; }

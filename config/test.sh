@@ -71,9 +71,10 @@ step 'Tests with ASan and UBSan' run_tests asan "$root/build-asan" -L '^(unit|mu
 
 mapfile -t tsan_targets < <(unit_targets '*threads*_test.cpp')
 if [ ${#tsan_targets[@]} -gt 0 ]; then
-  step 'Building with TSan' build_with tsan "${tsan_targets[@]}" || fail 'the build with TSan failed; see above.'
+  step 'Building with TSan' build_with tsan "${tsan_targets[@]}" multiprocess_of_threads || fail 'the build with TSan failed; see above.'
   # UCX's hook on madvise takes a lock while a thread ends, when TSan has let go of that thread: a crash in TSan itself.
-  UCX_MEM_MMAP_HOOK_MODE=none step 'Tests with TSan' run_tests tsan "$root/build-tsan" -L '^threads$' -j "$jobs" || note 'tests with TSan'
+  UCX_MEM_MMAP_HOOK_MODE=none step 'Tests with TSan' run_tests tsan "$root/build-tsan" -L '^(threads|multiprocess-threads)$' -j "$jobs" ||
+    note 'tests with TSan'
 else
   note 'there is no test of threads'
 fi

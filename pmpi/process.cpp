@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -10,7 +11,9 @@
 #include <cstring>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "libcoll/runtime/log.h"
 #include "libcoll/transport/ucx_transport.h"
@@ -35,9 +38,11 @@ namespace {
 
 /// The ABI this file was compiled against: handles of other MPIs are other things.
 constexpr std::string_view supported_mpi = "Open MPI v4.";
+constexpr std::size_t most_said_of_version = 40;
 
 std::atomic<Runtime*> process_runtime{nullptr};
 std::atomic<bool> finalizing{false};
+std::atomic<bool> unsupported{false};
 std::once_flag runtime_once;
 std::unique_ptr<PrivateMessages> private_messages;  ///< null when the transport is another
 int keyval = MPI_KEYVAL_INVALID;
@@ -70,7 +75,7 @@ int finish_with_self(MPI_Comm, int, void*, void*) {
   drop_persistent();
   process->stop_progress_thread();
   write_reports(process->statistics(), process->trace(), process->config());
-  if (private_messages != nullptr) {
+  if (process->over_host_messages()) {
     // The transport ends with MPI. What is still to come, in callbacks of the program's, falls through everywhere.
     finalizing = true;
     Precedents::forget_all();
@@ -100,14 +105,30 @@ void attend(bool closely) noexcept {
   opal_progress_register_lp(&progress_ours);
 }
 
-bool mpi_is_supported() {
-  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> version{};
+/// Name and version of the MPI in this process, whichever it is.
+std::string mpi_version() {
+  if (&PMPI_Get_library_version == nullptr) return "one without a name";
+  // What MPI_MAX_LIBRARY_VERSION_STRING says here is Open MPI's; MPICH's is 8192.
+  constexpr std::size_t most_bytes = 1U << 16U;
+  std::vector<char> version(most_bytes);
   int length = 0;
   PMPI_Get_library_version(version.data(), &length);
-  if (std::string_view(version.data()).starts_with(supported_mpi)) return true;
-  log(LogLevel::warn, std::string("unsupported MPI (built for ").append(supported_mpi) + "x, found " +
-                          std::string(version.data()).substr(0, 40) + "); every call falls through");
-  return false;
+  version.back() = '\0';
+  return version.data();
+}
+
+/// Other MPIs have other handles, and as a rule none by the names of Open MPI's.
+bool mpi_is_supported() { return &ompi_mpi_comm_world != nullptr && mpi_version().starts_with(supported_mpi); }
+
+void warn_of_mpi() {
+  const Config config = load_config(environ).config;
+  if (!config.enable) return;
+  std::string version = mpi_version();
+  version.resize(std::min({version.find('\n'), version.size(), most_said_of_version}));
+  std::replace(version.begin(), version.end(), '\t', ' ');
+  configure_log(config.log_level, -1);
+  log(LogLevel::warn, std::string("unsupported MPI (built for ").append(supported_mpi) + "x, found " + version +
+                          "); every call falls through");
 }
 
 /// Open MPI's launcher says how many processes of the job it started on this host.
@@ -125,7 +146,10 @@ std::string library_directory() {
 }
 
 void start_runtime() {
-  if (!mpi_is_supported()) return;
+  if (!mpi_is_supported()) {
+    unsupported = true;
+    return warn_of_mpi();
+  }
   int self_keyval = MPI_KEYVAL_INVALID;
   if (PMPI_Comm_create_keyval(&copy_nothing, &delete_state, &keyval, nullptr) != MPI_SUCCESS ||
       PMPI_Comm_create_keyval(&copy_nothing, &finish_with_self, &self_keyval, nullptr) != MPI_SUCCESS ||
@@ -135,7 +159,7 @@ void start_runtime() {
   private_messages = std::make_unique<PrivateMessages>();
   auto process = std::make_unique<Runtime>(environ, library_directory(), MpiHost(MPI_COMM_WORLD).world_rank(),
                                            private_messages.get(), host_mates());
-  if (!process->over_host_messages()) private_messages.reset();
+  if (!process->may_use_host_messages()) private_messages.reset();
   // Who serves nothing has nothing to look after.
   const bool serves = process->obstacle() == Reason::count_;
   if (can_register_progress() && (!serves || opal_progress_register_lp(&progress_ours) == 0)) {
@@ -151,9 +175,10 @@ void start_runtime() {
   process_runtime = process.release();
 }
 
+/// Whichever MPI it is.
 bool mpi_is_running() {
-  // Weak symbols: a program without MPI has none, one with another MPI not this one.
-  if (&ompi_mpi_comm_world == nullptr || &PMPI_Initialized == nullptr) return false;
+  // Weak symbols: a program without MPI has none.
+  if (&PMPI_Initialized == nullptr || &PMPI_Finalized == nullptr) return false;
   int initialized = 0;
   int finalized = 0;
   PMPI_Initialized(&initialized);
@@ -203,7 +228,7 @@ struct Load {
 
 Runtime* runtime() {
   if (Runtime* process = process_runtime.load(std::memory_order_acquire)) return finalizing ? nullptr : process;
-  if (finalizing || !mpi_is_running()) return nullptr;
+  if (finalizing || unsupported || !mpi_is_running()) return nullptr;
   std::call_once(runtime_once, start_runtime);
   return process_runtime.load(std::memory_order_acquire);
 }
@@ -342,7 +367,7 @@ bool MpiHost::barrier_passed() {
 void MpiHost::progress() { progress_mpi(); }
 
 bool MpiHost::reach_all(Runtime& process) {
-  if (private_messages == nullptr) return true;
+  if (!process.over_host_messages()) return true;
   // A channel of some processes is known to all of them, but threads may make several at once, in any order: so all
   // say what they have.
   enum Vote : char { no, with_new_channel, yes };
@@ -379,7 +404,7 @@ void progress_mpi() noexcept {
 
 void before_finalize() {
   // No collective was ever called here: rank 0 says so where statistics were asked for, and waits for the others.
-  if (process_runtime.load() == nullptr && mpi_is_running()) {
+  if (process_runtime.load() == nullptr && !unsupported && mpi_is_running() && mpi_is_supported()) {
     write_reports(Statistics(), nullptr, load_config(environ).config);
   }
 }

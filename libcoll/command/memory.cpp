@@ -15,7 +15,6 @@
 #include <optional>
 #include <utility>
 
-#include "libcoll/command/ofi_settings.h"
 #include "libcoll/command/planning.h"
 #include "libcoll/execute/execution.h"
 #include "libcoll/execute/script.h"
@@ -325,8 +324,6 @@ Result<MemoryReport> measure_memory(const Topology& topology, const Config& conf
   MemoryReport report;
   report.nodes = topology.host_count();
 
-  // As the processes of a job that `libcoll run` starts.
-  for (const auto& [name, value] : ofi_settings(config)) setenv(name.c_str(), value.c_str(), 1);
   // Children first: they must not have what this process is about to get.
   Result<Child> planner = Child::start([&](int socket) { be_planner(socket, topology); });
   if (!planner) return planner.error();

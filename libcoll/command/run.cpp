@@ -10,7 +10,6 @@
 
 #include "libcoll/command/command.h"
 #include "libcoll/command/launch.h"
-#include "libcoll/command/ofi_settings.h"
 #include "libcoll/command/planning.h"
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/plan_cache.h"
@@ -120,7 +119,6 @@ Variables variables(const RunOptions& options, const Config& config, const std::
   if (!options.cache_dir.empty()) result.emplace_back("LIBCOLL_CACHE_DIR", config.cache_dir);
   if (!options.stats.empty()) result.emplace_back("LIBCOLL_STATS", config.stats);
   if (!options.log_level.empty()) result.emplace_back("LIBCOLL_LOG_LEVEL", options.log_level);
-  for (auto& setting : ofi_settings(config)) result.push_back(std::move(setting));
   return result;
 }
 

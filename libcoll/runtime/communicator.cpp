@@ -16,6 +16,7 @@
 #include "libcoll/runtime/plan_source.h"
 #include "libcoll/runtime/renewal.h"
 #include "libcoll/runtime/staged_call.h"
+#include "libcoll/runtime/transport_agreement.h"
 #include "libcoll/runtime/transport_host.h"
 #include "planner/index.h"
 #include "planner/schedule/packed.h"
@@ -182,7 +183,10 @@ Communicator::~Communicator() {
 std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunicator& host) {
   std::unique_ptr<Communicator> communicator(new Communicator(runtime));
   communicator->name_ = host.name();
+  runtime.use_transport();
+  agree_on_transport(runtime, host);
   communicator->obstacle_ = communicator->agree(host);
+  if (communicator->obstacle_.load() != Reason::count_) runtime.unuse_transport();
   if (host.rank() == 0) {
     log(LogLevel::info,
         host.name() + " (" + std::to_string(host.size()) + " ranks): " +

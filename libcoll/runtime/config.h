@@ -50,6 +50,7 @@ struct Config {
   std::int64_t poll_microseconds = 20;          ///< a waiting rank polls this long before it blocks
   bool pacing = false;                          ///< steered messages leave at the rate the plan gives their route
   bool background_planning = true;              ///< calls fall through while a plan is made, instead of waiting for it
+  std::int64_t planning_seconds = 120;          ///< a plan that takes longer is given up
   bool nonblocking = true;                      ///< nonblocking calls are served as their blocking twins are
   bool progress_thread = false;                 ///< a thread moves nonblocking calls along
   std::string host;                             ///< of this process, as the topology names it; empty: MPI's name

@@ -80,8 +80,13 @@ bool Hierarchy::serves(Collective collective, bool equal_shards) const {
 }
 
 std::string Hierarchy::to_string() const {
-  return std::to_string(arrangement_.nodes.size()) + " nodes of " + std::to_string(arrangement_.most_ranks) +
-         " ranks at most, " + std::to_string(arrangement_.leaders) + " leaders each";
+  std::string text = std::to_string(arrangement_.nodes.size()) + " nodes of " +
+                     std::to_string(arrangement_.most_ranks) + " ranks at most, " +
+                     std::to_string(arrangement_.leaders) + " leaders each";
+  std::size_t most_groups = 0;
+  for (const NodeRanks& node : arrangement_.nodes) most_groups = std::max(most_groups, node.domains.size());
+  if (most_groups > 1) text += ", " + std::to_string(most_groups) + " groups by NUMA domain";
+  return text;
 }
 
 }  // namespace libcoll

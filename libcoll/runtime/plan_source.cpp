@@ -24,11 +24,14 @@
 namespace libcoll {
 namespace {
 
-constexpr std::chrono::seconds planning_limit{120};
 constexpr std::chrono::milliseconds between_looks{5};
 constexpr std::int32_t nodes_at_once = 64;
 
-Error too_slow() { return Error{"planning took longer than " + std::to_string(planning_limit.count()) + " s"}; }
+std::chrono::seconds planning_limit(const Config& config) { return std::chrono::seconds(config.planning_seconds); }
+
+Error too_slow(const Config& config) {
+  return Error{"planning took longer than " + std::to_string(config.planning_seconds) + " s"};
+}
 
 /// What its planners call it: nothing where any will do.
 std::string_view planner_name(const std::string& algorithm) {
@@ -100,14 +103,18 @@ bool planned_at_once(const PlanRequest& request) {
 
 std::optional<Result<Schedule>> PlanSource::obtain(const Config& config, const PlanRequest& request) {
   const std::string directory = config.cache_dir.empty() ? default_cache_dir() : config.cache_dir;
-  const auto deadline = std::chrono::steady_clock::now() + planning_limit;
+  // Of those that other processes make. Ours have limits of their own, which end before: two planners are tried for a
+  // part, and starting them takes a while, too.
+  constexpr std::chrono::seconds to_start_them{1};
+  const auto deadline =
+      std::chrono::steady_clock::now() + (request.nodes.empty() ? 1 : 2) * planning_limit(config) + to_start_them;
   for (;;) {
     {
       const std::lock_guard guard(mutex_);
       std::optional<Result<Schedule>> plan = look(config, request, directory);
       if (plan || config.background_planning) return plan;
     }
-    if (std::chrono::steady_clock::now() > deadline) return too_slow();
+    if (std::chrono::steady_clock::now() > deadline) return too_slow(config);
     std::this_thread::sleep_for(between_looks);
   }
 }
@@ -131,21 +138,7 @@ std::optional<Result<Schedule>> PlanSource::look(const Config& config, const Pla
 
 std::optional<Result<Schedule>> PlanSource::look(const Search& search) {
   const auto& [config, request, directory, algorithm, key] = search;
-  if (const auto found = jobs_.find(key); found != jobs_.end()) {
-    Job& job = found->second;
-    if (!job.child.ended()) {
-      if (std::chrono::steady_clock::now() - job.started < planning_limit) return std::nullopt;
-      jobs_.erase(found);
-      return too_slow();
-    }
-    const Result<std::string> text = job.child.output();
-    const bool stored = job.stores;
-    jobs_.erase(found);
-    if (!text) return Result<Schedule>(text.error());
-    Result<Schedule> plan = checked(read_schedule(*text, "output of " + config.command), request);
-    if (!stored) keep(plan, directory, algorithm);
-    return plan;
-  }
+  if (const auto found = jobs_.find(key); found != jobs_.end()) return look_at(found, search);
   if (!directory.empty()) {
     Result<std::optional<Schedule>> cached = load_plan(directory, request.topology, request.collective, algorithm);
     if (!cached) {
@@ -160,7 +153,24 @@ std::optional<Result<Schedule>> PlanSource::look(const Search& search) {
     keep(plan, directory, algorithm);
     return plan;
   }
+  if (too_slow_.contains(key)) return too_slow(config);
   return start(search);
+}
+
+std::optional<Result<Schedule>> PlanSource::look_at(std::map<std::string, Job>::iterator job, const Search& search) {
+  if (!job->second.child.ended()) {
+    if (std::chrono::steady_clock::now() - job->second.started < planning_limit(search.config)) return std::nullopt;
+    jobs_.erase(job);
+    too_slow_.insert(search.key);
+    return too_slow(search.config);
+  }
+  const Result<std::string> text = job->second.child.output();
+  const bool stored = job->second.stores;
+  jobs_.erase(job);
+  if (!text) return Result<Schedule>(text.error());
+  Result<Schedule> plan = checked(read_schedule(*text, "output of " + search.config.command), search.request);
+  if (!stored) keep(plan, search.directory, search.algorithm);
+  return plan;
 }
 
 std::optional<Result<Schedule>> PlanSource::start(const Search& search) {

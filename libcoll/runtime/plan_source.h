@@ -36,7 +36,8 @@ class PlanSource {
   /// The verified plan, from the cache or made now; nothing while the `libcoll` command is still at it, in a child of
   /// this process or of another one that shares the cache: then ask again. A planner that is set by name makes plans
   /// for parts as far as it can; the others are made by the best of several. Whoever has no use for waiting (LIBCOLL_
-  /// BACKGROUND_PLANNING off) never gets nothing. Plans are kept in the cache when that is possible.
+  /// BACKGROUND_PLANNING off) never gets nothing. Plans are kept in the cache when that is possible. One that takes
+  /// longer than config.planning_seconds is an error: its maker is ended, and not started again by this process.
   std::optional<Result<Schedule>> obtain(const Config& config, const PlanRequest& request);
 
  private:
@@ -58,12 +59,14 @@ class PlanSource {
 
   std::optional<Result<Schedule>> look(const Config& config, const PlanRequest& request, const std::string& directory);
   std::optional<Result<Schedule>> look(const Search& search);
+  std::optional<Result<Schedule>> look_at(std::map<std::string, Job>::iterator job, const Search& search);
   std::optional<Result<Schedule>> start(const Search& search);
 
   std::mutex mutex_;
   std::map<std::string, Job> jobs_;  ///< by the plan's file name
   std::set<std::string> warned_of_;  ///< plans in the cache that are of no use
   std::set<std::string> failed_;     ///< plans for parts that the planner that is set cannot make
+  std::set<std::string> too_slow_;   ///< plans that were given up
 };
 
 /// Setting for one planned collective: "auto", "native" or a planner's name.

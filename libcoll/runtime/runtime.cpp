@@ -41,6 +41,8 @@ constexpr auto longest_absence = std::chrono::milliseconds(500);
 /// memory almost always nothing, over tcp also for answers of peers that may have gone on already.
 constexpr auto flush_time = std::chrono::microseconds(200);
 
+constexpr std::array<std::string_view, transports_by_availability> by_availability = {"ucx", "ofi", "mpi"};
+
 /// Looking after our messages costs MPI's own calls time that is wasted as a rule: after so many looks in vain MPI is
 /// to ask seldom, and only one look in so many is made.
 constexpr unsigned looks_until_seldom = 64;
@@ -75,7 +77,7 @@ std::uint64_t hash(std::string_view text) {
 
 Runtime::Runtime(char* const* environment, const std::string& library_directory, int world_rank,
                  MpiMessages* host_messages, HostMates mates)
-    : mates_(mates) {
+    : host_messages_(host_messages), mates_(mates) {
   const std::int64_t began = steady_nanoseconds();
   LoadedConfig loaded = load_config(environment);
   config_ = std::move(loaded.config);
@@ -90,7 +92,7 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
   if (obstacle_ == Reason::count_) read_topology();
   if (obstacle_ == Reason::count_) read_route_binding();
   if (obstacle_ == Reason::count_) read_tuning_table();
-  if (obstacle_ == Reason::count_) open_transport(host_messages);
+  if (obstacle_ == Reason::count_) open_transport();
   if (transport_ != nullptr) make_resilient();
   find_command(library_directory);
   settings_digest_ = digest();
@@ -146,7 +148,7 @@ void Runtime::read_tuning_table() {
   }
 }
 
-Result<std::unique_ptr<Transport>> Runtime::make_transport(std::string_view name, MpiMessages* host_messages) {
+Result<std::unique_ptr<Transport>> Runtime::make_transport(std::string_view name) {
   if (name == "ucx") {
     if (route_binding_.backend == SteeringBackend::uct) return make_uct_transport(route_binding_);
     return make_ucx_transport(patience_nanoseconds() > 0 ? for_failures(route_binding_) : route_binding_, mates_);
@@ -159,28 +161,56 @@ Result<std::unique_ptr<Transport>> Runtime::make_transport(std::string_view name
                   static_cast<std::int64_t>(large_packet_bytes)});
     return make_ofi_transport(route_binding_, {config_.ofi_provider, largest, false});
   }
-  if (host_messages == nullptr) return Error{"MPI's own messages are not to be had here"};
+  if (host_messages_ == nullptr) return Error{"MPI's own messages are not to be had here"};
   over_host_messages_ = true;
-  return make_mpi_transport(*host_messages);
+  return make_mpi_transport(*host_messages_);
 }
 
-void Runtime::open_transport(MpiMessages* host_messages) {
-  // A binding's settings are UCX's as a rule: another transport has to be asked for.
-  static constexpr std::array<std::string_view, 3> all = {"ucx", "ofi", "mpi"};
-  const bool any = config_.transport == "auto" && config_.route_binding.empty();
-  const std::string_view only = config_.transport == "auto" ? all.front() : std::string_view(config_.transport);
+Result<std::unique_ptr<Transport>> Runtime::first_available(std::int32_t choice) {
   std::string reasons;
-  for (const std::string_view name : any ? std::span<const std::string_view>(all) : std::span(&only, 1)) {
-    Result<std::unique_ptr<Transport>> transport = make_transport(name, host_messages);
+  for (; choice < transports_by_availability; ++choice) {
+    Result<std::unique_ptr<Transport>> transport = make_transport(by_availability[static_cast<std::size_t>(choice)]);
     if (transport) {
-      transport_ = std::move(*transport);
-      if (!reasons.empty()) log(LogLevel::info, transport_->name() + " is used; " + reasons);
-      return;
+      transport_choice_ = choice;
+      if (!reasons.empty()) log(LogLevel::info, (*transport)->name() + " is used; " + reasons);
+      return transport;
     }
     reasons.append(reasons.empty() ? "" : "; ").append(transport.error().message);
   }
+  return Error{reasons};
+}
+
+void Runtime::open_transport() {
+  // A binding's settings are UCX's as a rule: another transport has to be asked for.
+  const bool any = config_.transport == "auto" && config_.route_binding.empty();
+  const std::string_view only = config_.transport == "auto" ? by_availability.front() : config_.transport;
+  Result<std::unique_ptr<Transport>> transport = any ? first_available(0) : make_transport(only);
+  if (transport) {
+    transport_ = std::move(*transport);
+    return;
+  }
   obstacle_ = Reason::transport;
-  log(LogLevel::warn, reasons);
+  log(LogLevel::warn, transport.error().message);
+}
+
+void Runtime::use_transport() {
+  // Not while another thread has it changed.
+  const std::lock_guard guard(lock_);
+  ++transport_users_;
+}
+
+void Runtime::fall_back_to(std::int32_t choice) {
+  const std::lock_guard guard(lock_);
+  if (!may_change_transport()) return;
+  Result<std::unique_ptr<Transport>> transport = first_available(choice);
+  if (!transport) {
+    log(LogLevel::info, transport.error().message);
+    return;
+  }
+  resilient_ = nullptr;
+  transport_ = std::move(*transport);
+  make_resilient();
+  settings_digest_ = digest();
 }
 
 std::int64_t Runtime::patience_nanoseconds() const {

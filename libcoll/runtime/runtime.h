@@ -47,6 +47,9 @@ struct ProgressHook {
 class ProgressThread;
 class Repair;
 
+/// So many are tried, in this order: UCX, libfabric, the host's own MPI.
+inline constexpr std::int32_t transports_by_availability = 3;
+
 /// Something that goes on beside the calls as long as it takes.
 class Errand {
  public:
@@ -95,6 +98,18 @@ class Runtime {
   [[nodiscard]] Transport& transport() { return *transport_; }
   /// The same transport where it sends again what was lost; null elsewhere.
   [[nodiscard]] ResilientTransport* resilient() { return resilient_; }
+  /// Which of those by availability it is; negative: it was named, or there is none.
+  [[nodiscard]] std::int32_t transport_choice() const { return transport_choice_; }
+  /// A communicator that is being agreed on, or served, has the transport; one that is not any more.
+  void use_transport();
+  void unuse_transport() { --transport_users_; }
+  /// Only one communicator has it.
+  [[nodiscard]] bool may_change_transport() const { return transport_users_ == 1; }
+  /// Takes a later one by availability instead, or one after that. Nothing changes when none works, or when another
+  /// communicator has come to have the transport meanwhile. Precondition: transport_choice() is not negative.
+  void fall_back_to(std::int32_t choice);
+  /// Whether the transport is the host's own MPI, or may yet become that.
+  [[nodiscard]] bool may_use_host_messages() const { return over_host_messages_ || transport_choice_ >= 0; }
   /// What looks after the first crew of all nodes that this process is in, null: there is none yet, and the place of a
   /// process in it, -1: none. It stays until the end. Under lock().
   void know_crew(std::shared_ptr<Repair> repair, std::vector<std::string> addresses);
@@ -155,9 +170,12 @@ class Runtime {
   void read_topology();
   void read_route_binding();
   void read_tuning_table();
-  void open_transport(MpiMessages* host_messages);
+  void open_transport();
+  /// The first by availability from `choice` on that works, which transport_choice_ then tells; an error says what is
+  /// wrong with each.
+  Result<std::unique_ptr<Transport>> first_available(std::int32_t choice);
   /// The transport of that name, "ucx", "ofi" or "mpi".
-  Result<std::unique_ptr<Transport>> make_transport(std::string_view name, MpiMessages* host_messages);
+  Result<std::unique_ptr<Transport>> make_transport(std::string_view name);
   /// After which a missing message is asked for; 0: never. MPI's own messages are not lost.
   [[nodiscard]] std::int64_t patience_nanoseconds() const;
   void make_resilient();
@@ -191,6 +209,7 @@ class Runtime {
   Topology topology_;
   RouteBinding route_binding_;
   TuningTable tuning_table_;
+  MpiMessages* const host_messages_;  ///< null: there are none
   std::unique_ptr<Transport> transport_;
   ResilientTransport* resilient_ = nullptr;  ///< transport_, or null
   std::shared_ptr<Repair> known_crew_;
@@ -214,14 +233,16 @@ class Runtime {
   const HostMates mates_;
   std::atomic<NodeId> node_{-1};
   std::atomic<std::int64_t> start_nanoseconds_{0};
-  std::atomic<int> waiting_{0};  ///< blocking calls under way
+  std::atomic<int> waiting_{0};          ///< blocking calls under way
+  std::atomic<int> transport_users_{0};  ///< communicators
+  std::atomic<std::int32_t> transport_choice_{-1};
   void (*attend_)(bool closely) noexcept = nullptr;
   std::atomic<bool> closely_{false};          ///< as attend() was told last
   std::atomic<unsigned> looks_in_vain_{0};    ///< of progress_in_passing() in a row; not exact
   std::atomic<unsigned> fruitless_polls_{0};  ///< waits in a row that polling did not end
   Reason obstacle_ = Reason::count_;
   std::atomic<bool> some_ended_{false};
-  bool over_host_messages_ = false;
+  std::atomic<bool> over_host_messages_{false};
   bool keeps_records_ = false;
   bool background_progress_ = false;
   bool threads_may_call_mpi_ = false;

@@ -29,6 +29,7 @@
 #include "libcoll/runtime/system_error.h"
 #include "libcoll/transport/address_list.h"
 #include "libcoll/transport/nap.h"
+#include "libcoll/transport/ofi_settings.h"
 #include "libcoll/transport/registration_cache.h"
 
 namespace libcoll {
@@ -376,6 +377,8 @@ class OfiTransport final : public Transport {
   }
 
   Status open(const RouteBinding& binding, const OfiOptions& options) {
+    // The process has no thread of ours yet.
+    const OfiSettings settings(options.provider);
     if (!library().obstacle.empty()) return Error{"libfabric: " + library().obstacle};
     if (binding.backend == SteeringBackend::uct) return Error{"libfabric: a route binding by path indices is UCX's"};
     const SignalHandlersKept kept;

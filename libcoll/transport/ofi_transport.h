@@ -21,7 +21,8 @@ struct OfiOptions {
 };
 
 /// libfabric is loaded here (it need not be installed otherwise), and what it does to signal handlers is undone.
-/// Settings come from libfabric's own environment (FI_TCP_IFACE, FI_PROVIDER, …). The setting NET_DEVICES of a route
+/// Settings come from libfabric's own environment (FI_TCP_IFACE, FI_PROVIDER, …), with a few more for its buffers over
+/// tcp (OfiSettings). The setting NET_DEVICES of a route
 /// class ("mlx5_1:1", "eth2") names its domain, without the port; a binding with any other setting is an error, as is
 /// one by path indices. A binding without classes gives one class, 0.
 ///

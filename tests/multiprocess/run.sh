@@ -4,9 +4,10 @@
 #     -l LIBCOLL             the libcoll command
 #     -e NAME=VALUE          environment of every rank
 #     -r RANK:NAME=VALUE     environment of one rank; RANK "all" for what libcoll run would set itself
+#     -b RANK:PROCESSORS     what one rank is bound to, as taskset has it
 #     -n                     no plans beforehand
 #     -c                     corrupt plans in the cache
-#     -w COUNT:TEXT          lines with TEXT on stderr
+#     -w COUNT:TEXT          lines with TEXT on stderr; may be given more than once
 #     -j TEXT                TEXT must be in the JSON statistics; may be given more than once
 #     -x CODE                expected exit code, default 0
 set -euo pipefail
@@ -16,15 +17,16 @@ fail() {
   exit 1
 }
 
-libcoll='' settings=() rank_settings=() corrupt=no warning='' statistics=() expected_code=0 options=()
-while getopts l:e:r:ncw:j:x: option; do
+libcoll='' settings=() rank_settings=() corrupt=no warnings=() statistics=() expected_code=0 options=()
+while getopts l:e:r:b:ncw:j:x: option; do
   case $option in
     l) libcoll=$OPTARG ;;
     e) settings+=("$OPTARG") ;;
     r) rank_settings+=("$OPTARG") ;;
+    b) rank_settings+=("${OPTARG%%:*}:PROCESSORS=${OPTARG#*:}") ;;
     n) options+=(--no-plan) ;;
     c) corrupt=yes ;;
-    w) warning=$OPTARG ;;
+    w) warnings+=("$OPTARG") ;;
     j) statistics+=("$OPTARG") ;;
     x) expected_code=$OPTARG ;;
     *) fail "wrong usage" ;;
@@ -58,7 +60,7 @@ while [[ $1 != -- ]]; do
   shift
 done
 shift
-exec "$@"
+exec ${PROCESSORS:+taskset -c "$PROCESSORS"} "$@"
 WRAPPER
   chmod +x "$directory/with_settings"
   set -- "$directory/with_settings" "${rank_settings[@]}" -- "$@"
@@ -91,10 +93,10 @@ for ((tries = 0; tries < 50; ++tries)); do
   sleep 0.1
 done
 [[ -z $left ]] || fail "processes are left: $left"
-if [[ -n $warning ]]; then
+for warning in "${warnings[@]}"; do
   count=$(grep -cF -- "${warning#*:}" stderr || true)
   [[ $count == "${warning%%:*}" ]] || fail "\"${warning#*:}\" was said $count times"
-fi
+done
 for text in "${statistics[@]}"; do
   grep -qF -- "$text" stats.json || fail "\"$text\" is not in the statistics: $(cat stats.json)"
 done

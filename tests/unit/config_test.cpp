@@ -110,6 +110,7 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"cache_dir", "/c"},
                                                                    {"command", "/bin/libcoll"},
                                                                    {"background_planning", "no"},
+                                                                   {"planning_seconds", "7"},
                                                                    {"allreduce", "bfb"},
                                                                    {"allgather", "native"},
                                                                    {"alltoall", "mcf-path"},

@@ -5,6 +5,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -38,6 +40,23 @@ class PlanSourceTest : public testing::Test {
     config_.command = LIBCOLL_COMMAND;
   }
   void TearDown() override { std::filesystem::remove_all(directory_); }
+
+  /// Plans are given up after a second, give or take what a busy machine takes.
+  void expect_in_time(std::chrono::steady_clock::time_point began, const Result<Schedule>& plan) {
+    constexpr std::chrono::seconds most{8};
+    EXPECT_LT(std::chrono::steady_clock::now() - began, most);
+    ASSERT_FALSE(plan.ok());
+    EXPECT_EQ(plan.error().message, "planning took longer than 1 s");
+    EXPECT_EQ(starts(), 1U);
+  }
+
+  /// The command does not come to an end, but counts how often it was started.
+  void plan_for_ever() {
+    config_.command = directory_ + "/slow";
+    std::ofstream(config_.command) << "#!/bin/sh\necho >>" << directory_ << "/starts\nexec sleep 600\n";
+    std::filesystem::permissions(config_.command, std::filesystem::perms::owner_all);
+  }
+  [[nodiscard]] std::size_t starts() const { return std::filesystem::file_size(directory_ + "/starts"); }
 
   [[nodiscard]] PlanRequest request(const std::vector<NodeId>& nodes, Collective collective) const {
     const Topology fabric = generate(config_.topology).value();
@@ -187,9 +206,7 @@ TEST_F(PlanSourceTest, WhatACommandSaysIsInTheError) {
 }
 
 TEST_F(PlanSourceTest, WhatIsStillBeingMadeEndsWithThoseWhoWantIt) {
-  config_.command = directory_ + "/slow";
-  std::ofstream(config_.command) << "#!/bin/sh\nexec sleep 600\n";
-  std::filesystem::permissions(config_.command, std::filesystem::perms::owner_all);
+  plan_for_ever();
   const PlanRequest wanted = request({}, Collective::alltoall);
   auto source = std::make_unique<PlanSource>();
   EXPECT_FALSE(source->obtain(config_, wanted).has_value());
@@ -197,6 +214,45 @@ TEST_F(PlanSourceTest, WhatIsStillBeingMadeEndsWithThoseWhoWantIt) {
   source.reset();
   // The child held the lock.
   EXPECT_EQ(lock_plan(config_.cache_dir, wanted.topology, wanted.collective, automatic_plan).turn, PlanTurn::ours);
+}
+
+TEST_F(PlanSourceTest, WhatTakesTooLongIsGivenUp) {
+  plan_for_ever();
+  config_.planning_seconds = 1;
+  const PlanRequest wanted = request({}, Collective::alltoall);
+  const auto expect_given_up = [&] {
+    const auto began = std::chrono::steady_clock::now();
+    expect_in_time(began, insist(wanted));
+    // The child held the lock.
+    EXPECT_EQ(lock_plan(config_.cache_dir, wanted.topology, wanted.collective, automatic_plan).turn, PlanTurn::ours);
+  };
+  EXPECT_FALSE(source_.obtain(config_, wanted).has_value());
+  expect_given_up();
+  expect_given_up();
+  config_.background_planning = false;
+  expect_given_up();
+}
+
+TEST_F(PlanSourceTest, WhoeverWaitsGivesUpToo) {
+  plan_for_ever();
+  config_.planning_seconds = 1;
+  config_.background_planning = false;
+  const PlanRequest wanted = request({0, 1, 2}, Collective::alltoall);
+  for (int i = 0; i < 2; ++i) {
+    const auto began = std::chrono::steady_clock::now();
+    const std::optional<Result<Schedule>> plan = source_.obtain(config_, wanted);
+    ASSERT_TRUE(plan.has_value());
+    expect_in_time(began, *plan);
+    EXPECT_EQ(lock_plan(config_.cache_dir, wanted.topology, wanted.collective, automatic_plan).turn, PlanTurn::ours);
+  }
+  // Another process is at it, for longer than we wait.
+  const PlanRequest other = request({0, 1, 3}, Collective::alltoall);
+  const PlanLock lock = lock_plan(config_.cache_dir, other.topology, other.collective, automatic_plan);
+  ASSERT_EQ(lock.turn, PlanTurn::ours);
+  const auto began = std::chrono::steady_clock::now();
+  const std::optional<Result<Schedule>> plan = source_.obtain(config_, other);
+  ASSERT_TRUE(plan.has_value());
+  expect_in_time(began, *plan);
 }
 
 TEST(IdPool, IdsHaveOneOwnerAndComeBack) {

@@ -1,13 +1,17 @@
 // What is libfabric's own in its transport; what all transports have in common is in transport_conformance.h.
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "libcoll/transport/ofi_settings.h"
 #include "libcoll/transport/ofi_transport.h"
 
 namespace libcoll {
@@ -49,6 +53,68 @@ TEST(OfiTransport, RefusesAPeerOfAnotherProvider) {
   EXPECT_FALSE(tcp->connect(shm->address(), 0).ok());
   EXPECT_FALSE(shm->connect(tcp->address(), 0).ok());
   EXPECT_FALSE(tcp->connect("", 0).ok());
+}
+
+std::vector<std::string> current_environment() {
+  std::vector<std::string> entries;
+  for (char** entry = environ; *entry != nullptr; ++entry) entries.emplace_back(*entry);
+  return entries;
+}
+
+TEST(OfiTransport, LeavesTheEnvironmentAlone) {
+  char** const place = environ;
+  const std::vector<std::string> before = current_environment();
+  for (const char* provider : {"tcp;ofi_rxm", "tcp", "shm", "no_such_provider"}) {
+    static_cast<void>(make_ofi_transport({}, {provider, 1, false}));
+    EXPECT_EQ(environ, place) << provider;
+    EXPECT_EQ(current_environment(), before) << provider;
+  }
+}
+
+TEST(OfiSettings, AreThereForTcpAloneAndForAWhile) {
+  {
+    const OfiSettings settings("tcp");
+    EXPECT_STREQ(getenv("FI_OFI_RXM_BUFFER_SIZE"), "1024");
+    EXPECT_STREQ(getenv("FI_OFI_RXM_EAGER_LIMIT"), "16384");
+    EXPECT_STREQ(getenv("FI_OFI_RXM_SAR_LIMIT"), "16384");
+    EXPECT_STREQ(getenv("FI_OFI_RXM_MSG_RX_SIZE"), "512");
+    EXPECT_NE(getenv("PATH"), nullptr);
+  }
+  EXPECT_EQ(getenv("FI_OFI_RXM_BUFFER_SIZE"), nullptr);
+  for (const char* provider : {"shm", "verbs;ofi_rxm", "efa"}) {
+    const OfiSettings settings(provider);
+    EXPECT_EQ(getenv("FI_OFI_RXM_BUFFER_SIZE"), nullptr) << provider;
+  }
+}
+
+TEST(OfiSettings, AreNotThereWhereTheUserHasAny) {
+  ASSERT_EQ(setenv("FI_OFI_RXM_SAR_LIMIT", "4096", 1), 0);
+  {
+    const OfiSettings settings("tcp;ofi_rxm");
+    EXPECT_EQ(getenv("FI_OFI_RXM_BUFFER_SIZE"), nullptr);
+  }
+  EXPECT_STREQ(getenv("FI_OFI_RXM_SAR_LIMIT"), "4096");
+  ASSERT_EQ(unsetenv("FI_OFI_RXM_SAR_LIMIT"), 0);
+}
+
+TEST(OfiSettings, WhatOthersDoMeanwhileStays) {
+  for (const bool adds : {false, true}) {
+    for (const char* name : {"LIBCOLL_TEST_A", "LIBCOLL_TEST_B", "LIBCOLL_TEST_C"}) ASSERT_EQ(setenv(name, "1", 1), 0);
+    std::vector<std::string> expected = current_environment();
+    std::erase(expected, "LIBCOLL_TEST_A=1");
+    std::replace(expected.begin(), expected.end(), std::string("LIBCOLL_TEST_B=1"), std::string("LIBCOLL_TEST_B=2"));
+    {
+      const OfiSettings settings("tcp");
+      ASSERT_EQ(unsetenv("LIBCOLL_TEST_A"), 0);
+      ASSERT_EQ(setenv("LIBCOLL_TEST_B", "2", 1), 0);
+      if (adds) {
+        ASSERT_EQ(setenv("LIBCOLL_TEST_D", "3", 1), 0);
+        expected.emplace_back("LIBCOLL_TEST_D=3");
+      }
+      EXPECT_STREQ(getenv("FI_OFI_RXM_BUFFER_SIZE"), "1024");
+    }
+    EXPECT_EQ(current_environment(), expected) << adds;
+  }
 }
 
 TEST(OfiTransport, LeavesSignalHandlersAlone) {

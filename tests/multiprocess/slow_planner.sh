@@ -1,0 +1,3 @@
+#!/bin/sh
+# A planner whose plan is never done.
+exec sleep 600
