@@ -62,7 +62,7 @@ RouteBinding for_failures(RouteBinding binding) {
   const bool rendezvous_is_said = std::getenv("UCX_RNDV_THRESH") != nullptr;
   for (RouteClassBinding& each : binding.classes) {
     std::vector<std::pair<std::string, std::string>> settings = {{"TCP_CONN_NB", "y"}, {"ZCOPY_THRESH", "inf"}};
-    if (!sizes_are_said) settings.emplace_back("TCP_TX_SEG_SIZE", "32k");
+    if (!sizes_are_said) settings.emplace_back("TX_SEG_SIZE", "32k");
     if (!rendezvous_is_said) settings.emplace_back("RNDV_THRESH", "inf");
     // The binding's own come last, and stay.
     settings.insert(settings.end(), each.settings.begin(), each.settings.end());
