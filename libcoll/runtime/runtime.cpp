@@ -61,12 +61,11 @@ RouteBinding for_failures(RouteBinding binding) {
       std::getenv("UCX_TCP_TX_SEG_SIZE") != nullptr || std::getenv("UCX_TCP_RX_SEG_SIZE") != nullptr;
   const bool rendezvous_is_said = std::getenv("UCX_RNDV_THRESH") != nullptr;
   for (RouteClassBinding& each : binding.classes) {
-    std::vector<std::pair<std::string, std::string>> settings = {{"TCP_CONN_NB", "y"}, {"ZCOPY_THRESH", "inf"}};
-    if (!sizes_are_said) settings.emplace_back("TX_SEG_SIZE", "32k");
-    if (!rendezvous_is_said) settings.emplace_back("RNDV_THRESH", "inf");
-    // The binding's own come last, and stay.
-    settings.insert(settings.end(), each.settings.begin(), each.settings.end());
-    each.settings = std::move(settings);
+    // What the binding says of these comes later, and stays.
+    if (!sizes_are_said) each.settings.emplace(each.settings.begin(), "TX_SEG_SIZE", "32k");
+    if (!rendezvous_is_said) each.settings.emplace(each.settings.begin(), "RNDV_THRESH", "inf");
+    each.settings.emplace_back("CONN_NB", "y");
+    each.settings.emplace_back("ZCOPY_THRESH", "inf");
   }
   return binding;
 }

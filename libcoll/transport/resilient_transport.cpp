@@ -185,7 +185,10 @@ class Resilient final : public ResilientTransport, private Pieces {
   std::string name() const override { return inner_->name(); }
   const std::string& address() const override { return inner_->address(); }
   std::int32_t route_classes() const override { return inner_->route_classes(); }
-  std::int64_t unflushed_bytes() const override { return inner_->unflushed_bytes(); }
+  /// A crew's long messages are flushed by their confirmation; what others send may stay behind when UCX copies it.
+  std::int64_t unflushed_bytes() const override {
+    return passes_long_ ? Transport::unflushed_bytes() : inner_->unflushed_bytes();
+  }
   bool arm() noexcept override {
     pay_debts(Haste::now);
     return arrivals_.empty() && inner_->arm();
@@ -240,6 +243,7 @@ class Resilient final : public ResilientTransport, private Pieces {
     CrewState* state = crew_with(TagSpace::communicator_of(tag));
     Stream* stream = state == nullptr ? nullptr : stream_to(*state, peer);
     if (stream == nullptr) {
+      passes_long_ = passes_long_ || static_cast<std::int64_t>(bytes) > Transport::unflushed_bytes();
       return pass([&](Completion* inner) { return inner_->send(peer, tag, data, bytes, inner); }, completion);
     }
     const std::int32_t route_class = places_[at(peer)].route_class;
@@ -1197,6 +1201,7 @@ class Resilient final : public ResilientTransport, private Pieces {
   std::vector<std::uint32_t> free_sendings_;
   std::deque<std::uint32_t> held_;
   std::int64_t kept_bytes_ = 0;
+  bool passes_long_ = false;  ///< messages of no crew's that would have to be flushed
   std::deque<Passing> passings_;
   std::vector<std::uint32_t> free_passings_;
   std::deque<Receiving> receivings_;
