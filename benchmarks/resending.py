@@ -24,7 +24,7 @@ def parse_arguments():
     parser.add_argument("--ranks", type=int, default=4)
     parser.add_argument("--tls", default="tcp,self", help="UCX's transports; tcp is what ranks of several hosts have")
     parser.add_argument("--runs", type=int, default=5, help="of each kind, with and without (5)")
-    parser.add_argument("--plans", action="store_true", help="without, too, small calls go by plans, not directly")
+    parser.add_argument("--plans", action="store_true", help="small calls, too, go by plans, not directly")
     parser.add_argument("--scale", type=float, default=1.0, help="of the number of calls in a run (1)")
     return parser.parse_args()
 
@@ -50,8 +50,9 @@ def microseconds(options, call, settings, cache):
 
 def main():
     options = parse_arguments()
-    without = {"LIBCOLL_RESEND_SECONDS": "0"} | ({"LIBCOLL_DIRECT_BYTES": "0"} if options.plans else {})
-    ways = [without, {"LIBCOLL_RESEND_SECONDS": "2"}]
+    both = {"LIBCOLL_DIRECT_BYTES": "0"} if options.plans else {}
+    without = {"LIBCOLL_RESEND_SECONDS": "0"} | both
+    ways = [without, {"LIBCOLL_RESEND_SECONDS": "2"} | both]
     times = {call: ([], []) for call in CALLS}
     with tempfile.TemporaryDirectory() as cache:
         for collective in {call[0] for call in CALLS}:

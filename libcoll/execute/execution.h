@@ -49,7 +49,14 @@ class TagSpace {
   TagSpace(std::uint32_t communicator, std::uint32_t call)
       : prefix_((std::uint64_t{communicator & 0xfffU} << 52U) | (std::uint64_t{call & 0xfffU} << 40U)) {}
   [[nodiscard]] std::uint64_t tag(NodeId sender, std::uint32_t message) const {
-    return prefix_ | (std::uint64_t{static_cast<std::uint16_t>(sender)} << 24U) | (message & 0xffffffU);
+    const auto number = static_cast<std::uint16_t>(sender + first_sender_);
+    return prefix_ | (std::uint64_t{number} << 24U) | (message & 0xffffffU);
+  }
+  /// The same call's tags, but for senders that are numbered from there on.
+  [[nodiscard]] TagSpace with_senders_from(NodeId first) const {
+    TagSpace tags = *this;
+    tags.first_sender_ = first;
+    return tags;
   }
   static std::uint32_t communicator_of(std::uint64_t tag) { return static_cast<std::uint32_t>(tag >> 52U); }
   /// Communicator and call.
@@ -61,6 +68,7 @@ class TagSpace {
 
  private:
   std::uint64_t prefix_;
+  NodeId first_sender_ = 0;
 };
 
 /// Told of an execution's messages, under the transport's lock. `task` is the script's: a send or a receive.

@@ -650,7 +650,9 @@ bool Communicator::run(Call call, ProgressHook hook, Course course) {
   } else if (!broken_ && course == Course::scattered) {
     good = run_scattered(call, hook);
   } else if (!broken_ && hierarchy_) {
-    StagedCall running(*this, std::move(call), plan);
+    Turn turn;
+    turn.epochs = adopted_;
+    StagedCall running(*this, std::move(call), plan, turn);
     good = drive(running, hook);
   } else if (!broken_) {
     FlatCall running(*this, std::move(call), plan);

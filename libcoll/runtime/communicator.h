@@ -182,6 +182,8 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   /// A crew of all nodes that there is already, which has more ways, passes their messages on as its own. False on all
   /// of them when there is none that all are in. Collective.
   bool join_crew(HostCommunicator& host);
+  /// What the senders in this communicator's tags are in the crew, of which `of_nodes` are the nodes' places.
+  [[nodiscard]] std::vector<NodeId> places_of_senders(std::vector<NodeId> of_nodes) const;
   /// Cables of the crew's nodes as this communicator has nodes; those that others of the fabric have as one beyond its
   /// nodes, where its messages may cross them.
   [[nodiscard]] std::set<Cable> cables_here(const std::set<Cable>& cables) const;
@@ -284,6 +286,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
     std::span<PeerId> peers;              ///< by route class and place
     std::int32_t self = 0;                ///< this process's place
     std::span<const std::int32_t> ranks;  ///< by place
+    NodeId first_sender = 0;              ///< in tags: the first place's number
   };
   /// Of the plan, all of them awaited.
   Lanes lanes_of(LoweredPlan& plan);
@@ -303,9 +306,11 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   void wire_up_directly(Collective collective, HostCommunicator& host);
   /// Of those places, which rank each is. Empty where this rank is in none.
   [[nodiscard]] std::vector<std::int32_t> directly_wired_ranks() const;
-  /// Whether this leader moves its part of such a call without a plan; the same on every node. `channel`: as in
-  /// make_call().
-  [[nodiscard]] bool moves_directly(const Call& part, const Channel* channel) const;
+  /// Whether this leader moves its part of such a call without a plan; the same on every node. `turn` and `channel`: of
+  /// the call, as in make_call().
+  [[nodiscard]] bool moves_directly(const Call& part, const Turn& turn, const Channel* channel) const;
+  /// What senders that go from rank to rank are numbered from in tags.
+  [[nodiscard]] NodeId first_direct_sender() const;
   bool run_direct(const Call& call, ProgressHook hook);
   bool run_scattered(const Call& call, ProgressHook hook);
   /// Has what goes from rank to rank started with tags of its own, and waits for its end. The tags; nothing when it

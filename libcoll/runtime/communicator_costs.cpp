@@ -96,7 +96,7 @@ void Communicator::adopt_named(Collective collective, HostCommunicator& host) {
 
 /// All neighbours exchange at once, as in a step of a plan.
 std::optional<LinkFigures> Communicator::measure_links(HostCommunicator& host, ProgressHook hook) {
-  if (resends_ || !part_nodes_.empty() || nodes() < 2) return std::nullopt;
+  if (!part_nodes_.empty() || nodes() < 2) return std::nullopt;
   std::vector<PeerId> peers(rank_of_node_.size(), -1);
   if (!peers.empty()) {
     const std::vector<std::vector<NodeId>> neighbours = neighbouring_hosts(runtime_.topology());

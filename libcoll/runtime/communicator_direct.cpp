@@ -25,11 +25,12 @@ std::vector<std::int32_t> Communicator::directly_wired_ranks() const {
   return ranks;
 }
 
-/// Where links may die, messages go by ways that are looked after; and where NICs do not forward, nobody is reached but
+/// Once links have died, calls go by plans that do without them; and where NICs do not forward, nobody is reached but
 /// neighbours. The ranks of a node share memory: only sums of nodes, which their first leaders have, go directly.
 void Communicator::wire_up_directly(Collective collective, HostCommunicator& host) {
   const bool can = collective == Collective::allreduce || (collective == Collective::allgather && !hierarchy_);
-  if (!can || resends_ || !runtime_.topology().nics_forward() || runtime_.config().direct_bytes == 0) return;
+  if (!can || what_is_left_ || !runtime_.topology().nics_forward() || runtime_.config().direct_bytes == 0) return;
+  if (resends_ && nodes() + size() > TagSpace::max_sender) return;
   // Who names a planner wants its plans.
   if (algorithm_setting(runtime_.config(), collective) != automatic_plan) return;
   may_go_direct_[static_cast<std::size_t>(collective)] = true;
@@ -45,7 +46,7 @@ void Communicator::wire_up_directly(Collective collective, HostCommunicator& hos
   for (std::size_t place = 0; place < peers.size(); ++place) {
     if (of_direct[place] || of_scattered[place]) peers[place] = awaited_peer;
   }
-  Lanes lanes{peers, own, ranks};
+  Lanes lanes{peers, own, ranks, first_direct_sender()};
   if (!wire_up(host, lanes)) return;
   if (ranks.empty()) return;
   direct_ = std::make_unique<DirectExchange>(runtime_.transport(), own, peers);
@@ -53,12 +54,18 @@ void Communicator::wire_up_directly(Collective collective, HostCommunicator& hos
 }
 
 bool Communicator::can_go_direct(Collective collective) const {
-  return !hierarchy_ && direct_ != nullptr && may_go_direct_[static_cast<std::size_t>(collective)];
+  return !hierarchy_ && !what_is_left_ && direct_ != nullptr && may_go_direct_[static_cast<std::size_t>(collective)];
 }
 
+/// Who sends again what has been lost knows ranks beside nodes.
+NodeId Communicator::first_direct_sender() const { return resends_ && !hierarchy_ ? nodes() : 0; }
+
 /// Calls of channels may be under way beside each other, and the exchange is one at a time.
-bool Communicator::moves_directly(const Call& part, const Channel* channel) const {
-  return direct_ != nullptr && channel == nullptr && part.collective == Collective::allreduce &&
+bool Communicator::moves_directly(const Call& part, const Turn& turn, const Channel* channel) const {
+  const bool is_mended = turn.epochs > 0 || std::any_of(epochs_.begin(), epochs_.end(), [&turn](const Epoch& epoch) {
+                           return epoch.from.call <= turn.number;
+                         });
+  return direct_ != nullptr && !is_mended && channel == nullptr && part.collective == Collective::allreduce &&
          part.elements * part.element_bytes <= runtime_.config().direct_bytes / nodes();
 }
 
@@ -71,7 +78,7 @@ std::optional<TagSpace> Communicator::exchange(Driven& running, const Start& sta
         (!under_way_.back()->is_numbered() || calls_ - under_way_.front()->number() >= most_rounds_ahead)) {
       return false;
     }
-    tags.emplace(id_, calls_++);
+    tags = TagSpace(id_, calls_++).with_senders_from(first_direct_sender());
     start(*tags);
     return true;
   };

@@ -60,12 +60,27 @@ void Communicator::enrol(HostCommunicator& host) {
     const Result<PeerId> peer = transport->connect(crew.addresses[at(neighbour)], 0);
     if (!peer) log(LogLevel::info, peer.error().message);
   }
+  const std::uint32_t own = crew.communicator;
+  std::vector<NodeId> places(crew.addresses.size());
+  std::iota(places.begin(), places.end(), 0);
   transport->enrol(std::move(crew));
+  transport->annex(own, own, places_of_senders(std::move(places)));
   // The slices share the links: the first one finds out for all of them.
   repair_ = std::make_shared<Repair>(*transport, id_, node_, static_cast<NodeId>(rank_of_node_.size()), speaks(), name_,
                                      hierarchy_ ? hierarchy_->memory() : nullptr);
   repair_->listen(*this);
   if (!is_part) runtime_.know_crew(repair_, std::move(addresses));
+}
+
+/// Nodes come first, then ranks where these may be senders by themselves.
+std::vector<NodeId> Communicator::places_of_senders(std::vector<NodeId> of_nodes) const {
+  std::vector<NodeId> places = of_nodes;
+  if (hierarchy_) return places;
+  places.resize(of_nodes.size() + rank_of_node_.size(), TagSpace::max_sender);
+  for (std::size_t node = 0; node < of_nodes.size(); ++node) {
+    places[of_nodes.size() + at(rank_of_node_[node])] = of_nodes[node];
+  }
+  return places;
 }
 
 bool Communicator::join_crew(HostCommunicator& host) {
@@ -107,7 +122,7 @@ bool Communicator::join_crew(HostCommunicator& host) {
   for (std::size_t place = 0; place < places.size(); ++place) {
     place_of_crew_[at(places[place])] = static_cast<NodeId>(place);
   }
-  runtime_.resilient()->annex(id_, common, std::move(places));
+  runtime_.resilient()->annex(id_, common, places_of_senders(std::move(places)));
   repair_ = std::move(crew);
   repair_->listen(*this);
   // What some ranks have not heard of yet, all see to when they have.

@@ -54,7 +54,7 @@ bool Communicator::greet(HostCommunicator& host, const Lanes& lanes, Words words
                                  lanes.peers, sizeof(std::uint64_t));
   {
     const std::lock_guard guard(runtime_.lock());
-    greeting->start(TagSpace(id_, greetings_++), words);
+    greeting->start(TagSpace(id_, greetings_++).with_senders_from(lanes.first_sender), words);
   }
   Flush flush;
   const auto is_over = [&] { return greeting->over() && runtime_.transport().flushed(flush, lanes.peers); };

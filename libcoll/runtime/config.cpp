@@ -338,9 +338,8 @@ std::vector<Setting> make_settings() {
           "or a tuning table says so."),
       integer<&Config::timeout_seconds, 0, 86'400>(
           "timeout_seconds", "A call in which nothing moves for this long fails; 0: it waits as long as MPI would."),
-      integer<&Config::resend_seconds, 0, 3600>(
-          "resend_seconds",
-          "Messages missing for this long are sent again another way, for which both ends copy them; 0: never."),
+      integer<&Config::resend_seconds, 0, 3600>("resend_seconds",
+                                                "Messages missing for this long are sent again another way; 0: never."),
   };
 }
 

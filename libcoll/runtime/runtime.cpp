@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdlib>
 #include <system_error>
 #include <utility>
 
@@ -54,11 +55,18 @@ using Clock = std::chrono::steady_clock;
 
 /// Over tcp, UCX waits for a connection while it is made: over a broken link, for minutes. And when a peer dies while
 /// UCX sends from our memory, without a copy, it may end that send twice, and then the process (1.13: "comp->count >
-/// 0").
+/// 0"). So it copies. Every piece it copies is a system call: 8 KiB, as a rule, cost more than the longer ones that
+/// receivers have room for. And it need not ask receivers first: senders of long messages wait for them as it is.
 RouteBinding for_failures(RouteBinding binding) {
   if (binding.classes.empty()) binding.classes.emplace_back();
+  const bool sizes_are_said =
+      std::getenv("UCX_TCP_TX_SEG_SIZE") != nullptr || std::getenv("UCX_TCP_RX_SEG_SIZE") != nullptr;
+  const bool rendezvous_is_said = std::getenv("UCX_RNDV_THRESH") != nullptr;
   for (RouteClassBinding& each : binding.classes) {
-    each.settings.emplace_back("TCP_CONN_NB", "y");
+    // What the binding says of these comes later, and stays.
+    if (!sizes_are_said) each.settings.emplace(each.settings.begin(), "TX_SEG_SIZE", "32k");
+    if (!rendezvous_is_said) each.settings.emplace(each.settings.begin(), "RNDV_THRESH", "inf");
+    each.settings.emplace_back("CONN_NB", "y");
     each.settings.emplace_back("ZCOPY_THRESH", "inf");
   }
   return binding;

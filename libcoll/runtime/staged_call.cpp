@@ -112,7 +112,7 @@ bool StagedCall::begin_slice() {
   SliceMove move = rounds_->move();
   if (move.empty) return false;
   // A call of several rounds would have peers of both kinds.
-  if (rounds_->count() == 1 && communicator_.moves_directly(move.call, channel_.get())) {
+  if (rounds_->count() == 1 && communicator_.moves_directly(move.call, turn_, channel_.get())) {
     slice_ = &direct_slice_.emplace(communicator_, move.call);
   } else {
     slice_ =

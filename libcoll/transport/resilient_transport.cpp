@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cstring>
 #include <deque>
 #include <limits>
@@ -12,6 +11,7 @@
 #include <utility>
 
 #include "libcoll/execute/execution.h"
+#include "libcoll/transport/buffer_pool.h"
 #include "libcoll/transport/packet.h"
 #include "planner/index.h"
 
@@ -24,54 +24,30 @@ constexpr std::uint64_t large_packet_tag = 2;
 
 /// What is owed of confirmations before one travels by itself; usually they go with messages the other way.
 constexpr std::int64_t debt_messages_limit = 64;
-constexpr std::int64_t debt_bytes_limit = std::int64_t{256} << 10;
+constexpr std::int64_t debt_bytes_limit = std::int64_t{512} << 10;
+
+/// Senders of long messages wait for their confirmation. It is put off for so long, in nanoseconds, for more messages
+/// to come that it can confirm, or one to go the other way.
+constexpr std::int64_t longest_lull = 50'000;
 
 /// In a patience.
 constexpr std::int64_t ticks = 8;
 constexpr std::int64_t tries = 2;
 
+/// So many inquiries without an answer, and pokes without effect, come at even intervals, and further ones in ever
+/// longer ones: the other process may be computing for hours.
+constexpr std::int64_t steady_inquiries = 32;
+constexpr std::int64_t steady_pokes = 16;
+constexpr std::int64_t most_doublings = 6;
+
+std::int64_t spread(std::int64_t interval, std::int64_t number, std::int64_t steady) {
+  return interval << std::clamp<std::int64_t>(number - steady, 0, most_doublings);
+}
+
 /// Named in an inquiry, beside what was received.
 constexpr std::size_t most_calls_named = 12;
 
 constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
-
-// ---- memory -----------------------------------------------------------------------------------------------------
-
-/// Memory of a message, whose length is a power of two.
-struct Buffer {
-  std::unique_ptr<std::byte[]> memory;
-  std::size_t capacity = 0;
-};
-
-/// Keeps what is given back: memory that was touched before is much cheaper than new.
-class BufferPool {
- public:
-  Buffer take(std::size_t bytes) {
-    const std::size_t capacity = std::bit_ceil(std::max(bytes, smallest));
-    std::vector<Buffer>& shelf = shelf_of(capacity);
-    if (shelf.empty()) return {std::unique_ptr<std::byte[]>(new std::byte[capacity]), capacity};
-    Buffer buffer = std::move(shelf.back());
-    shelf.pop_back();
-    bytes_ -= capacity;
-    return buffer;
-  }
-  void give(Buffer buffer) {
-    if (buffer.memory == nullptr || bytes_ + buffer.capacity > most_bytes) return;
-    bytes_ += buffer.capacity;
-    shelf_of(buffer.capacity).push_back(std::move(buffer));
-  }
-
- private:
-  static constexpr std::size_t smallest = 64;
-  static constexpr std::size_t most_bytes = std::size_t{16} << 20;
-
-  std::vector<Buffer>& shelf_of(std::size_t capacity) {
-    return shelves_[static_cast<std::size_t>(std::countr_zero(capacity))];
-  }
-
-  std::array<std::vector<Buffer>, 64> shelves_;
-  std::size_t bytes_ = 0;
-};
 
 /// Ahead of every message.
 struct Stamp {
@@ -132,8 +108,9 @@ struct Listening {
   std::int64_t heard_at = 0;
   std::int64_t ask_at = 0;
   bool unanswered = false;
-  std::int64_t asked = 0;
-  HostPath path;  ///< of the last inquiry
+  std::int64_t asked = 0;    ///< in all
+  std::int64_t in_vain = 0;  ///< since the last answer or message
+  HostPath path;             ///< of the last inquiry
 };
 
 /// This process and another one in a crew.
@@ -147,6 +124,7 @@ struct Stream {
   std::deque<std::uint32_t> unconfirmed;  ///< by sequence from there on: slots, or none
   std::int64_t poke_at = 0;
   bool poke_unanswered = false;
+  std::int64_t poked = 0;  ///< since something was last confirmed
   HostPath poke_path;
   HostPath way;  ///< around what is broken: the last one that something came by, turned round
   HostPath note_path;
@@ -155,6 +133,8 @@ struct Stream {
   std::set<std::uint64_t> beyond;  ///< … and these
   std::int64_t debt_messages = 0;
   std::int64_t debt_bytes = 0;
+  std::int64_t awaited_since = -1;  ///< the last message that is owed for, and whose sender waits; negative: none is
+  bool is_debtor = false;           ///< noted as such
   std::int32_t heard_class = 0;
   std::map<std::uint64_t, Assembly> assemblies;  ///< by sequence
 };
@@ -188,7 +168,7 @@ struct Annex {
 
 // ---- the transport ----------------------------------------------------------------------------------------------
 
-class Resilient final : public ResilientTransport {
+class Resilient final : public ResilientTransport, private Pieces {
  public:
   Resilient(std::unique_ptr<Transport> inner, const ResendOptions& options)
       : options_(options), last_look_(options.now_nanoseconds()), inner_(std::move(inner)) {}
@@ -205,8 +185,14 @@ class Resilient final : public ResilientTransport {
   std::string name() const override { return inner_->name(); }
   const std::string& address() const override { return inner_->address(); }
   std::int32_t route_classes() const override { return inner_->route_classes(); }
-  std::int64_t unflushed_bytes() const override { return inner_->unflushed_bytes(); }
-  bool arm() noexcept override { return arrivals_.empty() && inner_->arm(); }
+  /// A crew's long messages are flushed by their confirmation; what others send may stay behind when UCX copies it.
+  std::int64_t unflushed_bytes() const override {
+    return passes_long_ ? Transport::unflushed_bytes() : inner_->unflushed_bytes();
+  }
+  bool arm() noexcept override {
+    pay_debts(Haste::now);
+    return arrivals_.empty() && inner_->arm();
+  }
   void block(int timeout_milliseconds) noexcept override { inner_->block(timeout_milliseconds); }
   void abandon(Flush& flush) noexcept override { inner_->abandon(flush); }
   ResendCounts counts() const override { return counts_; }
@@ -257,28 +243,31 @@ class Resilient final : public ResilientTransport {
     CrewState* state = crew_with(TagSpace::communicator_of(tag));
     Stream* stream = state == nullptr ? nullptr : stream_to(*state, peer);
     if (stream == nullptr) {
+      passes_long_ = passes_long_ || static_cast<std::int64_t>(bytes) > Transport::unflushed_bytes();
       return pass([&](Completion* inner) { return inner_->send(peer, tag, data, bytes, inner); }, completion);
     }
     const std::int32_t route_class = places_[at(peer)].route_class;
     const std::uint32_t slot = take(sendings_, free_sendings_);
     Sending& sending = sendings_[slot];
-    sending = {state, stream, tag, stream->next_sequence++, route_class, bytes, pool_.take(bytes + stamp_bytes)};
+    sending = {state, stream, tag, stream->next_sequence++, route_class, bytes, lends(bytes)};
     sending.completion = completion;
     sending.sent_at = attended_;
     sending.inner = {&send_relay_, slot, 0};
-    const Stamp stamp{sending.sequence, stream->received};
+    sending.stamp = {sending.sequence, stream->received};
     confirmed_all(*stream);
-    std::memcpy(sending.memory.memory.get(), &stamp, sizeof stamp);
-    if (bytes > 0) std::memcpy(sending.memory.memory.get() + sizeof stamp, data, bytes);
+    sending.lent_data = static_cast<const std::byte*>(data);
+    if (!sending.lent) keep(sending);
     if (stream->unconfirmed.empty()) stream->poke_at = attended_ + 2 * options_.patience_nanoseconds;
     stream->unconfirmed.push_back(slot);
-    kept_bytes_ += static_cast<std::int64_t>(bytes);
 
     Remote::Lane& lane = remotes_[stream->remote].lanes[at(route_class)];
     if (!lane.outward_dead) {
-      const Posted posted = inner_->send(peer, tag, sending.memory.memory.get(), bytes + stamp_bytes, &sending.inner);
-      if (posted == Posted::pending) {
-        sending.pending = sending.owed = true;
+      const Posted posted =
+          sending.lent ? inner_->send_pieces(peer, tag, pieces(), bytes + stamp_bytes, &sending.inner)
+                       : inner_->send(peer, tag, sending.memory.memory.get(), bytes + stamp_bytes, &sending.inner);
+      sending.pending = posted == Posted::pending;
+      if (sending.pending || (sending.lent && posted == Posted::done)) {
+        sending.owed = true;
         return Posted::pending;
       }
       if (posted == Posted::done) {
@@ -318,11 +307,15 @@ class Resilient final : public ResilientTransport {
     receiving = {state, &stream, key, data, bytes, completion};
     expected_.emplace(key, slot);
     if (remotes_[stream.remote].lanes[at(route_class)].inward_dead) return Posted::pending;
-    receiving.memory = pool_.take(bytes + stamp_bytes);
     receiving.inner = {&receive_relay_, slot, 0};
     receiving.pending = true;
-    const Posted posted =
-        inner_->receive(route_class, tag, receiving.memory.memory.get(), bytes + stamp_bytes, &receiving.inner);
+    Posted posted = Posted::failed;
+    if (lends(bytes)) {
+      posted = inner_->receive_pieces(route_class, tag, pieces(), bytes + stamp_bytes, &receiving.inner);
+    } else {
+      receiving.memory = pool_.take(bytes + stamp_bytes);
+      posted = inner_->receive(route_class, tag, receiving.memory.memory.get(), bytes + stamp_bytes, &receiving.inner);
+    }
     if (posted != Posted::pending) received(slot, posted == Posted::done);
     return Posted::pending;
   }
@@ -339,7 +332,7 @@ class Resilient final : public ResilientTransport {
       }
       arrivals_.clear();
       if (unposted_ > 0) post_inboxes();
-      pay_debts();
+      pay_debts(Haste::little);
       if (last_look_ - last_tick_ >= options_.patience_nanoseconds / ticks) tick();
     }
     return completions_ > 0 || (moved && inboxes_.empty());
@@ -367,7 +360,10 @@ class Resilient final : public ResilientTransport {
   void forget(std::uint32_t communicator) noexcept override {
     if (crew_with(communicator) == nullptr) return;
     for (Sending& sending : sendings_) {
-      if (TagSpace::communicator_of(sending.tag) == communicator) sending.owed = sending.held = false;
+      if (TagSpace::communicator_of(sending.tag) != communicator) continue;
+      // Messages of others to the same process are confirmed after it: it still has to arrive.
+      if (sending.lent && sending.owed) keep(sending);
+      sending.owed = sending.held = false;
     }
     for (auto each = expected_.begin(); each != expected_.end();) {
       Receiving& receiving = receivings_[each->second];
@@ -429,7 +425,10 @@ class Resilient final : public ResilientTransport {
     std::uint64_t sequence = 0;
     std::int32_t route_class = 0;
     std::size_t bytes = 0;
-    Buffer memory;  ///< stamp and data
+    bool lent = false;  ///< the data is in the caller's memory, until it is confirmed
+    Buffer memory{};    ///< otherwise: stamp and data
+    Stamp stamp{};
+    const std::byte* lent_data = nullptr;
     Completion* completion = nullptr;
     Completion inner{};
     std::int64_t sent_at = 0;
@@ -446,7 +445,8 @@ class Resilient final : public ResilientTransport {
     void* data = nullptr;
     std::size_t bytes = 0;
     Completion* completion = nullptr;
-    Buffer memory{};
+    Buffer memory{};  ///< of messages that are not received in pieces
+    Stamp stamp{};    ///< of those that are
     Completion inner{};
     bool pending = false;  ///< underneath
     bool delivered = false;
@@ -559,6 +559,42 @@ class Resilient final : public ResilientTransport {
 
   // ---- messages out -------------------------------------------------------------------------------------------
 
+  /// Long messages go from and to the caller's memory, and are complete when the receiver has them.
+  [[nodiscard]] bool lends(std::size_t bytes) const { return bytes >= options_.lent_bytes && inner_->takes_pieces(); }
+
+  /// A copy of the message and of its stamp.
+  void keep(Sending& sending) {
+    sending.lent = false;
+    sending.memory = pool_.take(sending.bytes + stamp_bytes);
+    std::byte* memory = sending.memory.memory.get();
+    std::memcpy(memory, &sending.stamp, stamp_bytes);
+    if (sending.bytes > 0) std::memcpy(memory + stamp_bytes, sending.lent_data, sending.bytes);
+    kept_bytes_ += static_cast<std::int64_t>(sending.bytes);
+  }
+
+  static std::span<const std::byte> data_of(const Sending& sending) {
+    return {sending.lent ? sending.lent_data : sending.memory.memory.get() + stamp_bytes, sending.bytes};
+  }
+
+  Pieces& pieces() { return *this; }
+
+  /// A piece of a message that its own way is ready for. When it has been confirmed, nobody wants it any more, and the
+  /// caller's memory may be gone.
+  void give(std::uint32_t slot, std::size_t offset, std::span<std::byte> piece) noexcept override {
+    const Sending& sending = sendings_[slot];
+    if (closing_ || sending.confirmed) {
+      std::fill(piece.begin(), piece.end(), std::byte{0});
+      return;
+    }
+    if (offset < stamp_bytes) {
+      const std::size_t bytes = std::min(piece.size(), stamp_bytes - offset);
+      std::memcpy(piece.data(), reinterpret_cast<const std::byte*>(&sending.stamp) + offset, bytes);
+      piece = piece.subspan(bytes);
+      offset += bytes;
+    }
+    if (!piece.empty()) std::memcpy(piece.data(), data_of(sending).data() + (offset - stamp_bytes), piece.size());
+  }
+
   void hold(std::uint32_t slot) {
     sendings_[slot].owed = sendings_[slot].held = true;
     held_.push_back(slot);
@@ -574,6 +610,8 @@ class Resilient final : public ResilientTransport {
     } else if (!ok) {
       remotes_[sending.stream->remote].lanes[at(sending.route_class)].outward_dead = true;
       send_around(sending);
+    } else if (sending.lent) {
+      return;  // until it is confirmed
     } else if (sending.owed && kept_bytes_ > options_.kept_bytes) {
       hold(slot);
     } else if (std::exchange(sending.owed, false)) {
@@ -595,13 +633,16 @@ class Resilient final : public ResilientTransport {
     Sending& sending = sendings_[slot];
     sending.confirmed = true;
     sending.held = false;
-    kept_bytes_ -= static_cast<std::int64_t>(sending.bytes);
+    if (!sending.lent) kept_bytes_ -= static_cast<std::int64_t>(sending.bytes);
     if (std::exchange(sending.owed, false)) tell(*sending.completion, true);
     finish(slot);
   }
 
   void confirm_until(Stream& stream, std::uint64_t received) {
-    if (received >= stream.first_unconfirmed) stream.poke_at = attended_ + 2 * options_.patience_nanoseconds;
+    if (received >= stream.first_unconfirmed) {
+      stream.poke_at = attended_ + 2 * options_.patience_nanoseconds;
+      stream.poked = 0;
+    }
     while (!stream.unconfirmed.empty() && stream.first_unconfirmed <= received) {
       confirm(stream, stream.first_unconfirmed);
       stream.unconfirmed.pop_front();
@@ -632,7 +673,7 @@ class Resilient final : public ResilientTransport {
     header.sequence = sending.sequence;
     header.received = stream.received;
     header.total = sending.bytes;
-    const std::span<const std::byte> data(sending.memory.memory.get() + stamp_bytes, sending.bytes);
+    const std::span<const std::byte> data = data_of(sending);
     std::size_t offset = 0;
     do {
       header.offset = static_cast<std::uint32_t>(offset);
@@ -651,7 +692,7 @@ class Resilient final : public ResilientTransport {
   // ---- messages in --------------------------------------------------------------------------------------------
 
   /// Whether it is new.
-  static bool note_received(Stream& stream, std::uint64_t sequence, std::size_t bytes) {
+  bool note_received(Stream& stream, std::uint64_t sequence, std::size_t bytes) {
     if (sequence <= stream.received || stream.beyond.contains(sequence)) return false;
     if (sequence == stream.received + 1) {
       ++stream.received;
@@ -664,11 +705,32 @@ class Resilient final : public ResilientTransport {
     }
     ++stream.debt_messages;
     stream.debt_bytes += static_cast<std::int64_t>(bytes);
+    if (lends(bytes)) stream.awaited_since = attended_;
     return true;
   }
 
   /// What goes out now says what was received.
-  static void confirmed_all(Stream& stream) { stream.debt_messages = stream.debt_bytes = 0; }
+  static void confirmed_all(Stream& stream) {
+    stream.debt_messages = stream.debt_bytes = 0;
+    stream.awaited_since = -1;
+  }
+
+  /// A piece of a message that its own way brings. When it has come around, nobody wants it any more.
+  void take(std::uint32_t slot, std::size_t offset, std::span<const std::byte> piece) noexcept override {
+    if (closing_) return;
+    Receiving& receiving = receivings_[slot];
+    if (receiving.delivered) return;
+    ++completions_;
+    receiving.stream->lanes[at(receiving.key.route_class)].heard_at = attended_;
+    if (offset < stamp_bytes) {
+      const std::size_t bytes = std::min(piece.size(), stamp_bytes - offset);
+      std::memcpy(reinterpret_cast<std::byte*>(&receiving.stamp) + offset, piece.data(), bytes);
+      piece = piece.subspan(bytes);
+      offset += bytes;
+    }
+    if (piece.empty() || offset + piece.size() > receiving.bytes + stamp_bytes) return;
+    std::memcpy(static_cast<std::byte*>(receiving.data) + (offset - stamp_bytes), piece.data(), piece.size());
+  }
 
   /// The message's own way has brought it, or given up on it.
   void received(std::uint32_t slot, bool ok) {
@@ -677,18 +739,19 @@ class Resilient final : public ResilientTransport {
     receiving.pending = false;
     if (ok) {
       Stream& stream = *receiving.stream;
-      Stamp stamp;
-      std::memcpy(&stamp, receiving.memory.memory.get(), sizeof stamp);
+      const std::byte* memory = receiving.memory.memory.get();
+      Stamp stamp = receiving.stamp;
+      if (memory != nullptr) std::memcpy(&stamp, memory, sizeof stamp);
       Listening& listening = stream.lanes[at(receiving.key.route_class)];
       listening.heard_at = attended_;
-      listening.unanswered = false;
+      heard(listening);
       stream.heard_class = receiving.key.route_class;
       confirm_until(stream, stamp.received);
       const bool fresh = note_received(stream, stamp.sequence, receiving.bytes);
       if (!fresh) ++counts_.duplicates_dropped;
-      if (debt_due(stream)) debtors_.emplace_back(receiving.crew, &stream);
+      note_debtor(*receiving.crew, stream);
       if (fresh && !receiving.delivered) {
-        deliver(slot, receiving.memory.memory.get() + sizeof stamp, receiving.bytes);
+        deliver(slot, memory == nullptr ? nullptr : memory + sizeof stamp, receiving.bytes);
         return;
       }
     }
@@ -703,10 +766,11 @@ class Resilient final : public ResilientTransport {
     free_receivings_.push_back(slot);
   }
 
+  /// `data` is null where the pieces have found their places by themselves.
   void deliver(std::uint32_t slot, const std::byte* data, std::size_t bytes) {
     Receiving& receiving = receivings_[slot];
     const bool fits = bytes == receiving.bytes;
-    if (fits && bytes > 0) std::memcpy(receiving.data, data, bytes);
+    if (fits && bytes > 0 && data != nullptr) std::memcpy(receiving.data, data, bytes);
     expected_.erase(receiving.key);
     --receiving.stream->lanes[at(receiving.key.route_class)].receives;
     receiving.delivered = true;
@@ -829,7 +893,7 @@ class Resilient final : public ResilientTransport {
       case PacketKind::nothing_owed:
         if (known_class) {
           Listening& listening = stream.lanes[header.route_class];
-          listening.unanswered = false;
+          heard(listening);
           listening.ask_at = attended_ + options_.patience_nanoseconds;
         }
         return;
@@ -857,6 +921,11 @@ class Resilient final : public ResilientTransport {
         if (state.observer != nullptr) state.observer->noted(stream.node, payload);
         return;
     }
+  }
+
+  static void heard(Listening& listening) {
+    listening.unanswered = false;
+    listening.in_vain = 0;
   }
 
   // ---- who misses what ----------------------------------------------------------------------------------------
@@ -892,8 +961,20 @@ class Resilient final : public ResilientTransport {
     send_packet(state, header, std::as_bytes(std::span(list)), path, route_class);
   }
 
-  static bool debt_due(const Stream& stream) {
-    return stream.debt_messages >= debt_messages_limit || stream.debt_bytes >= debt_bytes_limit;
+  enum class Haste : std::uint8_t { little, now };
+
+  [[nodiscard]] bool debt_due(const Stream& stream, Haste haste) const {
+    if (stream.debt_messages >= debt_messages_limit || stream.debt_bytes >= debt_bytes_limit) return true;
+    if (stream.awaited_since < 0) return false;
+    return haste == Haste::now || attended_ - stream.awaited_since >= longest_lull ||
+           std::all_of(stream.lanes.begin(), stream.lanes.end(),
+                       [](const Listening& lane) { return lane.receives == 0; });
+  }
+
+  void note_debtor(CrewState& state, Stream& stream) {
+    if (stream.is_debtor || (stream.awaited_since < 0 && !debt_due(stream, Haste::little))) return;
+    stream.is_debtor = true;
+    debtors_.emplace_back(&state, &stream);
   }
 
   void pay(CrewState& state, Stream& stream) {
@@ -906,11 +987,13 @@ class Resilient final : public ResilientTransport {
     }
   }
 
-  void pay_debts() {
-    for (const auto& [state, stream] : debtors_) {
-      if (debt_due(*stream)) pay(*state, *stream);
-    }
-    debtors_.clear();
+  void pay_debts(Haste haste) {
+    std::erase_if(debtors_, [&](const auto& debtor) {
+      const auto& [state, stream] = debtor;
+      if (debt_due(*stream, haste)) pay(*state, *stream);
+      stream->is_debtor = stream->awaited_since >= 0;
+      return !stream->is_debtor;
+    });
   }
 
   void inquire(CrewState& state, Stream& stream, std::int32_t route_class) {
@@ -920,7 +1003,7 @@ class Resilient final : public ResilientTransport {
     listening.path = way_around(state, stream.node, route_class == 0 || listening.asked % 2 == 0);
     listening.unanswered = true;
     ++listening.asked;
-    listening.ask_at = attended_ + options_.patience_nanoseconds / tries;
+    listening.ask_at = attended_ + spread(options_.patience_nanoseconds / tries, listening.in_vain++, steady_inquiries);
     PacketHeader header{PacketKind::inquiry};
     header.route_class = static_cast<std::uint16_t>(route_class);
     header.received = stream.received;
@@ -978,7 +1061,7 @@ class Resilient final : public ResilientTransport {
                   const HostPath& back) {
     Listening& listening = stream.lanes[header.route_class];
     listening.heard_at = attended_;
-    listening.unanswered = false;
+    heard(listening);
     stream.way = back;
     confirm_until(stream, header.received);
     bool& dead = remotes_[stream.remote].lanes[header.route_class].inward_dead;
@@ -1053,7 +1136,7 @@ class Resilient final : public ResilientTransport {
     if (stream.poke_unanswered) state.detours.blame(stream.poke_path);
     stream.poke_path = way_around(state, stream.node, true);
     stream.poke_unanswered = true;
-    stream.poke_at = attended_ + 2 * patience;
+    stream.poke_at = attended_ + spread(2 * patience, stream.poked++, steady_pokes);
     send_packet(state, {PacketKind::poke}, {}, stream.poke_path);
   }
 
@@ -1118,6 +1201,7 @@ class Resilient final : public ResilientTransport {
   std::vector<std::uint32_t> free_sendings_;
   std::deque<std::uint32_t> held_;
   std::int64_t kept_bytes_ = 0;
+  bool passes_long_ = false;  ///< messages of no crew's that would have to be flushed
   std::deque<Passing> passings_;
   std::vector<std::uint32_t> free_passings_;
   std::deque<Receiving> receivings_;

@@ -20,6 +20,9 @@ struct ResendOptions {
   std::int64_t (*now_nanoseconds)() noexcept = nullptr;
   /// Copies of messages whose arrival nobody has confirmed; beyond it sends complete later.
   std::int64_t kept_bytes = std::int64_t{32} << 20;
+  /// Messages of this length on are not copied where the transport underneath takes pieces: their sends complete when
+  /// the receiver has confirmed them.
+  std::size_t lent_bytes = std::size_t{16} << 10;
 };
 
 /// The processes of a communicator by their place (node), who may pass on each other's packets.

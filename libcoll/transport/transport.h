@@ -25,11 +25,24 @@ class Waiter {
   ~Waiter() = default;
 };
 
+/// Where messages come from or go to that are sent or received piece by piece. `index` is the Completion's, and `piece`
+/// the transport's memory for bytes of the message from `offset` on. Called from Transport::progress() and from where
+/// the message is posted, before its waiter is.
+class Pieces {
+ public:
+  virtual void give(std::uint32_t index, std::size_t offset, std::span<std::byte> piece) noexcept = 0;
+  virtual void take(std::uint32_t index, std::size_t offset, std::span<const std::byte> piece) noexcept = 0;
+
+ protected:
+  ~Pieces() = default;
+};
+
 /// Whom to tell; must stay in place until then.
 struct Completion {
   Waiter* waiter = nullptr;
   std::uint32_t index = 0;
-  std::size_t bytes = 0;  ///< the transport's: length posted
+  std::size_t bytes = 0;     ///< the transport's: length posted
+  Pieces* pieces = nullptr;  ///< the transport's
 };
 
 /// A flush under way; one per caller, starting out default.
@@ -71,6 +84,15 @@ class Transport {
   /// be called before this returns `pending`.
   virtual Posted receive(std::int32_t route_class, std::uint64_t tag, void* data, std::size_t bytes,
                          Completion* completion) noexcept = 0;
+  /// Whether the next two work: send() and receive() with memory that never becomes the transport's, and that can
+  /// therefore be taken away from a message that does not come to an end.
+  [[nodiscard]] virtual bool takes_pieces() const { return false; }
+  virtual Posted send_pieces(PeerId, std::uint64_t, Pieces&, std::size_t, Completion*) noexcept {
+    return Posted::failed;
+  }
+  virtual Posted receive_pieces(std::int32_t, std::uint64_t, Pieces&, std::size_t, Completion*) noexcept {
+    return Posted::failed;
+  }
   /// Moves messages along; returns whether anything happened.
   virtual bool progress() noexcept = 0;
   /// Messages up to this size have left the process once they are complete: they are sent without asking the receiver,

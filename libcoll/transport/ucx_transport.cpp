@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -137,6 +138,27 @@ Status open_worker(Rail& rail) {
   return {};
 }
 
+// ---- messages in pieces -----------------------------------------------------------------------------------------
+
+/// A datatype of UCX's whose memory is a Completion: its pieces are given and taken one by one.
+const ucp_generic_dt_ops_t piece_operations = {
+    [](void*, const void* completion, std::size_t) -> void* { return const_cast<void*>(completion); },
+    [](void*, void* completion, std::size_t) -> void* { return completion; },
+    [](void* completion) -> std::size_t { return static_cast<const Completion*>(completion)->bytes; },
+    [](void* from, std::size_t offset, void* piece, std::size_t most) -> std::size_t {
+      const auto* completion = static_cast<const Completion*>(from);
+      const std::size_t bytes = std::min(most, completion->bytes - offset);
+      completion->pieces->give(completion->index, offset, {static_cast<std::byte*>(piece), bytes});
+      return bytes;
+    },
+    [](void* to, std::size_t offset, const void* piece, std::size_t bytes) -> ucs_status_t {
+      const auto* completion = static_cast<const Completion*>(to);
+      completion->pieces->take(completion->index, offset, {static_cast<const std::byte*>(piece), bytes});
+      return UCS_OK;
+    },
+    [](void*) {},
+};
+
 class UcxTransport final : public Transport {
  public:
   UcxTransport() = default;
@@ -145,6 +167,10 @@ class UcxTransport final : public Transport {
       if (!rail_of(endpoint).stays_open) close(endpoint);
     }
     if (epoll_ >= 0) ::close(epoll_);
+    if (pieces_ != 0) {
+      rails_.clear();
+      ucp_dt_destroy(pieces_);
+    }
   }
 
   Status open(const RouteBinding& binding, HostMates mates) {
@@ -152,6 +178,8 @@ class UcxTransport final : public Transport {
     const std::vector<RouteClassBinding>& classes = binding.classes.empty() ? unsteered : binding.classes;
     epoll_ = epoll_create1(EPOLL_CLOEXEC);
     if (epoll_ < 0) return Error{std::string("epoll_create1: ") + std::strerror(errno)};
+    const ucs_status_t described = ucp_dt_create_generic(&piece_operations, nullptr, &pieces_);
+    if (described != UCS_OK) return ucx_error("describing messages in pieces", described);
     for (const RouteClassBinding& each : classes) {
       eager_only_ = eager_only_ && without_rendezvous(each);
       if (Status opened = open_rail(each, mates); !opened) return opened;
@@ -192,24 +220,27 @@ class UcxTransport final : public Transport {
 
   Posted send(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
               Completion* completion) noexcept override {
-    ucp_request_param_t parameters{};
-    parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-    parameters.cb.send = &UcxTransport::sent;
-    parameters.user_data = completion;
-    return posted(ucp_tag_send_nbx(endpoint_of(peer), data, bytes, tag, &parameters));
+    return post_send(peer, tag, data, bytes, ucp_dt_make_contig(1), completion);
   }
 
   Posted receive(std::int32_t route_class, std::uint64_t tag, void* data, std::size_t bytes,
                  Completion* completion) noexcept override {
-    // Even a receive that completes at once goes through the callback (which may come before this returns): only
-    // there does UCX 1.13 tell the length received.
-    ucp_request_param_t parameters{};
-    parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
-    parameters.cb.recv = &UcxTransport::received;
+    return post_receive(route_class, tag, data, bytes, bytes, ucp_dt_make_contig(1), completion);
+  }
+
+  bool takes_pieces() const override { return true; }
+
+  Posted send_pieces(PeerId peer, std::uint64_t tag, Pieces& pieces, std::size_t bytes,
+                     Completion* completion) noexcept override {
+    completion->pieces = &pieces;
     completion->bytes = bytes;
-    parameters.user_data = completion;
-    const ucp_worker_h worker = rails_[static_cast<std::size_t>(route_class)].worker;
-    return posted(ucp_tag_recv_nbx(worker, data, bytes, tag, whole_tag, &parameters));
+    return post_send(peer, tag, completion, 1, pieces_, completion);
+  }
+
+  Posted receive_pieces(std::int32_t route_class, std::uint64_t tag, Pieces& pieces, std::size_t bytes,
+                        Completion* completion) noexcept override {
+    completion->pieces = &pieces;
+    return post_receive(route_class, tag, completion, 1, bytes, pieces_, completion);
   }
 
   bool progress() noexcept override {
@@ -277,6 +308,31 @@ class UcxTransport final : public Transport {
     completion->waiter->completed(completion->index, status == UCS_OK && info->length == completion->bytes);
   }
 
+  Posted post_send(PeerId peer, std::uint64_t tag, const void* memory, std::size_t count, ucp_datatype_t type,
+                   Completion* completion) {
+    ucp_request_param_t parameters{};
+    parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_DATATYPE;
+    parameters.cb.send = &UcxTransport::sent;
+    parameters.datatype = type;
+    parameters.user_data = completion;
+    return posted(ucp_tag_send_nbx(endpoint_of(peer), memory, count, tag, &parameters));
+  }
+
+  Posted post_receive(std::int32_t route_class, std::uint64_t tag, void* memory, std::size_t count, std::size_t bytes,
+                      ucp_datatype_t type, Completion* completion) {
+    // Even a receive that completes at once goes through the callback (which may come before this returns): only
+    // there does UCX 1.13 tell the length received.
+    ucp_request_param_t parameters{};
+    parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_DATATYPE |
+                              UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
+    parameters.cb.recv = &UcxTransport::received;
+    parameters.datatype = type;
+    completion->bytes = bytes;
+    parameters.user_data = completion;
+    const ucp_worker_h worker = rails_[static_cast<std::size_t>(route_class)].worker;
+    return posted(ucp_tag_recv_nbx(worker, memory, count, tag, whole_tag, &parameters));
+  }
+
   ucp_ep_h endpoint_of(PeerId peer) const { return endpoints_[static_cast<std::size_t>(peer)].handle; }
 
   Status open_rail(const RouteClassBinding& binding, HostMates mates) {
@@ -310,7 +366,8 @@ class UcxTransport final : public Transport {
     ucp_request_free(request);
   }
 
-  bool eager_only_ = true;   ///< no message waits for its receiver, whatever its size
+  bool eager_only_ = true;  ///< no message waits for its receiver, whatever its size
+  ucp_datatype_t pieces_ = 0;
   std::vector<Rail> rails_;  ///< by route class
   int epoll_ = -1;           ///< over the descriptors of all workers
   std::string address_;

@@ -30,14 +30,20 @@ struct Kind {
   const char* name;
   Collective collective;
   const char* algorithm;
+  bool takes_pieces = false;  ///< the transport underneath does, and every message is long enough to go so
 };
+
+ResendOptions options_for(bool takes_pieces, std::int64_t kept_bytes = std::int64_t{32} << 20) {
+  return {patience, &read_clock, kept_bytes, takes_pieces ? std::size_t{1} : std::size_t{1} << 20};
+}
 
 void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }  // NOLINT: GoogleTest's name
 
 class Resilience : public testing::TestWithParam<Kind> {
  protected:
   static World world(const std::string& specification) {
-    return {planned(specification, GetParam().collective, GetParam().algorithm), generate(specification).value()};
+    return {planned(specification, GetParam().collective, GetParam().algorithm), generate(specification).value(),
+            options_for(GetParam().takes_pieces), GetParam().takes_pieces};
   }
   static Job job() { return small_job(GetParam().collective); }
 };
@@ -69,11 +75,11 @@ TEST_P(Resilience, EverySingleMessageMayBeLost) {
 
 /// Everything over the cable {0, 1} is lost from some message on, and later comes to light.
 TEST_P(Resilience, ACableMayDieAtAnyTime) {
-  for (const Fate fate : {Fate::lost, Fate::stuck}) {
+  for (const Fate fate : {Fate::lost, Fate::stuck, Fate::halved}) {
     for (const std::int64_t alive : {0, 3, 20, 50}) {
       SCOPED_TRACE(alive);
       World all = world("hypercube:3");
-      all.lets_go_after_calls = fate == Fate::lost;
+      all.lets_go_after_calls = fate != Fate::stuck;
       const std::set<int> ends = {all.rank_of(0), all.rank_of(1)};
       all.weather->fate = [=, &all](const Passing& passing) {
         const bool over = ends.contains(passing.from) && ends.contains(passing.to);
@@ -139,7 +145,7 @@ TEST_P(Resilience, MuchMayBeLost) {
 TEST_P(Resilience, FewBytesMayBeKept) {
   const std::string specification = "hypercube:3";
   World all(planned(specification, GetParam().collective, GetParam().algorithm), generate(specification).value(),
-            {patience, &read_clock, 100});
+            options_for(GetParam().takes_pieces, 100), GetParam().takes_pieces);
   for (int call = 0; call < 3; ++call) ASSERT_TRUE(all.run(job())) << call;
 }
 
@@ -161,11 +167,15 @@ INSTANTIATE_TEST_SUITE_P(All, Resilience,
                                          Kind{"reduce_scatter", Collective::reduce_scatter, "bfb"},
                                          Kind{"allreduce", Collective::allreduce, "bfb"},
                                          Kind{"alltoall_links", Collective::alltoall, "mcf-link"},
-                                         Kind{"alltoall_routes", Collective::alltoall, "mcf-path"}),
+                                         Kind{"alltoall_routes", Collective::alltoall, "mcf-path"},
+                                         Kind{"allgather_in_pieces", Collective::allgather, "bfb", true},
+                                         Kind{"allreduce_in_pieces", Collective::allreduce, "bfb", true},
+                                         Kind{"alltoall_in_pieces", Collective::alltoall, "mcf-path", true}),
                          [](const auto& information) { return std::string(information.param.name); });
 
-World allreduces(const std::string& specification) {
-  return {planned(specification, Collective::allreduce, "bfb"), generate(specification).value()};
+World allreduces(const std::string& specification, bool takes_pieces = false) {
+  return {planned(specification, Collective::allreduce, "bfb"), generate(specification).value(),
+          options_for(takes_pieces), takes_pieces};
 }
 
 TEST(ResilientTransport, NotesGoFromNodeToNode) {
@@ -233,10 +243,17 @@ class Letter final : public Waiter {
   void receive() { received_ = to_.receive(0, tag_, &word, sizeof word, &completion_) == Posted::done; }
   void send() {
     const PeerId peer = from_.connect(to_.address(), 0).value();
-    EXPECT_NE(from_.send(peer, tag_, &sent_, sizeof sent_, &unused_), Posted::failed);
+    const Posted posted = from_.send(peer, tag_, &sent_, sizeof sent_, &sending_);
+    EXPECT_NE(posted, Posted::failed);
+    left_ = posted == Posted::done;
   }
+  /// The sender's memory is its own again.
+  [[nodiscard]] bool left() const { return left_; }
   [[nodiscard]] bool arrived() const { return received_ && word == sent_; }
-  void completed(std::uint32_t index, bool ok) noexcept override { received_ = received_ || (index == 0 && ok); }
+  void completed(std::uint32_t index, bool ok) noexcept override {
+    received_ = received_ || (index == 0 && ok);
+    left_ = left_ || (index == 1 && ok);
+  }
 
   std::uint64_t word = 0;
 
@@ -247,7 +264,8 @@ class Letter final : public Waiter {
   std::uint64_t sent_;
   bool received_ = false;
   Completion completion_{this, 0, 0};
-  Completion unused_{this, 1, 0};
+  bool left_ = false;
+  Completion sending_{this, 1, 0};
 };
 
 constexpr std::uint32_t annex = 2;
@@ -305,6 +323,105 @@ TEST(ResilientTransport, WhatIsNotAwaitedYetIsNotLost) {
   EXPECT_TRUE(all.idle_until([&] { return early.arrived(); }));
   EXPECT_EQ(all.counts().messages_sent_again, 0);
   EXPECT_TRUE(all.listeners[1].died.empty());
+}
+
+// ---- messages that are not copied -------------------------------------------------------------------------------
+
+Letter letter_between(World& all, std::uint32_t call, std::uint64_t word) {
+  return {all.transport(0), all.transport(1), TagSpace(communicator, call).tag(0, 0), word};
+}
+
+void pass_time(World& all, std::int64_t patiences) {
+  std::int64_t left = patiences * patience;
+  all.idle_until([&] { return --left == 0; });
+}
+
+/// The receiver may be computing for long. What it is asked meanwhile is bounded, and nothing is sent twice.
+TEST(ResilientTransport, LongMessagesWaitForLateReceivers) {
+  World all = allreduces("hypercube:2", true);
+  Letter letter = letter_between(all, 0, 77);
+  letter.send();
+  pass_time(all, 90);
+  EXPECT_FALSE(letter.left());
+  EXPECT_LT(all.weather->packets, 150) << "one in two patiences, there and back over three hops, would be 270";
+  letter.receive();
+  EXPECT_TRUE(all.idle_until([&] { return letter.arrived() && letter.left(); }));
+  EXPECT_EQ(all.counts().messages_sent_again, 0);
+  EXPECT_EQ(all.weather->messages, 1);
+}
+
+TEST(ResilientTransport, WhatConfirmsLongMessagesMayBeLost) {
+  World all = allreduces("hypercube:2", true);
+  all.weather->fate = [](const Passing& passing) { return passing.packet ? Fate::lost : Fate::arrives; };
+  Letter letter = letter_between(all, 0, 77);
+  letter.receive();
+  letter.send();
+  pass_time(all, 6);
+  EXPECT_TRUE(letter.arrived());
+  EXPECT_FALSE(letter.left());
+  all.weather->fate = [](const Passing&) { return Fate::arrives; };
+  EXPECT_TRUE(all.idle_until([&] { return letter.left(); }));
+  EXPECT_EQ(all.counts().messages_sent_again, 0);
+}
+
+TEST(ResilientTransport, LongMessagesMayOvertakeEachOther) {
+  World all = allreduces("hypercube:2", true);
+  all.weather->fate = [](const Passing& passing) {
+    return !passing.packet && passing.number == 0 ? Fate::lost : Fate::arrives;
+  };
+  std::deque<Letter> letters;
+  for (std::uint32_t call = 0; call < 3; ++call) {
+    letters.emplace_back(all.transport(0), all.transport(1), TagSpace(communicator, call).tag(0, 0), 77 + call);
+  }
+  for (Letter& letter : letters) letter.receive();
+  for (Letter& letter : letters) letter.send();
+  pass_time(all, 3);
+  EXPECT_TRUE(letters[1].left() && letters[2].left()) << "whatever has become of the first";
+  EXPECT_TRUE(all.idle_until([&] { return letters[0].arrived() && letters[0].left(); }));
+  EXPECT_EQ(all.counts().messages_sent_again, 1);
+  const std::uint64_t before = letters[0].word;
+  letters[0].word = 1;
+  all.release();
+  EXPECT_EQ(letters[0].word, 1U) << "was " << before << "; what arrives at last is nobody's";
+  EXPECT_EQ(all.counts().duplicates_dropped, 1);
+}
+
+/// The first of two letters arrives; that the other one is still expected puts off its confirmation.
+void deliver_one(World& all, Letter& letter, Letter& expected) {
+  pass_time(all, 1);
+  expected.receive();
+  letter.receive();
+  letter.send();
+  all.transport(1).progress();
+  ASSERT_TRUE(letter.arrived());
+  EXPECT_FALSE(letter.left());
+  EXPECT_EQ(all.weather->packets, 0);
+}
+
+/// A message goes the other way soon enough: nothing else says that one has arrived.
+TEST(ResilientTransport, MessagesTheOtherWayConfirm) {
+  World all = allreduces("hypercube:2", true);
+  Letter letter = letter_between(all, 0, 77);
+  Letter expected = letter_between(all, 1, 78);
+  Letter answer(all.transport(1), all.transport(0), TagSpace(communicator, 0).tag(1, 0), 79);
+  deliver_one(all, letter, expected);
+  answer.receive();
+  answer.send();
+  all.transport(0).progress();
+  EXPECT_TRUE(letter.left());
+  EXPECT_EQ(all.weather->packets, 1) << "for the answer, which was the last one";
+}
+
+/// Whoever falls asleep has nothing else to do.
+TEST(ResilientTransport, NobodySleepsWithoutConfirming) {
+  World all = allreduces("hypercube:2", true);
+  Letter letter = letter_between(all, 0, 77);
+  Letter expected = letter_between(all, 1, 78);
+  deliver_one(all, letter, expected);
+  all.transport(1).arm();
+  EXPECT_EQ(all.weather->packets, 1);
+  all.transport(0).progress();
+  EXPECT_TRUE(letter.left());
 }
 
 /// What fails on one communicator does not concern others that share its crew.

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,6 +41,8 @@ inline std::unique_ptr<Transport> taken(Result<std::unique_ptr<Transport>> opene
   return nullptr;
 }
 
+constexpr std::uint32_t watched_index = 7;
+
 /// One message that was posted: what has become of it.
 class Watched final : public Waiter {
  public:
@@ -56,12 +59,37 @@ class Watched final : public Waiter {
   /// Complete, as posted, and told of exactly as often as transport.h says.
   [[nodiscard]] bool sound() const { return succeeded && calls == (posted_ == Posted::pending ? 1 : 0); }
 
-  Completion completion{this, 7, 0};
+  Completion completion{this, watched_index, 0};
   int calls = 0;
   bool succeeded = false;
 
  private:
   Posted posted_ = Posted::pending;
+};
+
+/// Memory that a transport has only pieces of. It checks that they are of the message.
+class InPieces final : public Pieces {
+ public:
+  explicit InPieces(std::vector<std::byte> data) : data_(std::move(data)) {}
+  void give(std::uint32_t index, std::size_t offset, std::span<std::byte> piece) noexcept override {
+    EXPECT_EQ(index, watched_index);
+    if (!holds(offset, piece.size())) return;
+    std::copy_n(data_.begin() + static_cast<std::ptrdiff_t>(offset), piece.size(), piece.begin());
+  }
+  void take(std::uint32_t index, std::size_t offset, std::span<const std::byte> piece) noexcept override {
+    EXPECT_EQ(index, watched_index);
+    if (!holds(offset, piece.size())) return;
+    std::copy(piece.begin(), piece.end(), data_.begin() + static_cast<std::ptrdiff_t>(offset));
+  }
+  [[nodiscard]] const std::vector<std::byte>& data() const { return data_; }
+
+ private:
+  [[nodiscard]] bool holds(std::size_t offset, std::size_t bytes) const {
+    EXPECT_LE(offset + bytes, data_.size());
+    return offset + bytes <= data_.size();
+  }
+
+  std::vector<std::byte> data_;
 };
 
 inline std::vector<std::byte> pattern(std::size_t bytes, std::uint32_t seed) {
@@ -137,6 +165,16 @@ class TransportConformance : public testing::TestWithParam<TransportKind> {
     watched.posted(at.receive(route_class, tag, data.data(), data.size(), &watched.completion));
     return watched;
   }
+  Watched& send_in_pieces(std::uint64_t tag, InPieces& pieces) {
+    Watched& watched = watched_.emplace_back();
+    watched.posted(left().send_pieces(to_right_.front(), tag, pieces, pieces.data().size(), &watched.completion));
+    return watched;
+  }
+  Watched& receive_in_pieces(std::uint64_t tag, InPieces& pieces) {
+    Watched& watched = watched_.emplace_back();
+    watched.posted(right().receive_pieces(0, tag, pieces, pieces.data().size(), &watched.completion));
+    return watched;
+  }
   /// Until everything posted is over; then that all of it went well.
   void expect_all_sound() {
     ASSERT_TRUE(both_until([&] { return all_over(); }));
@@ -163,6 +201,31 @@ class TransportConformance : public testing::TestWithParam<TransportKind> {
   std::vector<PeerId> to_left_;
   std::deque<Watched> watched_;
 };
+
+/// Whoever sends or receives, the other end need not do so in pieces.
+TEST_P(TransportConformance, Pieces) {
+  if (!left().takes_pieces()) GTEST_SKIP() << "not in pieces";
+  for (const std::size_t bytes : {std::size_t{13}, std::size_t{20'000}, (std::size_t{3} << 20U) + 5}) {
+    SCOPED_TRACE(bytes);
+    InPieces source(pattern(bytes, 1));
+    InPieces both{std::vector<std::byte>(bytes)};
+    InPieces late{std::vector<std::byte>(bytes)};
+    InPieces only{std::vector<std::byte>(bytes)};
+    std::vector<std::byte> whole(bytes);
+    receive_in_pieces(1, both);
+    receive(right(), 0, 2, whole);
+    receive_in_pieces(3, only);
+    send_in_pieces(1, source);
+    send_in_pieces(2, source);
+    send_right(0, 3, source.data());
+    send_in_pieces(4, source);
+    ASSERT_TRUE(both_until([&] { return whole == source.data(); }));
+    receive_in_pieces(4, late);
+    expect_all_sound();
+    for (const InPieces* each : {&both, &late, &only}) EXPECT_EQ(each->data(), source.data());
+    EXPECT_EQ(whole, source.data());
+  }
+}
 
 TEST_P(TransportConformance, Small) { check_message(13); }
 
