@@ -1,6 +1,8 @@
 #include "libcoll/fabric/configuration.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "libcoll/fabric/addressing.h"
 #include "planner/index.h"
@@ -121,7 +123,21 @@ std::string shaping_batch(const Topology& topology, NodeId node, const std::vect
   return text;
 }
 
-std::vector<KernelSetting> kernel_settings() {
+std::int64_t tcp_window_factor(const Topology& topology) {
+  constexpr std::int64_t for_detours = 4;  // three hops with their queues, and the way there
+  std::set<std::pair<NodeId, NodeId>> links;
+  for (const Link& link : topology.links()) links.emplace(link.from, link.to);
+  const bool both_ways = std::all_of(links.begin(), links.end(), [&](const auto& link) {
+    return links.contains({link.second, link.first});
+  });
+  return both_ways ? 1 : for_detours;
+}
+
+std::vector<KernelSetting> kernel_settings(std::int64_t window_factor) {
+  // The largest is two bursts of a link, the usual one that a socket begins with half of it.
+  const auto window = [window_factor](std::int64_t bytes) {
+    return "4096 " + std::to_string(window_factor * bytes / 2) + " " + std::to_string(window_factor * bytes);
+  };
   return {
       {"net/ipv4/ip_forward", "1", true},
       {"net/ipv4/conf/all/rp_filter", "0", true},
@@ -132,8 +148,8 @@ std::vector<KernelSetting> kernel_settings() {
       {"net/ipv6/conf/default/disable_ipv6", "1"},
       // Fair and lossless sharing of shaped links; cubic and bbr leave some of them idle.
       {"net/ipv4/tcp_congestion_control", "reno"},
-      {"net/ipv4/tcp_rmem", "4096 131072 262144"},
-      {"net/ipv4/tcp_wmem", "4096 65536 131072"},
+      {"net/ipv4/tcp_rmem", window(262144)},
+      {"net/ipv4/tcp_wmem", window(131072)},
       {"net/ipv4/tcp_slow_start_after_idle", "0"},
       {"net/ipv4/tcp_no_metrics_save", "1"},
       {"net/ipv4/tcp_early_retrans", "0"},

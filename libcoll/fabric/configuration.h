@@ -42,8 +42,11 @@ struct KernelSetting {
   std::string value;
   bool required = false;  ///< the fabric does not work without it; others only decide how well it measures
 };
+/// How much longer TCP's windows have to be than where every link has its reverse. Where one has none, what
+/// acknowledges its packets goes through the queues of others, and a sender waits for that before it may go on.
+std::int64_t tcp_window_factor(const Topology& topology);
 /// For every network namespace of the fabric.
-std::vector<KernelSetting> kernel_settings();
+std::vector<KernelSetting> kernel_settings(std::int64_t window_factor);
 
 /// The private /etc/hosts: node names → management addresses.
 std::string hosts_file(const Topology& topology);

@@ -171,7 +171,7 @@ Result<FabricState> build(const FabricOrder& order, const ForwardingTables& tabl
   if (Status written = directory.write("hosts", hosts_file(order.topology)); !written) return written.error();
   if (Status written = directory.write("hostfile", hostfile(state)); !written) return written.error();
   if (Status made = directory.make_directory("session"); !made) return made.error();
-  HoldOrder hold{order.name, directory.path("hosts"), {}};
+  HoldOrder hold{order.name, directory.path("hosts"), tcp_window_factor(order.topology), {}};
   for (const Node& node : order.topology.nodes()) hold.host_names.push_back(node.host);
   Result<Holders> holders = start_holders(hold);
   if (!holders) return holders.error();

@@ -35,8 +35,8 @@ Status write_file(const std::string& path, const std::string& text) {
   return {};
 }
 
-Status apply_kernel_settings() {
-  for (const KernelSetting& setting : kernel_settings()) {
+Status apply_kernel_settings(std::int64_t window_factor) {
+  for (const KernelSetting& setting : kernel_settings(window_factor)) {
     Status written = write_file("/proc/sys/" + setting.path, setting.value);
     if (!written && setting.required) return written;
   }
@@ -58,11 +58,11 @@ Status mount_private_files(const std::string& hosts_file) {
   return {};
 }
 
-Status make_node(const std::string& host_name, const std::string& hosts_file) {
+Status make_node(const std::string& host_name, const HoldOrder& order) {
   if (unshare(node_namespaces) != 0) return Error{"no new namespaces: " + reason()};
   if (sethostname(host_name.data(), host_name.size()) != 0) return Error{"no host name: " + reason()};
-  if (Status mounted = mount_private_files(hosts_file); !mounted) return mounted;
-  return apply_kernel_settings();
+  if (Status mounted = mount_private_files(order.hosts_file); !mounted) return mounted;
+  return apply_kernel_settings(order.window_factor);
 }
 
 /// Without privileges, a user namespace in which this user is root has them, over what is made inside it.
@@ -75,7 +75,7 @@ Status become_root_inside() {
   return write_file("/proc/self/gid_map", "0 " + group + " 1");
 }
 
-Status make_control(const std::string& hosts_file) {
+Status make_control(const HoldOrder& order) {
   if (geteuid() != 0 || unshare(CLONE_NEWNET) != 0) {
     if (Status root = become_root_inside(); !root) {
       return Error{"an emulated fabric needs root or user namespaces, and neither is allowed here (" +
@@ -84,7 +84,7 @@ Status make_control(const std::string& hosts_file) {
   }
   // A change of credentials hides a process from others of the same user, who could not enter its namespaces then.
   prctl(PR_SET_DUMPABLE, 1);
-  return make_node(control_host, hosts_file);
+  return make_node(control_host, order);
 }
 
 [[noreturn]] void wait_to_be_killed() {
@@ -96,7 +96,7 @@ void say(int out, const std::string& line) {
 }
 
 /// Forks the holder of one node; returns its pid once its namespaces are there.
-Result<pid_t> fork_holder(const std::string& host_name, const std::string& hosts_file) {
+Result<pid_t> fork_holder(const std::string& host_name, const HoldOrder& order) {
   std::array<int, 2> ends{};
   if (pipe2(ends.data(), O_CLOEXEC) != 0) return Error{reason()};
   const FileDescriptor in(ends[0]);
@@ -107,7 +107,7 @@ Result<pid_t> fork_holder(const std::string& host_name, const std::string& hosts
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != control) _exit(1);
-    const Status made = make_node(host_name, hosts_file);
+    const Status made = make_node(host_name, order);
     say(out.get(), made.ok() ? std::string("ready") : made.error().message);
     close_range(0, ~0U, 0);
     wait_to_be_killed();
@@ -123,15 +123,19 @@ Result<pid_t> fork_holder(const std::string& host_name, const std::string& hosts
   return pid;
 }
 
-/// The order as lines: hosts file, then host names.
-std::vector<std::string> read_order() {
-  std::vector<std::string> lines;
-  for (std::string line; std::getline(std::cin, line);) lines.push_back(line);
-  return lines;
+/// The order as lines: hosts file, window factor, then host names. What order_text() wrote.
+HoldOrder read_order() {
+  HoldOrder order;
+  std::string factor;
+  std::getline(std::cin, order.hosts_file);
+  std::getline(std::cin, factor);
+  order.window_factor = std::strtoll(factor.c_str(), nullptr, 10);
+  for (std::string name; std::getline(std::cin, name);) order.host_names.push_back(name);
+  return order;
 }
 
 std::string order_text(const HoldOrder& order) {
-  std::string text = order.hosts_file + "\n";
+  std::string text = order.hosts_file + "\n" + std::to_string(order.window_factor) + "\n";
   for (const std::string& name : order.host_names) text += name + "\n";
   return text;
 }
@@ -218,14 +222,14 @@ Result<Holders> start_holders(const HoldOrder& order) {
 
 int hold_fabric() {
   prctl(PR_SET_NAME, "libcoll-fabric");
-  const std::vector<std::string> order = read_order();
-  if (order.empty()) return 1;
-  if (const Status made = make_control(order.front()); !made) {
+  const HoldOrder order = read_order();
+  if (order.window_factor < 1) return 1;
+  if (const Status made = make_control(order); !made) {
     say(STDOUT_FILENO, made.error().message + "\n");
     return 1;
   }
-  for (std::size_t i = 1; i < order.size(); ++i) {
-    const Result<pid_t> holder = fork_holder(order[i], order.front());
+  for (const std::string& name : order.host_names) {
+    const Result<pid_t> holder = fork_holder(name, order);
     if (!holder) {
       say(STDOUT_FILENO, holder.error().message + "\n");
       return 1;

@@ -1,6 +1,7 @@
 // The processes that keep a fabric's namespaces alive: one control process and, below it, one per node.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ inline constexpr const char* hold_subcommand = "fabric-hold";
 struct HoldOrder {
   std::string fabric;
   std::string hosts_file;               ///< absolute path; bound over /etc/hosts in every node
+  std::int64_t window_factor = 1;       ///< of kernel_settings()
   std::vector<std::string> host_names;  ///< by node
 };
 

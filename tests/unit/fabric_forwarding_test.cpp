@@ -270,6 +270,21 @@ TEST(FabricAddresses, TablesAndMacsAreDifferent) {
   EXPECT_EQ(link_mac(3, 258), "02:00:00:03:01:02");
 }
 
+/// What acknowledges the packets of uniring:3's links has two hops to go.
+TEST(FabricConfiguration, WindowsAreLongerWhereAcknowledgementsTakeDetours) {
+  EXPECT_EQ(tcp_window_factor(make("torus:3x3")), 1);
+  EXPECT_EQ(tcp_window_factor(make("ring:2")), 1);
+  EXPECT_EQ(tcp_window_factor(make("uniring:3")), 4);
+  const auto window = [](std::int64_t factor) {
+    const std::vector<KernelSetting> settings = kernel_settings(factor);
+    const auto found = std::find_if(settings.begin(), settings.end(),
+                                    [](const KernelSetting& setting) { return setting.path == "net/ipv4/tcp_wmem"; });
+    return found == settings.end() ? std::string() : found->value;
+  };
+  EXPECT_EQ(window(1), "4096 65536 131072");
+  EXPECT_EQ(window(4), "4096 262144 524288");
+}
+
 TEST(FabricConfiguration, LinksAreShapedAtTheirRates) {
   Topology two =
       Topology::make("two", {{"a", "", false}, {"b", "", false}}, {{0, 1, 12'500'000, 1e-6}, {1, 0, 1'250'000, 1e-6}})
