@@ -156,11 +156,5 @@ program nonblocking
   call MPI_FINALIZE(ierror)
 
 contains
-  subroutine check(good, code)
-    logical, intent(in) :: good
-    integer, intent(in) :: code
-    if (good) return
-    print *, 'rank', rank, 'check', code, 'failed'
-    error stop 1
-  end subroutine
+  include 'check.inc'
 end program

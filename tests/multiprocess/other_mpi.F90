@@ -46,13 +46,7 @@ program other_mpi
 
 contains
 
-  subroutine check(good, number)
-    logical, intent(in) :: good
-    integer, intent(in) :: number
-    if (good) return
-    print *, "rank", rank, "check", number, "failed"
-    call MPI_ABORT(MPI_COMM_WORLD, 1, ierror)
-  end subroutine
+  include 'check.inc'
 
   subroutine check_sums(number)
     integer, intent(in) :: number
