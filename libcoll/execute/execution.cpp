@@ -24,9 +24,7 @@ Execution::Execution(const Script& script, NodeId node, const Buffers& buffers, 
       remaining_(script.task_count()) {
   workspace_.waits = script.waits;
   workspace_.completions.resize(script.task_count());
-  if (workspace_.scratch.size() < static_cast<std::size_t>(script.scratch_bytes)) {
-    workspace_.scratch.resize(static_cast<std::size_t>(script.scratch_bytes));
-  }
+  workspace_.scratch.make_room(static_cast<std::size_t>(script.scratch_bytes));
 }
 
 void Execution::start() {

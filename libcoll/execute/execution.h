@@ -28,9 +28,27 @@ struct Buffers {
   std::byte* output = nullptr;
 };
 
+/// What passes through this rank, or waits here to be added up. Nothing reads it before it is written, so growing takes
+/// neither zeros nor what was in it, which would cost as much as the messages themselves.
+class Scratch {
+ public:
+  void make_room(std::size_t bytes) {
+    if (bytes <= size_) return;
+    size_ = 0;
+    bytes_.reset();  // not both at a time
+    bytes_.reset(new std::byte[bytes]);
+    size_ = bytes;
+  }
+  [[nodiscard]] std::byte* data() const { return bytes_.get(); }
+
+ private:
+  std::unique_ptr<std::byte[]> bytes_;
+  std::size_t size_ = 0;
+};
+
 /// Memory that outlives a call so that the next one need not allocate.
 struct Workspace {
-  std::vector<std::byte> scratch;
+  Scratch scratch;
   std::vector<std::uint32_t> waits;
   std::vector<Completion> completions;
 };

@@ -50,8 +50,11 @@ Job job(std::int64_t elements, const Tuning& tuning, bool in_place = false) {
 
 Sequence make_sequence() {
   Sequence sequence;
-  sequence.plans = {planned(Collective::allreduce), planned(Collective::allgather), make_plan(ring_alltoall(4, 2), 5),
-                    planned(Collective::allreduce), planned(Collective::reduce_scatter)};
+  sequence.plans.push_back(planned(Collective::allreduce));
+  sequence.plans.push_back(planned(Collective::allgather));
+  sequence.plans.push_back(make_plan(ring_alltoall(4, 2), 5));
+  sequence.plans.push_back(planned(Collective::allreduce));
+  sequence.plans.push_back(planned(Collective::reduce_scatter));
   sequence.jobs = {job(97, {64, 1024, 1}), job(3, {64, 0, 8}), job(50, {128, 256, 2}), job(501, {256, 0, 8}, true),
                    job(20, {64, 1024, 1})};
   return sequence;
