@@ -103,19 +103,20 @@ static void reductions(int rank, int size, int count) {
 static void exchanges(int rank, int size, int count) {
   int* sent = allocate(sizeof(int) * (uint64_t)(count * size));
   int* received = allocate(sizeof(int) * (uint64_t)(count * size));
-  for (int i = 0; i < count * size; ++i) sent[i] = (int)mixed((uint64_t)(rank * count * size + i));
+  for (int i = 0; i < count * size; ++i) sent[i] = (int)mixed((uint64_t)rank * (uint64_t)(count * size) + (uint64_t)i);
   MPI_Alltoall(sent, count, MPI_INT, received, count, MPI_INT, MPI_COMM_WORLD);
   expect_call("alltoall", 1, "domains");
   for (int i = 0; i < count * size; ++i) {
     const int from = i / count;
-    const int wanted = (int)mixed((uint64_t)(from * count * size + rank * count + i % count));
+    const int wanted = (int)mixed((uint64_t)from * (uint64_t)(count * size) + (uint64_t)rank * (uint64_t)count +
+                                  (uint64_t)(i % count));
     CHECK(received[i] == wanted, "alltoall of %d: element %d of %d", count, i % count, from);
   }
   MPI_Allgather(sent, count, MPI_INT, received, count, MPI_INT, MPI_COMM_WORLD);
   expect_call("allgather", 1, "domains");
   for (int i = 0; i < count * size; ++i) {
     const int from = i / count;
-    const int wanted = (int)mixed((uint64_t)(from * count * size + i % count));
+    const int wanted = (int)mixed((uint64_t)from * (uint64_t)(count * size) + (uint64_t)(i % count));
     CHECK(received[i] == wanted, "allgather of %d: element %d of %d", count, i % count, from);
   }
   free(sent);

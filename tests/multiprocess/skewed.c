@@ -127,7 +127,7 @@ static void check_sum(const int* sums, int salt, int size) {
 
 /* Some ranks come late, others look after their calls now and then only. */
 static void dawdle(int rank, int salt) {
-  const struct timespec moment = {0, (long)(mixed((uint64_t)(rank * 1000 + salt)) % 3) * 1000000};
+  const struct timespec moment = {0, (long)(mixed((uint64_t)rank * 1000 + (uint64_t)salt) % 3) * 1000000};
   nanosleep(&moment, NULL);
 }
 
