@@ -23,8 +23,9 @@ namespace {
 
 constexpr std::int64_t word_bytes = 8;
 constexpr std::int64_t largest_vector = 256 * 1024;
-constexpr std::int64_t largest_buffer = 4 * 1024 * 1024;  ///< of all blocks together
-constexpr std::int64_t budget_nanoseconds = 50'000'000;   ///< for each way
+constexpr std::int64_t largest_buffer = 4 * 1024 * 1024;    ///< of all blocks together
+constexpr std::int64_t contest_nanoseconds = 50'000'000;    ///< both ways together
+constexpr std::int64_t sampling_nanoseconds = 200'000'000;  ///< for each way
 
 /// What rank 0 says when it knows nothing yet.
 constexpr std::int64_t not_tried = -2;
@@ -138,7 +139,7 @@ std::int64_t obtain(Runtime& process, CommunicatorState& state, CallKind kind, M
   Trial trial(*state.communicator, kind, comm);
   const Contest contest{[&](std::int64_t bytes) { return trial.own(bytes, Course::chosen); },
                         [&](std::int64_t bytes) { return trial.native(bytes); }, trial.largest_bytes(),
-                        budget_nanoseconds, &steady_nanoseconds};
+                        contest_nanoseconds, &steady_nanoseconds};
   const std::optional<std::int64_t> found = find_crossover(host, contest);
   state.communicator->keep_record(state.record);
   if (root && found) {
@@ -197,7 +198,7 @@ bool measure_ways(CommunicatorState& state, CallKind kind, MPI_Comm comm, CostQu
       }
       return true;
     };
-    auto found = sample_calls(host, repeated, largest, budget_nanoseconds, &steady_nanoseconds);
+    auto found = sample_calls(host, repeated, largest, sampling_nanoseconds, &steady_nanoseconds);
     if (found) samples = std::move(*found);
     return found.has_value();
   };

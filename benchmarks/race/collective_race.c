@@ -3,11 +3,13 @@
  * ranks start apart, and early starters delay it further.) Results are checked at the first and the last call of every
  * size. Plain MPI: nothing here knows which library serves the calls.
  *
- *   collective_race COLLECTIVE -s SIZE,SIZE,… [-i CALLS] [-w WARMUP] [-t SECONDS] [-l SECONDS] [-m MILLISECONDS]
+ *   collective_race COLLECTIVE -s SIZE,SIZE,… [-i TIMES] [-w WARMUP] [-b CALLS] [-t SECONDS] [-l SECONDS]
+ *                   [-m MILLISECONDS]
  *
  * Sizes are in bytes, multiples of 4: what each rank sends to each (alltoall), and the N-th part of the vector in all
- * others, so that N sizes are what allgather receives and allreduce reduces. -t ends a size once its calls took that
- * long, -l the whole run; -m is the time between agreeing on a start and starting.
+ * others, so that N sizes are what allgather receives and allreduce reduces. -b calls, one right after the other, are
+ * timed as one (1), and all times are divided by them. -t ends a size once its calls took that long, -l the whole run;
+ * -m is the time between agreeing on a start and starting.
  *
  * Rank 0 prints a JSON object per line: one for every timed call ("seconds": last end − common start; "late": of the
  * rank that started last; "idle": part of the machine's processor time, null for calls too short to tell), one for
@@ -30,6 +32,7 @@ struct Options {
   int size_count;
   int calls;
   int warmup;
+  int in_a_row; /* calls that are timed together */
   double seconds_per_size;
   double seconds_in_all;
   double margin; /* seconds */
@@ -248,19 +251,22 @@ static double agree_on_start(const struct Race* race, int go_on) {
 }
 
 struct Call {
-  double seconds; /* on rank 0: from the common start to the last end */
+  double seconds; /* on rank 0: from the common start to the last end, of all calls in a row */
   double late;
   int failed;
   struct Ticks before;
   struct Ticks after;
 };
 
-static struct Call timed_call(const struct Race* race, size_t size, double start) {
+/* Calls in a row, timed as one. */
+static struct Call timed_calls(const struct Race* race, size_t size, double start) {
   struct Call call = {.failed = 0};
   if (race->rank == 0) call.before = ticks_now();
   wait_for(start);
   const double begin = now();
-  call.failed = race->collective->call(race, size) != MPI_SUCCESS;
+  for (int i = 0; i < race->options.in_a_row; ++i) {
+    call.failed = race->collective->call(race, size) != MPI_SUCCESS || call.failed;
+  }
   const double here[2] = {now() - start, begin - start};
   double last[2] = {0, 0};
   if (race->rank == 0) call.after = ticks_now();
@@ -273,7 +279,7 @@ static struct Call timed_call(const struct Race* race, size_t size, double start
 static void print_call(const struct Race* race, size_t size, int number, const struct Call* call) {
   if (race->rank != 0) return;
   printf("{\"collective\": \"%s\", \"size\": %zu, \"call\": %d, \"seconds\": %.9f, \"late\": %.6f, \"idle\": ",
-         race->collective->name, size, number, call->seconds, call->late);
+         race->collective->name, size, number, call->seconds / race->options.in_a_row, call->late);
   print_idle(call->before, call->after, call->seconds);
   printf("}\n");
   fflush(stdout);
@@ -328,7 +334,7 @@ static int race_size(const struct Race* race, size_t size, double* spent_in_all,
   for (int number = *last_call > long_call ? 0 : -race->options.warmup; correct; ++number) {
     const double start = agree_on_start(race, rank_zero_goes_on(race, number, spent, *spent_in_all));
     if (start < 0) break;
-    const struct Call call = timed_call(race, size, start);
+    const struct Call call = timed_calls(race, size, start);
     *last_call = call.seconds;
     *spent_in_all += call.seconds;
     if (number >= 0) {
@@ -341,7 +347,7 @@ static int race_size(const struct Race* race, size_t size, double* spent_in_all,
     }
   }
   if (made > 1) correct = correct && correct_everywhere(race, size);
-  print_size(race, size, made, served_before, correct);
+  print_size(race, size, made * race->options.in_a_row, served_before, correct);
   return correct;
 }
 
@@ -419,6 +425,7 @@ static int parse_option(int letter, const char* text, struct Options* options) {
   if (letter == 's') good = parse_sizes(text, options);
   if (letter == 'i') good = parse_count(text, 1, &options->calls);
   if (letter == 'w') good = parse_count(text, 0, &options->warmup);
+  if (letter == 'b') good = parse_count(text, 1, &options->in_a_row);
   if (letter == 't') good = parse_seconds(text, &options->seconds_per_size);
   if (letter == 'l') good = parse_seconds(text, &options->seconds_in_all);
   if (letter == 'm') {
@@ -431,7 +438,7 @@ static int parse_option(int letter, const char* text, struct Options* options) {
 static const struct Collective* parse(int argc, char** argv, struct Options* options) {
   int letter;
   int good = 1;
-  while ((letter = getopt(argc, argv, "s:i:w:t:l:m:")) != -1) good = parse_option(letter, optarg, options) && good;
+  while ((letter = getopt(argc, argv, "s:i:w:b:t:l:m:")) != -1) good = parse_option(letter, optarg, options) && good;
   if (!good || optind != argc - 1 || options->size_count == 0) return NULL;
   for (size_t i = 0; i < sizeof collectives / sizeof *collectives; ++i) {
     if (strcmp(argv[optind], collectives[i].name) == 0) return &collectives[i];
@@ -442,7 +449,8 @@ static const struct Collective* parse(int argc, char** argv, struct Options* opt
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   struct Race race = {
-      .options = {.calls = 5, .warmup = 1, .seconds_per_size = 1e6, .seconds_in_all = 1e6, .margin = 0.03}};
+      .options = {
+          .calls = 5, .warmup = 1, .in_a_row = 1, .seconds_per_size = 1e6, .seconds_in_all = 1e6, .margin = 0.03}};
   MPI_Comm_rank(MPI_COMM_WORLD, &race.rank);
   MPI_Comm_size(MPI_COMM_WORLD, &race.ranks);
   opterr = race.rank == 0;
@@ -453,7 +461,8 @@ int main(int argc, char** argv) {
   } else if (race.rank == 0) {
     fprintf(stderr,
             "usage: collective_race alltoall|allgather|reduce_scatter|reduce_scatter_block|allreduce -s SIZE,SIZE,...\n"
-            "       [-i CALLS] [-w WARMUP] [-t SECONDS_PER_SIZE] [-l SECONDS_IN_ALL] [-m MILLISECONDS_TO_START]\n");
+            "       [-i TIMES] [-w WARMUP] [-b CALLS_IN_A_ROW] [-t SECONDS_PER_SIZE] [-l SECONDS_IN_ALL]\n"
+            "       [-m MILLISECONDS_TO_START]\n");
   }
   MPI_Finalize();
   return status;

@@ -24,6 +24,7 @@ LEAST_CEILING = 0.93  # of the prediction; below it the processor was measured, 
 BURST = 128 * 1024  # bytes that a link of the fabric lets through at once
 BANDWIDTH_BOUND = 8 * BURST  # from so many bytes on the busiest link on, bandwidth decides, and the ceiling counts
 FLATTERED = 0.06  # where the burst is a larger part of them, ratios to bound and prediction are marked with ~
+MOST_BLASTS = 20  # runs of the blaster per size and repetition: each waits a tenth of a second for its start
 
 
 # ---- one topology -----------------------------------------------------------------------------------------------
@@ -128,6 +129,7 @@ class Track:
             "rate": self.rate,
             "bytes_per_second": self.bytes_per_second,
             "default_routes": self.default_routes,
+            "in_a_row": self.options.in_a_row,
         }
 
     # -- measuring
@@ -143,9 +145,10 @@ class Track:
             blaster.run(4096)
             for size in sizes:
                 spent = 0
-                while len(runs[size]) < self.options.calls and (spent < self.options.seconds_per_size or not runs[size]):
-                    runs[size].append(blaster.run(size * self.shares()))
-                    spent += runs[size][-1]["seconds"]
+                while len(runs[size]) < min(self.options.calls, MOST_BLASTS) and (spent < self.options.seconds_per_size or not runs[size]):
+                    together = blaster.run(size * self.shares() * self.options.in_a_row)
+                    spent += together["seconds"]
+                    runs[size].append(together | {"seconds": together["seconds"] / self.options.in_a_row})
         after = self.fabric.counters()
         lost = {key: after[key] - before[key] for key in after}
         self.jobs.append({"contestant": f"blaster {route_set}", **lost})
@@ -176,7 +179,7 @@ class Track:
         per_size, in_all, job_limit = limits
         program = [str(self.options.build / "bin" / "collective_race"), contestant.collective]
         program += ["-s", ",".join(map(str, sizes)), "-i", str(calls), "-w", str(warmup)]
-        program += ["-t", f"{per_size:.3f}", "-l", f"{in_all:.3f}"]
+        program += ["-b", str(self.options.in_a_row), "-t", f"{per_size:.3f}", "-l", f"{in_all:.3f}"]
         lines, job = self.run(contestant, program, job_limit, what)
         calls_of, ends = {}, {}
         for line in lines:
@@ -225,7 +228,7 @@ def predicted_seconds(track, collective, route_set, size):
 def screen(track, collective, natives, sizes):
     """Every native variant once; the names of the best few by size, and what was seen."""
     options = track.options
-    bounds = sum(track.bound_seconds(collective, size) for size in sizes)
+    bounds = sum(track.bound_seconds(collective, size) for size in sizes) * options.in_a_row
     limits = 1e-3, 3 * bounds + 3, 60 + 20 * bounds
     seen = {}
     for i, contestant in enumerate(natives):
@@ -241,7 +244,7 @@ def screen(track, collective, natives, sizes):
 def measure(track, collective, ours, natives, kept, sizes):
     """Interleaved repetitions. {contestant: {size: [entry, …]}}, {route set: {size: [run, …]}}."""
     options = track.options
-    bounds = {size: track.bound_seconds(collective, size) for size in sizes}
+    bounds = {size: track.bound_seconds(collective, size) * options.in_a_row for size in sizes}
     field = sorted([*ours, *natives], key=lambda c: (c.default_routes, c.route_set, c.name))
     needed = {c.name: [size for size in sizes if not c.native or c.name in kept[size]] for c in field}
     route_sets = [name for name in options.ours if name in track.plans]  # without contestants, too: a ceiling by itself
@@ -278,7 +281,7 @@ def row_of(track, collective, size, ours, natives, results, ceilings):
             "predicted_seconds": predicted,
             "blaster_seconds": blasted,
             "ceiling": ratio(predicted, middle(blasted)),
-            "bytes_on_busiest_link": predicted and predicted * track.bytes_per_second,
+            "bytes_on_busiest_link": predicted and predicted * track.bytes_per_second * track.options.in_a_row,
             "idle": middle(summary([run["idle"] for run in by_size[size]])),
         }
     for name, by_size in results.items():
@@ -365,7 +368,8 @@ def race_collective(track, collective, algorithms):
 
 def print_race(result):
     print(f"\n{result['race']} on {result['topology']}: N = {result['nodes']}, links of {result['rate']}, ", end="")
-    print(f"{result['ranks_per_node']} rank{'s' if result['ranks_per_node'] > 1 else ''} per node")
+    print(f"{result['ranks_per_node']} rank{'s' if result['ranks_per_node'] > 1 else ''} per node", end="")
+    print(f", {result['in_a_row']} calls in a row" if result["in_a_row"] > 1 else "")
     for name, plan in result["plans"].items():
         if result["race"] == "alltoall":
             print(f"  {name}: F = {plan['F']:.6g}, load {plan['max_link_load']:.6g}, {plan['classes']} classes")
@@ -417,7 +421,8 @@ def rows_of_size(result, row):
 
 def flattered(row, result):
     """A mark where the bytes that a link lets through at once make a visible part of the bound."""
-    return "~" if BURST > FLATTERED * row["bound_seconds"] * result["bytes_per_second"] else ""
+    bytes_timed = row["bound_seconds"] * result["bytes_per_second"] * result["in_a_row"]
+    return "~" if BURST > FLATTERED * bytes_timed else ""
 
 
 def verdict(entry):
@@ -458,6 +463,7 @@ def parse(arguments):
     parser.add_argument("--repetitions", type=int, default=5, help="of every contestant, in turn (%(default)s)")
     parser.add_argument("--calls", type=int, default=5, help="timed calls of a size in one job (%(default)s)")
     parser.add_argument("--warmup", type=int, default=1, help="calls before them (%(default)s)")
+    parser.add_argument("--in-a-row", type=int, default=1, metavar="CALLS", help="so many, one right after the other, are timed together (%(default)s)")
     parser.add_argument("--seconds-per-size", type=float, default=2.0, help="fewer calls once they took so long (%(default)s)")
     parser.add_argument("--rate", help="of the links; default: 100mbit, from 17 nodes on 50mbit")
     parser.add_argument("--ranks-per-node", type=int, default=1)

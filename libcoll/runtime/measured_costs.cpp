@@ -8,12 +8,16 @@ namespace {
 
 constexpr std::int64_t first_bytes = 8;
 constexpr std::int64_t growth = 8;
+constexpr std::int64_t second_bytes = 512;         ///< up to there it is all delay
+constexpr std::int64_t always_tried_bytes = 4096;  ///< unless that takes twice the time there is
 constexpr int most_times = 16;
 constexpr std::size_t tries = 5;
+constexpr std::int64_t first_calls = 3;
 constexpr std::int64_t sizes_in_time = 6;
 
 /// Of the two sizes that show the bandwidth the longer one is for links on which the shorter one is gone too soon.
 constexpr std::int64_t short_probe_bytes = 32 * 1024;
+constexpr int short_probe_times = 2;
 constexpr std::int64_t long_probe_bytes = 512 * 1024;
 constexpr std::int64_t too_soon_nanoseconds = 250'000;
 constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
@@ -30,7 +34,8 @@ class Measurement {
   Measurement(HostCommunicator& host, const Measurable& measurable, Nanoseconds now)
       : host_(host), measurable_(measurable), now_(now), began_(now()), words_(static_cast<std::size_t>(host.size())) {}
 
-  /// What one takes, by the slowest rank; nothing when it failed on one.
+  /// What one takes, by the slowest rank, the least of the later half of the tries: before them links may let some
+  /// bytes through at once, whose rate counts later. Nothing when one failed.
   std::optional<std::int64_t> measure(std::int64_t bytes, int times, std::size_t attempts = tries) {
     Word mine;
     for (std::size_t attempt = 0; attempt < attempts && mine.good != 0; ++attempt) {
@@ -50,7 +55,8 @@ class Measurement {
     }
     if (slowest.good == 0) return std::nullopt;
     elapsed_ = slowest.elapsed;
-    return *std::min_element(slowest.nanoseconds.begin(), slowest.nanoseconds.begin() + attempts) / times;
+    return *std::min_element(slowest.nanoseconds.begin() + attempts / 2, slowest.nanoseconds.begin() + attempts) /
+           times;
   }
 
   /// Agreed at the last measurement.
@@ -72,7 +78,7 @@ std::optional<LinkFigures> find_link_figures(HostCommunicator& host, const Measu
   const std::optional<std::int64_t> alpha = measurement.measure(first_bytes, most_times);
   if (!alpha) return std::nullopt;
   std::int64_t bytes = short_probe_bytes;
-  std::optional<std::int64_t> time = measurement.measure(bytes, 1);
+  std::optional<std::int64_t> time = measurement.measure(bytes, short_probe_times);
   if (time && *time < too_soon_nanoseconds) time = measurement.measure(bytes = long_probe_bytes, 1);
   if (!time) return std::nullopt;
   const std::int64_t moving = std::max<std::int64_t>(1, *time - *alpha);
@@ -80,27 +86,41 @@ std::optional<LinkFigures> find_link_figures(HostCommunicator& host, const Measu
                      std::max<std::int64_t>(1, bytes * nanoseconds_per_second / moving)};
 }
 
+namespace {
+
+std::int64_t next_bytes(std::int64_t bytes) { return std::max(second_bytes, growth * bytes); }
+
+/// Of the next size, by what the last ones took. Delays do not grow with the bytes, and up to `second_bytes` they are
+/// all.
+std::int64_t expected_nanoseconds(const std::vector<CostSample>& samples) {
+  const CostSample& last = samples.back();
+  if (samples.size() < 2) return growth * last.nanoseconds;
+  const std::int64_t more = std::max<std::int64_t>(0, last.nanoseconds - samples[samples.size() - 2].nanoseconds);
+  return std::min(growth * last.nanoseconds, last.nanoseconds + growth * more);
+}
+
+}  // namespace
+
 std::optional<std::vector<CostSample>> sample_calls(HostCommunicator& host, const Measurable& calls,
                                                     std::int64_t largest_bytes, std::int64_t budget_nanoseconds,
                                                     Nanoseconds now) {
+  // The very first call makes connections, for as long as that takes.
+  if (!Measurement(host, calls, now).measure(first_bytes, 1, 1)) return std::nullopt;
   Measurement measurement(host, calls, now);
   std::vector<CostSample> samples;
-  for (std::int64_t bytes = first_bytes; bytes <= largest_bytes; bytes *= growth) {
-    // The very first calls make connections and scripts, and the next one tells how many there is time for.
-    const std::optional<std::int64_t> first = measurement.measure(bytes, 1, 2);
-    if (!first) return std::nullopt;
-    if (measurement.elapsed() > budget_nanoseconds) {
-      samples.push_back({bytes, *first});
-      break;
-    }
+  for (std::int64_t bytes = first_bytes; bytes <= largest_bytes; bytes = next_bytes(bytes)) {
+    // The first call of a size makes scripts, and the next one tells how many there is time for.
+    std::optional<std::int64_t> time = measurement.measure(bytes, 1, first_calls);
+    if (!time) return std::nullopt;
     const std::int64_t affordable =
-        budget_nanoseconds / sizes_in_time / std::max<std::int64_t>(1, *first * static_cast<std::int64_t>(tries));
-    const int times = static_cast<int>(std::clamp<std::int64_t>(affordable, 1, most_times));
-    const std::optional<std::int64_t> time = measurement.measure(bytes, times);
+        budget_nanoseconds / sizes_in_time / std::max<std::int64_t>(1, *time * static_cast<std::int64_t>(tries));
+    if (affordable > 0 && measurement.elapsed() < budget_nanoseconds) {
+      time = measurement.measure(bytes, static_cast<int>(std::min<std::int64_t>(affordable, most_times)));
+    }
     if (!time) return std::nullopt;
     samples.push_back({bytes, *time});
-    // Two calls of the next size may take so long.
-    if (measurement.elapsed() + 2 * growth * *time > budget_nanoseconds) break;
+    if (bytes < always_tried_bytes && measurement.elapsed() < 2 * budget_nanoseconds) continue;
+    if (measurement.elapsed() + first_calls * expected_nanoseconds(samples) > budget_nanoseconds) break;
   }
   return samples;
 }

@@ -16,13 +16,15 @@ using Measurable = std::function<bool(std::int64_t bytes, int times)>;
 using Nanoseconds = std::int64_t (*)() noexcept;
 
 /// Collective; the same on all ranks. α is what an exchange of 8 bytes takes on the slowest rank, b what a longer one
-/// takes beyond that: the least of some tries each, for other things on the machine only ever add time. About 30 ms
-/// together on links of 50 Mbit/s, less on faster ones. Nothing when one failed.
+/// takes beyond that: the least of some tries each, for other things on the machine only ever add time, without the
+/// first ones, in which links may let more through than they can go on with. About 60 ms together on links of 50
+/// Mbit/s, less on faster ones. Nothing when one failed.
 std::optional<LinkFigures> find_link_figures(HostCommunicator& host, const Measurable& exchange, Nanoseconds now);
 
-/// Collective; the same on all ranks. Calls from 8 bytes on, eightfold each, up to `largest_bytes`: no further size is
-/// begun that might not end before `budget_nanoseconds` have passed. A call takes as long as its slowest rank, and the
-/// least of some tries counts. Nothing when one failed.
+/// Collective; the same on all ranks. Calls of 8 bytes, of 512 and eightfold on from there, up to `largest_bytes`: no
+/// further size is begun that might not end before `budget_nanoseconds` have passed since the very first call, which
+/// makes connections. A call takes as long as its slowest rank, and the least of the last tries counts. Nothing when
+/// one failed.
 std::optional<std::vector<CostSample>> sample_calls(HostCommunicator& host, const Measurable& calls,
                                                     std::int64_t largest_bytes, std::int64_t budget_nanoseconds,
                                                     Nanoseconds now);

@@ -246,8 +246,38 @@ TEST(MeasuredCosts, CallsAreSampledWithinTheirTime) {
     EXPECT_EQ((*samples)[i].bytes, std::int64_t{8} << (3 * i));
     EXPECT_EQ((*samples)[i].nanoseconds, 1000 + (*samples)[i].bytes);
   }
-  // Seven calls of 1008 ns pass the time after the first size.
+  // There is no time for more than two calls of 1008 ns, nor for two more of the next size.
   EXPECT_EQ(sample_calls(host, calls, 4096, 4000, &TwoRanks::now)->size(), 1U);
+}
+
+TEST(MeasuredCosts, WhereCallsAreSlowTwoOfEachSizeHaveToDo) {
+  TwoRanks host(1);
+  int made = 0;
+  const Measurable calls = [&made](std::int64_t bytes, int times) {
+    made += times;
+    TwoRanks::clock += times * (1'000'000 + bytes);
+    return true;
+  };
+  // Five calls of each of the six sizes would not fit in.
+  const auto samples = sample_calls(host, calls, 32 * 1024, 20'000'000, &TwoRanks::now);
+  ASSERT_TRUE(samples);
+  EXPECT_EQ(samples->size(), 5U);
+  EXPECT_EQ(samples->back().bytes, 32 * 1024);
+  EXPECT_EQ(made, 1 + 2 * 5);  // and one that makes connections
+}
+
+TEST(MeasuredCosts, WhatLinksLetThroughAtFirstDoesNotCount) {
+  TwoRanks host(1);
+  std::int64_t spared = 100'000;
+  const Measurable calls = [&spared](std::int64_t bytes, int times) {
+    const std::int64_t counted = std::max<std::int64_t>(0, bytes * times - spared);
+    spared -= std::min(spared, bytes * times);
+    TwoRanks::clock += times * 1000 + counted;
+    return true;
+  };
+  const auto samples = sample_calls(host, calls, 4096, 1'000'000'000, &TwoRanks::now);
+  ASSERT_TRUE(samples);
+  EXPECT_EQ(samples->back().nanoseconds, 1000 + 4096);
 }
 
 TEST(MeasuredCosts, NothingIsSaidAfterAFailure) {
