@@ -8,6 +8,8 @@ namespace {
 
 constexpr std::int64_t scratch_alignment_bytes = 64;
 constexpr std::int64_t bundle_capacity_factor = 4;  ///< a bundle grows to this many times bundle_bytes
+/// What goes between two nodes in a step takes one route where it is no more than this part of bundle_bytes.
+constexpr std::int64_t lone_route_part = 2;
 
 /// Elements [begin, end): of the vector for allreduce, of the shard for the other collectives.
 struct Interval {
@@ -43,6 +45,7 @@ struct Bundle {
   std::int64_t bytes = 0;
   std::int32_t step = 0;
   std::int32_t route = direct;
+  std::int32_t route_class = 0;
 };
 
 class Builder {
@@ -195,19 +198,24 @@ class Builder {
   /// form the same messages.
   void form_messages() {
     const std::vector<Operation>& operations = program_.operations;
-    std::map<std::pair<bool, NodeId>, Bundle> bundles;
+    std::map<End, Bundle> bundles;
+    std::map<End, std::int64_t> bytes_of_step;
     std::size_t step_begin = 0;
     for (std::size_t index = 0; index < operations.size(); ++index) {
       const Operation& operation = operations[index];
-      Bundle& bundle = bundles[{is_send(operation), operation.peer}];
+      const End end{is_send(operation), operation.peer};
+      if (index == step_begin) bytes_of_step = bytes_by_end(step_begin);
+      const LoneRoute route = route_of(operation, bytes_of_step[end]);
+      Bundle& bundle = bundles[end];
       for (std::size_t part = 0; part < parts_[index].parts.size(); ++part) {
         const std::int64_t bytes = bytes_of(parts_[index].parts[part].interval);
-        const bool joins = !bundle.parts.empty() && bundle.step == operation.step && bundle.route == operation.route &&
+        const bool joins = !bundle.parts.empty() && bundle.step == operation.step && bundle.route == route.route &&
                            bytes < tuning_.bundle_bytes &&
                            bundle.bytes + bytes <= largest_bundle_bytes(tuning_.bundle_bytes);
         if (!joins) flush(bundle, is_send(operation));
         bundle.step = operation.step;
-        bundle.route = operation.route;
+        bundle.route = route.route;
+        bundle.route_class = route.route_class;
         bundle.bytes += bytes;
         bundle.parts.push_back({index, part, bytes});
         if (bytes >= tuning_.bundle_bytes) flush(bundle, is_send(operation));
@@ -218,6 +226,30 @@ class Builder {
         step_begin = index + 1;
       }
     }
+  }
+
+  /// What is sent (true) to a node or received from it.
+  using End = std::pair<bool, NodeId>;
+
+  /// Of the step that begins there. Empty where it does not matter.
+  [[nodiscard]] std::map<End, std::int64_t> bytes_by_end(std::size_t first) const {
+    std::map<End, std::int64_t> bytes;
+    if (program_.lone_sends.empty()) return bytes;
+    const std::vector<Operation>& operations = program_.operations;
+    for (std::size_t index = first; index < operations.size() && operations[index].step == operations[first].step;
+         ++index) {
+      bytes[{is_send(operations[index]), operations[index].peer}] += bytes_of(interval_of(operations[index]));
+    }
+    return bytes;
+  }
+
+  /// Its own, or with little to carry between the two nodes in this step the one for all of that.
+  [[nodiscard]] LoneRoute route_of(const Operation& operation, std::int64_t bytes_of_step) const {
+    const bool lone = operation.route != direct && !program_.lone_sends.empty() &&
+                      bytes_of_step <= tuning_.bundle_bytes / lone_route_part;
+    if (!lone) return {operation.route, operation.route_class};
+    const std::vector<LoneRoute>& by_peer = is_send(operation) ? program_.lone_sends : program_.lone_receives;
+    return by_peer[static_cast<std::size_t>(operation.peer)];
   }
 
   /// In canonical order, whatever order the messages were formed in: it is the order of reduction.
@@ -328,9 +360,9 @@ class Builder {
     Message message;
     const Operation& operation = program_.operations[bundle.parts.front().operation];
     message.peer = operation.peer;
-    message.route_class = operation.route_class;
+    message.route_class = bundle.route_class;
     message.step = operation.step;
-    message.route = operation.route;
+    message.route = bundle.route;
     message.index = indices[message.peer]++;
     message.copies.first = static_cast<std::uint32_t>(script_.copies.size());
     if (bundle.parts.size() > 1) message.data = {Space::scratch, allocate(bundle.bytes), 0};

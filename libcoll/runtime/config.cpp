@@ -312,8 +312,8 @@ std::vector<Setting> make_settings() {
       boolean<&Config::progress_thread>("progress_thread",
                                         "A thread moves nonblocking calls along while the program computes."),
       bytes<&Config::segment_bytes, 1_K, 1_G>("segment_bytes", "Transfers are cut into segments of this size."),
-      bytes<&Config::bundle_bytes, 0_K, 16_M>("bundle_bytes",
-                                              "Smaller pieces for one peer and step travel in one message; 0: never."),
+      bytes<&Config::bundle_bytes, 0_K, 16_M>(
+          "bundle_bytes", "Smaller pieces for one peer and step travel in one message; up to half of it by one route."),
       bytes<&Config::direct_bytes, 0_K, 64_K>(
           "direct_bytes",
           "Allreduces and allgathers of this size, all ranks' data together, go from rank to rank at once; 0: never."),

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <unordered_map>
 
+#include "planner/schedule/lone_routes.h"
+
 namespace libcoll {
 namespace {
 
@@ -54,6 +56,21 @@ class Lowering {
   std::unordered_map<ShardId, std::vector<std::int32_t>> receives_;
 };
 
+void add_lone_routes(const Schedule& schedule, Program& program) {
+  const std::vector<std::int32_t> routes = lone_routes(schedule);
+  if (routes.empty()) return;
+  const auto from_to = [&](NodeId from, NodeId to) {
+    const std::size_t pair =
+        static_cast<std::size_t>(from) * static_cast<std::size_t>(program.nodes) + static_cast<std::size_t>(to);
+    const std::int32_t route = routes[pair];
+    return LoneRoute{route, route == direct ? 0 : schedule.routes[static_cast<std::size_t>(route)].route_class};
+  };
+  for (NodeId peer = 0; peer < program.nodes; ++peer) {
+    program.lone_sends.push_back(from_to(program.node, peer));
+    program.lone_receives.push_back(from_to(peer, program.node));
+  }
+}
+
 }  // namespace
 
 Program lower(const Schedule& schedule, NodeId node) {
@@ -67,6 +84,7 @@ Program lower(const Schedule& schedule, NodeId node) {
   for (const Transfer& transfer : schedule.transfers) {
     if (transfer.from == node || transfer.to == node) lowering.add(operation_of(schedule, transfer, node));
   }
+  add_lone_routes(schedule, program);
   return program;
 }
 

@@ -30,6 +30,13 @@ struct Operation {
   friend bool operator==(const Operation&, const Operation&) = default;
 };
 
+/// A route, and its class.
+struct LoneRoute {
+  std::int32_t route = direct;
+  std::int32_t route_class = 0;
+  friend bool operator==(const LoneRoute&, const LoneRoute&) = default;
+};
+
 /// Operations of one node in canonical order (ascending step).
 struct Program {
   Collective collective = Collective::allgather;
@@ -38,6 +45,9 @@ struct Program {
   std::int32_t chunks_per_shard = 1;
   std::int32_t steps = 0;
   std::vector<Operation> operations;
+  /// By peer, of those that its operations take: for what is too short for several (lone_routes). Empty: none has two.
+  std::vector<LoneRoute> lone_sends;
+  std::vector<LoneRoute> lone_receives;
   friend bool operator==(const Program&, const Program&) = default;
 };
 

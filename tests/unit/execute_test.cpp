@@ -507,6 +507,34 @@ TEST(ExecuteSteered, MessagesUseTheClassOfTheirRoute) {
   }
 }
 
+/// Both chunks together are no longer than half of what shares a message: one message, on the route for that.
+TEST(ExecuteSteered, ShortBlocksTakeOneRoute) {
+  Program program;
+  program.collective = Collective::alltoall;
+  program.nodes = 2;
+  program.chunks_per_shard = 2;
+  program.steps = 1;
+  for (const std::int32_t chunk : {0, 1}) {
+    program.operations.push_back({OperationKind::send, 1, chunk, 1, 1, 1, chunk, chunk + 1, {}});
+    program.operations.push_back({OperationKind::receive, 2, chunk, 1, 1, 1, chunk, chunk + 1, {}});
+  }
+  program.lone_sends = {{}, {1, 2}};
+  program.lone_receives = {{}, {0, 1}};
+  Tuning tuning;
+  tuning.bundle_bytes = 128;
+  const Script together = make_script(program, {0, 1}, equal_shards(8, 8), tuning);
+  ASSERT_EQ(together.sends.size(), 1U);
+  ASSERT_EQ(together.receives.size(), 1U);
+  EXPECT_EQ(together.sends[0].data.bytes, 64);
+  EXPECT_EQ(together.sends[0].route, 1);
+  EXPECT_EQ(together.sends[0].route_class, 2);
+  EXPECT_EQ(together.receives[0].route, 0);
+  EXPECT_EQ(together.receives[0].route_class, 1);
+  const Script apart = make_script(program, {0, 1}, equal_shards(9, 8), tuning);
+  EXPECT_EQ(apart.sends.size(), 2U);
+  EXPECT_EQ(apart.receives.size(), 2U);
+}
+
 // --- tags -------------------------------------------------------------------------------------------------------
 
 /// Every bit of every field sets one bit of the tag, each another one: 12 + 12 + 16 + 24 = 64.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "planner/planner.h"
+#include "planner/schedule/lone_routes.h"
 #include "planner/schedule/program.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/small_schedules.h"
@@ -59,9 +60,9 @@ LinkBytes bytes_of_messages(const Schedule& schedule, std::int64_t chunk_bytes, 
 
 void expect_same(const Schedule& schedule) {
   ASSERT_EQ(verify(schedule), std::vector<std::string>{});
-  constexpr std::int64_t chunk_bytes = 240;
+  constexpr std::int64_t chunk_bytes = 1200;  // too long to leave the routes of their chunks
   const LinkBytes expected = bytes_of_transfers(schedule, chunk_bytes);
-  for (const Tuning& tuning : {Tuning{1 << 20, 0, 8}, Tuning{64, 1024, 8}, Tuning{1 << 20, 1 << 20, 8}}) {
+  for (const Tuning& tuning : {Tuning{1 << 20, 0, 8}, Tuning{64, 1024, 8}, Tuning{1 << 20, 2048, 8}}) {
     EXPECT_EQ(bytes_of_messages(schedule, chunk_bytes, tuning), expected) << name_of(schedule);
   }
 }
@@ -108,6 +109,25 @@ TEST(PlanLinks, RoutesOfOnePair) {
   const Topology topology = generate("complete_bipartite:4,4").value();
   const Schedule schedule = find_planner(flow_planners(), Collective::alltoall, "mcf-path")->plan(topology, {}).value();
   expect_same(schedule);
+}
+
+/// Each block by the one route that is chosen for its pair, where chunks are short.
+TEST(PlanLinks, LoneRoutesOfShortBlocks) {
+  const Topology topology = generate("complete_bipartite:4,4").value();
+  const Schedule schedule = find_planner(flow_planners(), Collective::alltoall, "mcf-path")->plan(topology, {}).value();
+  const std::vector<std::int32_t> chosen = lone_routes(schedule);
+  ASSERT_EQ(chosen.size(), 64U);
+  constexpr std::int64_t chunk_bytes = 24;
+  LinkBytes expected;
+  for (const std::int32_t index : chosen) {
+    if (index == direct) continue;
+    for (const LinkId id : schedule.routes[static_cast<std::size_t>(index)].links) {
+      const Link& link = schedule.topology.link(id);
+      expected[{link.from, link.to}] += schedule.chunks_per_shard * chunk_bytes;
+    }
+  }
+  EXPECT_EQ(bytes_of_messages(schedule, chunk_bytes, Tuning{1 << 20, 1 << 20, 8}), expected);
+  EXPECT_NE(bytes_of_transfers(schedule, chunk_bytes), expected);
 }
 
 }  // namespace
