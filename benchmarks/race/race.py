@@ -295,6 +295,7 @@ def row_of(track, collective, size, ours, natives, results, ceilings):
                 "retransmits": sum(entry["retransmits"] for entry in entries),
                 "served": min((entry["served"] for entry in entries if entry["served"] is not None), default=None),
                 "calls": max(entry["calls"] for entry in entries),
+                "left_to_mpi": max(entry["calls"] - (entry["served"] or 0) for entry in entries),
             }
     native = [(row["results"][c.name]["seconds"]["median"], c.name) for c in natives if c.name in row["results"]]
     row["best_native"] = min(native)[1] if native else None
@@ -321,7 +322,7 @@ def judge(row, contestant, result):
     if result["drops"]:
         why.append(f"{result['drops']} drops")
     may_be_left = contestant.name == chosen_name
-    if not may_be_left and (result["served"] is None or result["served"] < result["calls"]):
+    if not may_be_left and result["left_to_mpi"] > 0:
         why.append("not served by libcoll")
     result["is_result"] = not why
     result["why_not"] = why

@@ -9,6 +9,8 @@ import json
 
 
 def size_text(size):
+    if size < 1 << 10:
+        return f"{size} B"
     return f"{size >> 20} MB" if size >= 1 << 20 else f"{size >> 10} KB"
 
 
