@@ -482,9 +482,8 @@ TEST(ExecutePaced, SendsLeaveAtTheirRate) {
 
 // --- steering ---------------------------------------------------------------------------------------------------
 
-/// Two routes between the same two nodes: their chunks leave by different peers of the transport, and are expected
-/// on the classes of their routes.
-TEST(ExecuteSteered, MessagesUseTheClassOfTheirRoute) {
+/// An all-to-all of two nodes whose two chunks take one route each, of classes 1 and 2.
+Program two_routes() {
   Program program;
   program.collective = Collective::alltoall;
   program.nodes = 2;
@@ -494,6 +493,13 @@ TEST(ExecuteSteered, MessagesUseTheClassOfTheirRoute) {
     program.operations.push_back({OperationKind::send, 1, chunk, 1, 1, 1, chunk, chunk + 1, {}});
     program.operations.push_back({OperationKind::receive, 2, chunk, 1, 1, 1, chunk, chunk + 1, {}});
   }
+  return program;
+}
+
+/// Two routes between the same two nodes: their chunks leave by different peers of the transport, and are expected
+/// on the classes of their routes.
+TEST(ExecuteSteered, MessagesUseTheClassOfTheirRoute) {
+  const Program program = two_routes();
   EXPECT_EQ(route_classes(program), 3);
   const Script script = make_script(program, {0, 1}, equal_shards(8, 8), Tuning{});
   ASSERT_EQ(script.sends.size(), 2U);
@@ -509,15 +515,7 @@ TEST(ExecuteSteered, MessagesUseTheClassOfTheirRoute) {
 
 /// Both chunks together are no longer than half of what shares a message: one message, on the route for that.
 TEST(ExecuteSteered, ShortBlocksTakeOneRoute) {
-  Program program;
-  program.collective = Collective::alltoall;
-  program.nodes = 2;
-  program.chunks_per_shard = 2;
-  program.steps = 1;
-  for (const std::int32_t chunk : {0, 1}) {
-    program.operations.push_back({OperationKind::send, 1, chunk, 1, 1, 1, chunk, chunk + 1, {}});
-    program.operations.push_back({OperationKind::receive, 2, chunk, 1, 1, 1, chunk, chunk + 1, {}});
-  }
+  Program program = two_routes();
   program.lone_sends = {{}, {1, 2}};
   program.lone_receives = {{}, {0, 1}};
   Tuning tuning;
