@@ -40,8 +40,7 @@ static void check_alltoall(int rank, int size, int count) {
   free(received);
 }
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+int CASE(large)(int argc, char** argv) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -53,6 +52,5 @@ int main(int argc, char** argv) {
   } else {
     check_alltoall(rank, size, count);
   }
-  MPI_Finalize();
   return 0;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs one large call under libcoll and checks what its statistics and traces say against the plan that served it.
 #   report.sh LIBCOLL TOPOLOGY RANKS PROGRAM CALL
-#     PROGRAM  multiprocess_large
+#     PROGRAM  multiprocess_matrix
 #     CALL     allreduce or alltoall
 set -euo pipefail
 
@@ -28,7 +28,7 @@ bytes=$((chunks * chunk_bytes * ($([[ $call == allreduce ]] && echo "$ranks" || 
 
 LIBCOLL_STATS=json:$directory/stats.json LIBCOLL_TRACE=$directory/trace-%r.json LIBCOLL_LOG_LEVEL=warn \
   timeout -k 5 100 "$libcoll" run --no-plan --topology "$topology" -- \
-  mpirun --oversubscribe -n "$ranks" "$program" "$call" "$bytes" </dev/null
+  mpirun --oversubscribe -n "$ranks" "$program" large "$call" "$bytes" </dev/null
 
 # "FROM TO BYTES" by the plan: every transfer on its link, or on all links of its route.
 awk -v size="$chunk_bytes" '

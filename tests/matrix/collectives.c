@@ -267,8 +267,7 @@ static void check_datatypes(void) {
   for (int i = 1; i < layout_count; ++i) MPI_Type_free(&layouts[i].type);
 }
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+int CASE(collectives)(int argc, char** argv) {
   const int small = argc > 1 && strcmp(argv[1], "small") == 0;
   const int rank = rank_in(MPI_COMM_WORLD);
   const int size = size_of(MPI_COMM_WORLD);
@@ -281,6 +280,5 @@ int main(int argc, char** argv) {
   check_count(MPI_COMM_SELF, 10, 0);
   check_duplicates();
   check_inter_communicator(rank, size);
-  MPI_Finalize();
   return 0;
 }

@@ -11,6 +11,11 @@
     if (!(condition)) check_failed(__FILE__, __LINE__, #condition, __VA_ARGS__); \
   } while (0)
 
+/* What a case of matrix.c is called; twins.h and a program of one case (standalone.c) have other names for it. */
+#ifndef CASE
+#define CASE(name) name
+#endif
+
 /* Says what failed, on which rank, and aborts the job with exit code 1. */
 _Noreturn void check_failed(const char* file, int line, const char* condition, const char* format, ...)
     __attribute__((format(printf, 4, 5)));
@@ -22,6 +27,14 @@ long served_calls(const char* collective);
 /* To be said after each call of a collective: whether it should have been served. Ends the job when the count differs
  * from what all calls so far should have made of it. Not for several threads. */
 void expect_call(const char* collective, int served, const char* what);
+
+/* Before each case: expectations start from what the process has served before. With MATRIX_SERVED=any in the environment
+ * (default settings, where measurements may leave calls to MPI) a call that should be served may be left to MPI. */
+void begin_case(void);
+
+/* A check for after MPI_Finalize, one per process; finalized_well() makes it. */
+void after_finalize(int (*is_right)(void));
+int finalized_well(void);
 
 /* The same for calls that came together: to be said of each, before expect_call(). */
 void add_expected(const char* collective, int served);

@@ -200,8 +200,9 @@ static void agree(MPI_Comm comm) {
   expect_call("alltoall", 1, "agreement");
 }
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+int CASE(skewed)(int argc, char** argv) {
+  (void)argc;
+  (void)argv;
   MPI_Comm reversed;
   CHECK(size_of(MPI_COMM_WORLD) <= most_ranks, "too many ranks");
   MPI_Comm_split(MPI_COMM_WORLD, 0, -rank_in(MPI_COMM_WORLD), &reversed);
@@ -210,6 +211,5 @@ int main(int argc, char** argv) {
   for (int turn = 0; turn < turns; ++turn) check_many(turn % 2 == 0 ? MPI_COMM_WORLD : reversed, 100 * turn);
   check_persistent(reversed);
   MPI_Comm_free(&reversed);
-  MPI_Finalize();
   return 0;
 }

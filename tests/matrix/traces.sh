@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs a program with many calls under way at a time, several ranks per node, and compares its traces with its statistics.
 #   traces.sh LIBCOLL TOPOLOGY RANKS RANKS_PER_NODE PROGRAM
+#     PROGRAM  multiprocess_matrix
 set -euo pipefail
 
 fail() {
@@ -25,7 +26,7 @@ export TMPDIR=$directory/session XDG_CONFIG_HOME=$directory LIBCOLL_CACHE_DIR=$d
 export LIBCOLL_COST_MODEL=no LIBCOLL_BACKGROUND_PLANNING=no # which calls are served must be known
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 LIBCOLL_TRACE=$directory/trace-%r.json timeout -k 5 100 "$libcoll" run "--stats=json:$directory/stats.json" \
-  --topology "$topology" -- mpirun --oversubscribe -n "$ranks" ./on_node "$program" </dev/null
+  --topology "$topology" -- mpirun --oversubscribe -n "$ranks" ./on_node "$program" persistent </dev/null
 
 # All ranks have made the same calls; nothing was dropped.
 jq -s -r 'add | [.[] | select(.cat == "call" and .args.served) | .name] | group_by(.)[] | "\(.[0]) \(length)"' \

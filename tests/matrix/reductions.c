@@ -499,9 +499,9 @@ static void check_equal_bits(int rank, int ranks) {
   }
 }
 
-int main(int argc, char** argv) {
-  int provided = 0;
-  MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided);
+int CASE(reductions)(int argc, char** argv) {
+  (void)argc;
+  (void)argv;
   int rank = 0;
   int ranks = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -514,6 +514,5 @@ int main(int argc, char** argv) {
   check_left_alone(rank);
   check_user_operations(rank, ranks);
   check_equal_bits(rank, ranks);
-  MPI_Finalize();
   return 0;
 }

@@ -60,6 +60,19 @@ static const char* const names[names_count] = {"allreduce",
                                                "bcast_init",
                                                "reduce_init"};
 static long expected[names_count];
+static int any_served;
+
+void begin_case(void) {
+  const char* served = getenv("MATRIX_SERVED");
+  any_served = served != NULL && strcmp(served, "any") == 0;
+  for (int i = 0; i < names_count; ++i) expected[i] = served_calls(names[i]);
+}
+
+static int (*check_at_end)(void);
+
+void after_finalize(int (*is_right)(void)) { check_at_end = is_right; }
+
+int finalized_well(void) { return check_at_end == NULL || check_at_end(); }
 
 void add_expected(const char* collective, int served) {
   for (int i = 0; i < names_count; ++i) {
@@ -71,6 +84,7 @@ void expect_call(const char* collective, int served, const char* what) {
   add_expected(collective, served);
   for (int i = 0; i < names_count; ++i) {
     const long found = served_calls(names[i]);
+    if (any_served && found < expected[i]) expected[i] = found;
     CHECK(found == expected[i], "%s (%s): %ld %s calls served, expected %ld", collective, what, found, names[i],
           expected[i]);
   }

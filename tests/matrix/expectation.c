@@ -64,8 +64,7 @@ static void reduce(int rank, int size, int served) {
   for (int i = 0; rank == 1 && i < count; ++i) CHECK(sums[i] == i * (size * (size + 1) / 2), "reduced %d", i);
 }
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+int CASE(expectation)(int argc, char** argv) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -77,6 +76,5 @@ int main(int argc, char** argv) {
     bcast(rank, size, is_expected(argc, argv, "bcast"));
     reduce(rank, size, is_expected(argc, argv, "reduce"));
   }
-  MPI_Finalize();
   return 0;
 }

@@ -307,8 +307,11 @@ static void check_overlap(MPI_Comm comm) {
   check(&jobs[0]);
 }
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+static int last;
+static int ranks;
+static int last_is_right(void) { return last == ranks * (ranks - 1) / 2; }
+
+int CASE(nonblocking)(int argc, char** argv) {
   CHECK(size_of(MPI_COMM_WORLD) <= most_ranks, "too many ranks");
   const MPI_Comm first = check_agreement();
   MPI_Comm second;
@@ -321,7 +324,6 @@ int main(int argc, char** argv) {
   if (argc > 1 && strcmp(argv[1], "timeout") == 0) {
     check_long_computation(second);
     check_timeout(second);
-    MPI_Finalize();
     return 0;
   }
   MPI_Comm fresh;
@@ -335,13 +337,12 @@ int main(int argc, char** argv) {
   MPI_Comm_free(&fresh);
   MPI_Comm_free(&second);
   /* Its end comes in MPI_Finalize at the latest. */
-  const int rank = rank_in(first);
-  const int size = size_of(first);
-  int last = rank;
+  last = rank_in(first);
+  ranks = size_of(first);
   MPI_Request request;
   MPI_Iallreduce(MPI_IN_PLACE, &last, 1, MPI_INT, MPI_SUM, first, &request);
   expect_call("iallreduce", 1, "last");
   MPI_Request_free(&request);
-  MPI_Finalize();
-  return last == size * (size - 1) / 2 ? 0 : 1;
+  after_finalize(&last_is_right);
+  return 0;
 }

@@ -319,8 +319,7 @@ static void check_background(void) {
   CHECK(size > 1, "one rank");
 }
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+int CASE(subcommunicators)(int argc, char** argv) {
   CHECK(argc > 1 && size_of(MPI_COMM_WORLD) <= most_ranks, "wrong usage");
   if (strcmp(argv[1], "all") == 0) {
     int lengths[most_dimensions] = {0};
@@ -333,6 +332,5 @@ int main(int argc, char** argv) {
   } else {
     check_background();
   }
-  MPI_Finalize();
   return 0;
 }

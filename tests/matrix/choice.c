@@ -61,8 +61,7 @@ static void spoil(int with_link) {
   CHECK(found == 1, "%d files of choices", found);
 }
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+int CASE(choice)(int argc, char** argv) {
   all_sizes(MPI_COMM_WORLD);
   if (argc > 1 && rank_in(MPI_COMM_WORLD) == 0) spoil(strcmp(argv[1], "forge") == 0);
   MPI_Comm copy = MPI_COMM_NULL;
@@ -74,6 +73,5 @@ int main(int argc, char** argv) {
   MPI_Comm_split(MPI_COMM_WORLD, rank < size_of(MPI_COMM_WORLD) / 2, rank, &half);
   if (size_of(half) > 1) all_sizes(half);
   MPI_Comm_free(&half);
-  MPI_Finalize();
   return 0;
 }

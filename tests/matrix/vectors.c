@@ -335,8 +335,7 @@ static void check_inter_communicator(int rank, int size) {
   MPI_Comm_free(&group);
 }
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+int CASE(vectors)(int argc, char** argv) {
   const int small = argc > 1 && strcmp(argv[1], "small") == 0;
   const int rank = rank_in(MPI_COMM_WORLD);
   const int size = size_of(MPI_COMM_WORLD);
@@ -350,6 +349,5 @@ int main(int argc, char** argv) {
   check_on_split(0, -rank); /* every node, in reversed order */
   check_all(MPI_COMM_SELF, 3, 0);
   check_inter_communicator(rank, size);
-  MPI_Finalize();
   return 0;
 }

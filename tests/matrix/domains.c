@@ -123,8 +123,7 @@ static void exchanges(int rank, int size, int count) {
   free(received);
 }
 
-int main(int argc, char** argv) {
-  MPI_Init(&argc, &argv);
+int CASE(domains)(int argc, char** argv) {
   const int rank = rank_in(MPI_COMM_WORLD);
   const int size = size_of(MPI_COMM_WORLD);
   read_places(argc, argv, size);
@@ -135,6 +134,5 @@ int main(int argc, char** argv) {
     reductions(rank, size, counts[i]);
     exchanges(rank, size, counts[i]);
   }
-  MPI_Finalize();
   return 0;
 }

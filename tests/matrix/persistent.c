@@ -387,17 +387,15 @@ static void check_timeout(MPI_Comm comm) {
   MPI_Send(&token, 1, MPI_INT, 0, 6, comm);
 }
 
-int main(int argc, char** argv) {
+int CASE(persistent)(int argc, char** argv) {
   const int limited = argc > 1 && strcmp(argv[1], "timeout") == 0;
   serves = argc < 2 || limited;
-  MPI_Init(&argc, &argv);
   CHECK(size_of(MPI_COMM_WORLD) <= most_ranks, "too many ranks");
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   check_many(comm);
   if (limited) {
     check_timeout(comm);
-    MPI_Finalize();
     return 0;
   }
   check_inactive(comm);
@@ -408,6 +406,5 @@ int main(int argc, char** argv) {
   check_fallen_through(comm);
   if (serves) check_freed(comm);
   MPI_Comm_free(&comm);
-  MPI_Finalize();
   return 0;
 }

@@ -10,6 +10,11 @@
 #include <mpi-ext.h>
 #endif
 
+#if defined TWINS_PERSISTENT
+#define CASE(name) p##name
+#elif !defined CASE
+#define CASE(name) i##name
+#endif
 #include "check.h"
 
 /* Waits for the request, in the next of many ways. */

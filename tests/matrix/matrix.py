@@ -1,0 +1,323 @@
+#!/usr/bin/env python3
+"""Runs the launches of launches.toml: each starts one MPI job under libcoll and runs many cases in it.
+
+    matrix.py --list
+    matrix.py --build FOLDER [--results FOLDER] [--scale FACTOR] NAME…
+
+--list prints "NAME LABEL" by line. Every case is reported by name with its time. A case that fails, dies or exceeds its
+limit is named, and the cases behind it run in another job. launches.toml says what a launch may contain."""
+
+import argparse
+import collections
+import json
+import os
+import re
+import selectors
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+KEYS = {
+    "name", "label", "program", "topology", "ranks", "hosts", "binding", "threads", "plans", "settings",
+    "environment", "rank_environment", "log", "statistics", "exit_code", "limit", "cases", "arguments",
+}  # fmt: skip
+WORDS = {
+    "all": "allreduce=yes allgather=yes alltoall=yes bcast=yes reduce=yes",
+    "none": "allreduce=no allgather=no alltoall=no bcast=no reduce=no",
+}
+START_SECONDS = 60  # until the first case begins, and from the end of the last one to the end of the job
+
+# Sets what is meant for one rank, and becomes the program.
+WRAPPER = """#!/usr/bin/env bash
+while [[ $1 != -- ]]; do
+  if [[ ${1%%:*} == all || ${1%%:*} == "$OMPI_COMM_WORLD_RANK" ]]; then export "${1#*:}"; fi
+  shift
+done
+shift
+exec ${PROCESSORS:+taskset -c "$PROCESSORS"} "$@"
+"""
+
+
+class Failure(Exception):
+    pass
+
+
+def words_of(text):
+    return [part for word in shlex.split(text) for part in WORDS.get(word, word).split()]
+
+
+def load():
+    with open(HERE / "launches.toml", "rb") as file:
+        launches = tomllib.load(file)["launch"]
+    names = collections.Counter(launch.get("name") for launch in launches)
+    for launch in launches:
+        name = launch.get("name", "?")
+        unknown = launch.keys() - KEYS
+        missing = {"name", "topology", "ranks"} - launch.keys()
+        if unknown or missing or names[name] > 1:
+            raise SystemExit(f"launches.toml: launch {name}: unknown {unknown}, missing {missing}, named {names[name]} times")
+        if ("cases" in launch) == ("program" in launch):
+            raise SystemExit(f"launches.toml: launch {name}: expected either cases or a program")
+    return launches
+
+
+def in_tests(text):
+    """"@/" stands for this folder."""
+    return text.replace("@/", f"{HERE}/")
+
+
+def rank_settings(launch):
+    settings = [in_tests(text) for text in launch.get("rank_environment", [])]
+    settings += [f"{text.split(':')[0]}:PROCESSORS={text.split(':')[1]}" for text in launch.get("binding", [])]
+    settings += [f"{rank}:LIBCOLL_HOST=node{node}" for rank, node in enumerate(launch.get("hosts", "").split())]
+    return settings
+
+
+def environment_of(launch, directory):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("LIBCOLL_")}
+    environment |= {
+        "TMPDIR": f"{directory}/session", "XDG_CONFIG_HOME": directory, "LIBCOLL_CACHE_DIR": f"{directory}/cache",
+        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    }  # fmt: skip
+    if launch.get("settings") == "default":
+        environment |= {"LIBCOLL_LOG_LEVEL": "trace", "MATRIX_SERVED": "any"}
+    else:  # which calls are served must be known
+        environment |= {"LIBCOLL_BACKGROUND_PLANNING": "no", "LIBCOLL_COST_MODEL": "no"}
+    return environment | dict(in_tests(text).split("=", 1) for text in launch.get("environment", []))
+
+
+def processes_of(directory):
+    """Processes of a job are those that carry its folder in their environment."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"LIBCOLL_CACHE_DIR={directory}/".encode() in path.read_bytes():
+                found.append(int(path.parent.name))
+        except OSError:
+            continue
+    return found
+
+
+def end_processes(directory):
+    for process in processes_of(directory):
+        try:
+            os.kill(process, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+class Job:
+    """One start of a launch with some of its cases."""
+
+    def __init__(self, options, launch, numbers, directory):
+        self.options, self.launch, self.numbers, self.directory = options, launch, numbers, directory
+        self.seconds = {}  # of the cases that ended, by number
+        self.running = None
+        self.code = None
+        self.late = False
+        for name in ("cache", "session"):
+            os.mkdir(f"{directory}/{name}")
+        self.environment = environment_of(launch, directory)
+        self.libcoll = str(options.libcoll)
+
+    def command(self):
+        launch = self.launch
+        if "program" in launch:
+            program = [str(self.options.build / "bin" / f"multiprocess_{launch['program']}")]
+            if not os.path.exists(program[0]):
+                program = [str(self.options.build / "bin" / launch["program"])]
+            program += words_of(in_tests(launch.get("arguments", "")))
+        else:
+            program = [str(self.options.build / "bin" / "multiprocess_matrix")] + ["-m"] * launch.get("threads", False)
+            for place, number in enumerate(self.numbers):
+                program += ["+"] * (place > 0) + words_of(launch["cases"][number])
+        settings = rank_settings(launch)
+        if settings:
+            wrapper = f"{self.directory}/with_settings"
+            Path(wrapper).write_text(WRAPPER, encoding="utf-8")
+            os.chmod(wrapper, 0o755)
+            program = [wrapper, *settings, "--", *program]
+        options = ["--no-plan"] if launch.get("plans", "before") != "before" else []
+        return [
+            self.libcoll, "run", *options, f"--stats=json:{self.directory}/stats.json", "--topology", launch["topology"],
+            "--", "mpirun", "--oversubscribe", "-n", str(launch["ranks"]), *program,
+        ]  # fmt: skip
+
+    def corrupt_plans(self):
+        subprocess.run([self.libcoll, "run", "--topology", self.launch["topology"], "--", "true"],
+                       env=self.environment, cwd=self.directory, check=True, timeout=60)  # fmt: skip
+        plans = list(Path(self.directory, "cache").glob("*.xml"))
+        if not plans:
+            raise Failure("there is no plan to corrupt")
+        for plan in plans:
+            os.truncate(plan, 100)
+
+    def limit(self):
+        if self.running is None and "program" not in self.launch:
+            return START_SECONDS * self.options.scale
+        return self.launch.get("limit", 120 if "program" in self.launch else 60) * self.options.scale
+
+    def note(self, line):
+        found = re.fullmatch(r"matrix: (begin|end) (\d+)(?: ([0-9.]+))?", line)
+        if not found:
+            print(line)
+            return
+        number = self.numbers[int(found[2])]
+        self.running = number if found[1] == "begin" else None
+        if found[1] == "end":
+            self.seconds[number] = float(found[3])
+
+    def run(self):
+        if self.launch.get("plans") == "corrupt":
+            self.corrupt_plans()
+        with open(f"{self.directory}/stderr", "wb") as errors:
+            process = subprocess.Popen(self.command(), env=self.environment, cwd=self.directory, start_new_session=True,
+                                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors)  # fmt: skip
+        deadline = time.monotonic() + self.limit()
+        text = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            while True:
+                if not selector.select(max(0, deadline - time.monotonic())):
+                    self.late = True
+                    break
+                piece = os.read(process.stdout.fileno(), 65536)
+                if not piece:
+                    break
+                *lines, text = (text + piece).split(b"\n")
+                for line in lines:
+                    self.note(line.decode(errors="replace"))
+                    deadline = time.monotonic() + self.limit()
+        if self.late:
+            os.killpg(process.pid, signal.SIGTERM)
+        try:
+            self.code = process.wait(10)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            self.code = process.wait()
+
+    def check(self):
+        """What the job as a whole must be."""
+        stderr = Path(self.directory, "stderr").read_text(encoding="utf-8", errors="replace")
+        if self.launch.get("settings") != "default":
+            sys.stdout.write(stderr)
+        if self.late:
+            raise Failure(f"nothing for {self.limit():.0f} s")
+        if self.code != self.launch.get("exit_code", 0):
+            if self.launch.get("settings") == "default":
+                sys.stdout.write(stderr[-4000:])
+            raise Failure(f"exit code {self.code}, expected {self.launch.get('exit_code', 0)}")
+        if len(self.seconds) < len(self.numbers) and "program" not in self.launch:
+            raise Failure("it ended before its cases")
+        # After an abort mpirun does not wait for those it has killed.
+        for _ in range(50):
+            left = processes_of(self.directory)
+            if not left:
+                break
+            time.sleep(0.1)
+        else:
+            raise Failure(f"processes are left: {left}")
+        for text in self.launch.get("log", []):
+            count, part = in_tests(text).split(":", 1)
+            found = sum(part in line for line in stderr.splitlines())
+            if found != int(count):
+                raise Failure(f'"{part}" was said {found} times, expected {count}')
+        self.check_statistics(stderr)
+
+    def check_statistics(self, stderr):
+        path = Path(self.directory, "stats.json")
+        text = path.read_text(encoding="utf-8") if path.exists() else ""
+        for part in self.launch.get("statistics", []):
+            if part not in text:
+                raise Failure(f'"{part}" is not in the statistics: {text}')
+        if self.launch.get("settings") != "default":
+            return
+        # What the log says was served was served, and something was.
+        said = collections.Counter(re.findall(r"\b([a-z_]+): served, ", stderr))
+        counted = {name: entry["served"] * self.launch["ranks"] for name, entry in json.loads(text)["collectives"].items()}
+        counted = {name: served for name, served in counted.items() if served}
+        if not counted:
+            raise Failure("nothing was served by default settings")
+        if counted != said:
+            raise Failure(f"the log says that {dict(said)} were served, the statistics {counted}")
+
+
+def report(results, name, seconds, failure=None):
+    print(f"{'FAILED' if failure else 'passed'} {name} {seconds:.2f} s{': ' + failure if failure else ''}", flush=True)
+    if results:
+        with open(results, "a", encoding="utf-8") as file:
+            file.write(f"{'failed' if failure else 'passed'}\t{seconds:.3f}\t{name}\n")
+
+
+def run_launch(options, launch):
+    """The number of failures."""
+    full = f"{launch.get('label', 'matrix')}.{launch['name']}"
+    results = options.results / f"{full}.tsv" if options.results else None
+    if results:
+        results.unlink(missing_ok=True)
+    cases = launch.get("cases", [""])
+    numbers = list(range(len(cases)))
+    failures = 0
+    while numbers:
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as directory:
+            job = Job(options, launch, numbers, directory)
+            began = time.monotonic()
+            failure = None
+            try:
+                job.run()
+                job.check()
+            except Failure as error:
+                failure = str(error)
+            finally:
+                end_processes(directory)
+            seconds = time.monotonic() - began
+        if "program" in launch:
+            report(results, full, seconds, failure)
+            return int(failure is not None)
+        for number, time_of_case in job.seconds.items():
+            report(results, f"{full}: {cases[number]}", time_of_case)
+        rest = [number for number in numbers if number not in job.seconds]
+        if failure:
+            failures += 1
+            guilty = cases[job.running] if job.running is not None else "the launch"
+            report(results, f"{full}: {guilty}", seconds, failure)
+            if job.running is None:
+                return failures
+        numbers = [number for number in rest if number != job.running]
+    return failures
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--list", action="store_true")
+    parser.add_argument("--build", type=Path)
+    parser.add_argument("--libcoll", type=Path, help="the command, if it is not the build's own")
+    parser.add_argument("--results", type=Path, help="folder for one NAME.tsv a launch: verdict, seconds, case")
+    parser.add_argument("--scale", type=float, default=1, help="of all limits of time")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    launches = load()
+    if options.list:
+        for launch in launches:
+            print(launch["name"], launch.get("label", "matrix"))
+        return 0
+    if not options.build:
+        parser.error("--build is missing")
+    options.build = options.build.resolve()
+    options.libcoll = (options.libcoll or options.build / "bin" / "libcoll").resolve()
+    if options.results:
+        options.results.mkdir(parents=True, exist_ok=True)
+    chosen = [launch for launch in launches if launch["name"] in options.names]
+    if len(chosen) != len(set(options.names)) or not chosen:
+        parser.error(f"expected names of launches; unknown: {set(options.names) - {launch['name'] for launch in chosen}}")
+    return 1 if sum(run_launch(options, launch) for launch in chosen) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
