@@ -2,17 +2,19 @@
 """A race as a picture: `plot.py FILE.csv OUTPUT.png` (or .pdf, .svg). Needs python3-matplotlib.
 
 Collectives: a panel per topology with the speed over size against the best native (where none raced: the bound), beside the
-bound and the blaster; topologies that were raced at one size only share a panel. FFT: stacked phases. hpcc: its FFT and its transposition."""
+bound and the blaster; topologies that were raced at one size only share a panel. FFT: stacked phases. hpcc: its FFT and its
+transposition."""
 
-import io
 import sys
 from pathlib import Path
 
 sys.dont_write_bytecode = True
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 import race_csv  # noqa: E402
 from contestants import unpaced_suffix  # noqa: E402
 from figures import size_text  # noqa: E402
+from pictures import load_pyplot, save  # noqa: E402
 
 PHASES = {"FFT": "fft_seconds", "pack": "pack_seconds", "all-to-all": "alltoall_seconds", "unpack": "unpack_seconds"}
 OURS = "libcoll "
@@ -193,33 +195,16 @@ def draw(pyplot, panels, path):
     grid = figure.add_gridspec(high, wide)
     for (row, column, width), (_, plot) in zip(where, panels):
         plot(figure.add_subplot(grid[row, column : column + width]))
-    figure.tight_layout()
     save(figure, path)
-
-
-def save(figure, path):
-    if not path.endswith(".png"):
-        figure.savefig(path)
-        return
-    from PIL import Image  # matplotlib needs it, too
-
-    whole = io.BytesIO()
-    figure.savefig(whole, format="png", dpi=90)
-    Image.open(whole).convert("RGB").quantize(64).save(path, optimize=True)  # a third of the size
 
 
 def main(arguments):
     if len(arguments) != 2:
         print("usage: plot.py FILE.csv OUTPUT.png", file=sys.stderr)
         return 2
-    try:
-        import matplotlib
-    except ImportError:
-        print("plot.py: there is no matplotlib; install python3-matplotlib.", file=sys.stderr)
+    pyplot = load_pyplot()
+    if pyplot is None:
         return 1
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
     try:
         rows = race_csv.read(Path(arguments[0]))
     except (OSError, race_csv.WrongFile) as error:

@@ -81,7 +81,8 @@ HPCC = {
     "calls": int,
     "started": str,
 }
-KEY = ("race", "topology", "rate", "ranks_per_node", "default_routes", "calls_in_a_row", "size_bytes", "grid", "matrix_order", "contestant")
+KEY = ("race", "topology", "rate", "ranks_per_node", "default_routes")
+KEY += ("calls_in_a_row", "size_bytes", "grid", "matrix_order", "contestant")  # those that the race has
 
 
 class WrongFile(Exception):
@@ -266,8 +267,11 @@ def merged(old, new):
         topologies.setdefault(row["topology"], len(topologies))
         fabrics.setdefault(fabric_key(row), len(fabrics))
     sizes = ("calls_in_a_row", "size_bytes", "matrix_order")
-    places = {key: (topologies[row["topology"]], fabrics[fabric_key(row)], *(row.get(name) or 0 for name in sizes)) for key, row in rows.items()}
-    return [rows[key] for key in sorted(rows, key=places.get)]
+
+    def place(row):
+        return topologies[row["topology"]], fabrics[fabric_key(row)], *(row.get(name) or 0 for name in sizes)
+
+    return sorted(rows.values(), key=place)
 
 
 def write(path, rows):
