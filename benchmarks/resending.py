@@ -6,12 +6,14 @@ A run depends on where the processes came to lie, so each is compared with the o
 of both, and of their ratio the median and the range."""
 
 import argparse
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+sys.dont_write_bytecode = True
+
+from sweep import mpirun, only_row, sweep_program, with_libcoll  # noqa: E402
 
 # Collective, bytes as collective_sweep counts them, calls of a run.
 CALLS = [("allreduce", 8, 3000), ("allreduce", 4 << 20, 12), ("alltoall", 8, 3000), ("alltoall", 1 << 20, 12)]
@@ -33,19 +35,12 @@ def microseconds(options, call, settings, cache):
     """Of one call, as one run of the sweep has it."""
     collective, size, count = call
     count = max(1, round(count * options.scale))
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("LIBCOLL_")}
-    environment |= {"LIBCOLL_CACHE_DIR": cache, "LIBCOLL_BACKGROUND_PLANNING": "no", "LIBCOLL_COST_MODEL": "no"}
-    environment |= {"UCX_TLS": options.tls, "UCX_LOG_LEVEL": "error"} | settings
-    sweep = [str(options.build / "bin" / "collective_sweep"), collective, "-m", f"{size}:{size}"]
-    sweep += ["-i", str(count), "-x", str(max(1, count // 10)), "-f"]
-    launch = ["mpirun", "--oversubscribe", "-n", str(options.ranks), *sweep]
-    libcoll = [str(options.build / "bin" / "libcoll"), "run", "--topology", options.topology, "--"]
-    ran = subprocess.run(libcoll + launch, env=environment, capture_output=True, text=True)
-    rows = [line.split() for line in ran.stdout.splitlines() if line[:1].isdigit()]  # UCX may say something, too
-    # The last two columns: calls that libcoll served, of so many.
-    if ran.returncode != 0 or len(rows) != 1 or rows[0][-2] != rows[0][-1]:
-        sys.exit(f"resending.py: {collective} ended with exit code {ran.returncode}\n{ran.stdout}{ran.stderr}")
-    return float(rows[0][1])
+    settings = {"LIBCOLL_COST_MODEL": "no", "UCX_TLS": options.tls, "UCX_LOG_LEVEL": "error"} | settings
+    launch = mpirun(options.ranks, [*sweep_program(options.build, collective, size, count), "-f"])
+    row = only_row(with_libcoll(options.build, options.topology, launch), settings, cache, f"resending.py: {collective}")
+    if row[-2] != row[-1]:
+        sys.exit(f"resending.py: {collective}: libcoll served {row[-2]} of {row[-1]} calls")
+    return float(row[1])
 
 
 def main():

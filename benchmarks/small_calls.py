@@ -5,12 +5,14 @@ A run is short and depends on where the processes came to lie, so that one says 
 the runs, their range, and the median of what each run took more than the run of MPI alone beside it."""
 
 import argparse
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
+
+sys.dont_write_bytecode = True
+
+from sweep import mpirun, only_row, sweep_program, with_libcoll  # noqa: E402
 
 # How calls go, and the settings that make them.
 WAYS = {
@@ -46,26 +48,18 @@ def parse_arguments():
 
 
 def command_of(options, way):
-    sweep = [str(options.build / "bin" / "collective_sweep"), options.collective]
-    sweep += ["-m", f"{options.bytes}:{options.bytes}", "-i", str(options.calls), "-x", str(max(1, options.calls // 10))]
+    program = sweep_program(options.build, options.collective, options.bytes, options.calls)
     if options.ranks_per_node > 1 and way != "one-node":
-        sweep = ["sh", "-c", ON_NODES.replace("RANKS_PER_NODE", str(options.ranks_per_node)), *sweep]
-    launch = ["mpirun", "--oversubscribe", "-n", str(options.ranks), *sweep]
+        program = ["sh", "-c", ON_NODES.replace("RANKS_PER_NODE", str(options.ranks_per_node)), *program]
+    launch = mpirun(options.ranks, program)
     if WAYS[way] is None:
         return launch
-    topology = f"ring:{max(2, options.ranks // options.ranks_per_node)}"
-    return [str(options.build / "bin" / "libcoll"), "run", "--topology", topology, "--", *launch]
+    return with_libcoll(options.build, f"ring:{max(2, options.ranks // options.ranks_per_node)}", launch)
 
 
 def microseconds(options, way, cache):
     """Of one call, as one run of the sweep has it."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("LIBCOLL_")}
-    environment |= {"LIBCOLL_CACHE_DIR": cache, "LIBCOLL_BACKGROUND_PLANNING": "no"} | (WAYS[way] or {})
-    ran = subprocess.run(command_of(options, way), env=environment, capture_output=True, text=True)
-    rows = [line.split() for line in ran.stdout.splitlines() if line and not line.startswith("#")]
-    if ran.returncode != 0 or len(rows) != 1:
-        sys.exit(f"small_calls.py: {way} ended with exit code {ran.returncode}\n{ran.stdout}{ran.stderr}")
-    return float(rows[0][1])
+    return float(only_row(command_of(options, way), WAYS[way] or {}, cache, f"small_calls.py: {way}")[1])
 
 
 def main():

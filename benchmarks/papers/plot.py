@@ -5,6 +5,12 @@ Curves and heat maps, for the reports that are figures in the papers. Needs pyth
 
 import json
 import sys
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from pictures import load_pyplot, save  # noqa: E402
 
 # Of reports with curves: the columns that make panels, the abscissa and the curves of a panel.
 CURVES = {
@@ -92,8 +98,7 @@ def draw(pyplot, report, output):
         for axes, name in zip(grid.flat, panels):
             plot_curves(axes, report, [row for row in rows if panel is None or row[panel] == name])
             axes.set_title(name or report["what"], fontsize="small")
-    figure.tight_layout()
-    figure.savefig(output, dpi=90)
+    save(figure, output)
 
 
 def main(arguments):
@@ -106,13 +111,9 @@ def main(arguments):
     if report["report"] not in CURVES and not heat_map:
         print(f"plot.py: report {report['report']} is no figure.", file=sys.stderr)
         return 1
-    try:
-        import matplotlib
-    except ImportError:
-        print("plot.py: there is no matplotlib; install python3-matplotlib.", file=sys.stderr)
+    pyplot = load_pyplot()
+    if pyplot is None:
         return 1
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
 
     draw(pyplot, report, arguments[1])
     return 0

@@ -1,5 +1,6 @@
-"""Medians, ratios and columns of text."""
+"""Medians, ratios, sizes and columns of text."""
 
+import argparse
 import statistics
 import sys
 import time
@@ -30,10 +31,26 @@ def show(value, form="{:.2f}", scale=1.0):
 
 
 def size_text(size):
-    for unit, name in ((1 << 20, "M"), (1 << 10, "K")):
+    for unit, name in ((1 << 20, "MB"), (1 << 10, "KB")):
         if size >= unit and size % unit == 0:
-            return f"{size // unit}{name}"
-    return str(size)
+            return f"{size // unit} {name}"
+    return f"{size} B"
+
+
+def parse_size(text):
+    factor = {"K": 1 << 10, "M": 1 << 20}.get(text[-1:].upper(), 1)
+    number = text[:-1] if factor > 1 else text
+    if not number.isdigit() or int(number) * factor < 4 or int(number) * factor % 4:
+        raise argparse.ArgumentTypeError(f"found size '{text}', expected one such as 4K, 1M or 65536, a multiple of 4")
+    return int(number) * factor
+
+
+def sizes_type(text):
+    return [parse_size(part) for part in text.split(",")]
+
+
+def names_type(text):
+    return [part for part in text.split(",") if part]
 
 
 def print_columns(rows):
@@ -43,9 +60,10 @@ def print_columns(rows):
         print("  " + "  ".join(cells).rstrip())
 
 
+def spread(median, low, high, scale, digits):
+    """Median ± half the spread."""
+    return f"{median * scale:.{digits}f} ± {(high - low) / 2 * scale:.{digits}f}"
+
+
 def milliseconds(entry):
-    """Median ±half the spread."""
-    if not entry:
-        return "-"
-    spread = (entry["max"] - entry["min"]) / 2 * 1e3
-    return f"{entry['median'] * 1e3:.2f} ±{spread:.2f}"
+    return spread(entry["median"], entry["min"], entry["max"], 1e3, 2) if entry else "-"

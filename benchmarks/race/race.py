@@ -4,7 +4,6 @@
 import argparse
 import json
 import os
-import platform
 import signal
 import statistics
 import sys
@@ -14,10 +13,11 @@ from pathlib import Path
 
 sys.dont_write_bytecode = True
 
+import race_csv  # noqa: E402
 import topologies  # noqa: E402
-from contestants import TRANSPORTS, chosen_name, native_contestants, our_contestants, unpaced_suffix  # noqa: E402
+from contestants import TRANSPORTS, chosen_name, native_contestants, our_contestants  # noqa: E402
 from fabric import Fabric, Plan, RaceError, bits_per_second, call, uniform_flows  # noqa: E402
-from figures import log, middle, milliseconds, print_columns, ratio, show, size_text, summary  # noqa: E402
+from figures import log, middle, milliseconds, names_type, print_columns, ratio, show, size_text, sizes_type, summary  # noqa: E402
 from solution import print_fft, print_hpcc, race_fft, race_hpcc  # noqa: E402
 
 LEAST_CEILING = 0.93  # of the prediction; below it the processor was measured, not the links
@@ -201,7 +201,6 @@ class Track:
                 continue
             result[size] = {
                 "seconds": statistics.median(call_["seconds"] for call_ in timed),
-                "late": max(call_["late"] for call_ in timed),
                 "idle": middle(summary([call_["idle"] for call_ in timed])),
                 "served": entry["served"],
                 "calls": entry["calls"],
@@ -226,7 +225,7 @@ def predicted_seconds(track, collective, route_set, size):
 
 
 def screen(track, collective, natives, sizes):
-    """Every native variant once; the names of the best few by size, and what was seen."""
+    """Every native variant once. By size: the names of the best few, and how many ran."""
     options = track.options
     bounds = sum(track.bound_seconds(collective, size) for size in sizes) * options.in_a_row
     limits = 1e-3, 3 * bounds + 3, 60 + 20 * bounds
@@ -234,11 +233,12 @@ def screen(track, collective, natives, sizes):
     for i, contestant in enumerate(natives):
         log(f"{track.named.name}: screening {i + 1} of {len(natives)}: {contestant.name}")
         seen[contestant.name] = track.sweep(contestant, sizes, 1, 1, limits, "screening")
-    kept = {}
+    kept, ran = {}, {}
     for size in sizes:
         times = sorted((result[size]["seconds"], name) for name, result in seen.items() if size in result)
         kept[size] = [name for _, name in times[: options.keep]]
-    return kept, {name: {size: entry["seconds"] for size, entry in result.items()} for name, result in seen.items()}
+        ran[size] = len(times)
+    return kept, ran
 
 
 def measure(track, collective, ours, natives, kept, sizes):
@@ -274,6 +274,7 @@ def measure(track, collective, ours, natives, kept, sizes):
 def row_of(track, collective, size, ours, natives, results, ceilings):
     bound = track.bound_seconds(collective, size)
     row = {"size": size, "bound_seconds": bound, "route_sets": {}, "results": {}}
+    route_sets = {contestant.name: contestant.route_set for contestant in [*ours, *natives]}
     for name, by_size in ceilings.items():
         predicted = predicted_seconds(track, collective, name, size)
         blasted = summary([run["seconds"] for run in by_size[size]])
@@ -288,18 +289,16 @@ def row_of(track, collective, size, ours, natives, results, ceilings):
         entries = by_size.get(size, [])
         if entries:
             row["results"][name] = {
+                "route_set": route_sets[name],
                 "seconds": summary([entry["seconds"] for entry in entries]),
                 "idle": middle(summary([entry["idle"] for entry in entries])),
-                "late": max(entry["late"] for entry in entries),
                 "drops": sum(entry["drops"] for entry in entries),
                 "retransmits": sum(entry["retransmits"] for entry in entries),
                 "served": min((entry["served"] for entry in entries if entry["served"] is not None), default=None),
                 "calls": max(entry["calls"] for entry in entries),
                 "left_to_mpi": max(entry["calls"] - (entry["served"] or 0) for entry in entries),
             }
-    native = [(row["results"][c.name]["seconds"]["median"], c.name) for c in natives if c.name in row["results"]]
-    row["best_native"] = min(native)[1] if native else None
-    row["best_native_seconds"] = min(native)[0] if native else None
+    row["best_native"], row["best_native_seconds"] = race_csv.best_native_of(row["results"])
     for contestant in ours:
         if contestant.name in row["results"]:
             judge(row, contestant, row["results"][contestant.name])
@@ -307,13 +306,8 @@ def row_of(track, collective, size, ours, natives, results, ceilings):
 
 
 def judge(row, contestant, result):
-    """Ratios of one of ours, and whether it is a result at all."""
-    seconds = result["seconds"]["median"]
+    """Whether a time of ours is a result at all."""
     routes = row["route_sets"].get(contestant.route_set, {})
-    result["of_bound"] = ratio(row["bound_seconds"], seconds)
-    result["of_prediction"] = ratio(routes.get("predicted_seconds"), seconds)
-    result["of_ceiling"] = ratio(middle(routes.get("blaster_seconds")), seconds)
-    result["over_native"] = ratio(row["best_native_seconds"], seconds)
     why = []
     ceiling = routes.get("ceiling")
     result["bandwidth_bound"] = (routes.get("bytes_on_busiest_link") or 0) >= BANDWIDTH_BOUND
@@ -340,26 +334,18 @@ def race_collective(track, collective, algorithms):
     if options.no_native:
         natives = []
     sizes = options.sizes
-    kept, screening = {size: [c.name for c in natives] for size in sizes}, None
+    kept = {size: [c.name for c in natives] for size in sizes}
+    ran = {size: len(natives) for size in sizes}
     if options.screen and natives:
-        kept, screening = screen(track, collective, natives, sizes)
+        kept, ran = screen(track, collective, natives, sizes)
     results, ceilings = measure(track, collective, ours, natives, kept, sizes)
+    table = [row_of(track, collective, size, ours, natives, results, ceilings) for size in sizes]
     return {
         "race": collective,
         **track.about(),
-        "plans": {
-            name: {key: value for key, value in plan.figures.items() if key not in ("errors",)} | {"classes": plan.classes}
-            for name, plan in track.plans.items()
-        },
-        "screening": screening
-        and {
-            "what": f"every native variant ran each size once; the best {options.keep} of a size ran in the repetitions",
-            "seconds": screening,
-            "kept": kept,
-        },
-        "contestants": [c.name for c in [*ours, *natives]],
+        "plans": {name: {**plan.figures, "classes": plan.classes} for name, plan in track.plans.items()},
         "ours": [c.name for c in ours],
-        "rows": [row_of(track, collective, size, ours, natives, results, ceilings) for size in sizes],
+        "rows": [{**row, "native_variants": ran[row["size"]]} for row in table],
         "jobs": track.jobs,
     }
 
@@ -390,20 +376,18 @@ def rows_of_size(result, row):
         names.append(row["best_native"])
     for name in names:
         entry = row["results"][name]
-        ours = name in result["ours"]
-        route_set = name.removeprefix("libcoll ").removesuffix(unpaced_suffix) if ours else "default " + name.split()[1]
-        routes = row["route_sets"].get(route_set, {})
+        routes = row["route_sets"].get(entry["route_set"], {})
         rows.append(
             [
                 *first,
-                route_set,
+                entry["route_set"],
                 show(routes.get("predicted_seconds"), scale=1e3),
                 show(middle(routes.get("blaster_seconds")), scale=1e3),
                 show(routes.get("ceiling"), flattered(row, result) + "{:.2f}"),
                 milliseconds(entry["seconds"]),
                 show(ratio(row["bound_seconds"], entry["seconds"]["median"]), flattered(row, result) + "{:.2f}"),
                 show(ratio(middle(routes.get("blaster_seconds")), entry["seconds"]["median"])),
-                show(entry.get("over_native")),
+                show(ratio(row["best_native_seconds"], entry["seconds"]["median"]) if name in result["ours"] else None),
                 show(entry["idle"]),
                 str(entry["drops"]),
                 str(entry["retransmits"]),
@@ -435,24 +419,8 @@ def verdict(entry):
 # ---- command line -----------------------------------------------------------------------------------------------
 
 
-def parse_size(text):
-    factor = {"K": 1 << 10, "M": 1 << 20}.get(text[-1:].upper(), 1)
-    number = text[:-1] if factor > 1 else text
-    if not number.isdigit() or int(number) * factor < 4 or int(number) * factor % 4:
-        raise argparse.ArgumentTypeError(f"found size '{text}', expected one such as 4K, 1M or 65536, a multiple of 4")
-    return int(number) * factor
-
-
-def sizes_type(text):
-    return [parse_size(part) for part in text.split(",")]
-
-
 def grids_type(text):
     return [int(part) for part in text.split(",")]
-
-
-def names_type(text):
-    return [part for part in text.split(",") if part]
 
 
 def parse(arguments):
@@ -484,7 +452,7 @@ def parse(arguments):
     parser.add_argument("--libcoll", help="another libcoll command than the build's")
     parser.add_argument("--library", type=Path, help="another library to preload than the one beside the command")
     parser.add_argument("--name", default="race", help="of the fabric (%(default)s)")
-    parser.add_argument("--output", type=Path, help="JSON file; rewritten after every topology")
+    parser.add_argument("--output", type=Path, help="CSV file, written after every topology; older rows of the same keys go, others stay")
     options = parser.parse_args(arguments)
     finish_options(parser, options)
     return options
@@ -505,29 +473,20 @@ def finish_options(parser, options):
         if not file.is_file():
             parser.error(f"{file} is missing; build first, or give --build")
     options.sizes_given = options.sizes
+    options.written = []
+    if options.output and options.output.exists():
+        try:
+            options.written = race_csv.read(options.output)
+        except race_csv.WrongFile as error:
+            parser.error(str(error))
+        if race_csv.columns_of(options.written[0]["race"]) != race_csv.columns_of(options.race):
+            parser.error(f"{options.output} is of another race, {options.written[0]['race']}")
 
 
 def sizes_for(options, nodes):
     """Factors of four; the largest only where all buffers of the ranks fit and a call does not take ten seconds."""
     largest = 4 << 20 if nodes <= 16 else 1 << 20
     return options.sizes_given or [4096 * 4**i for i in range(12) if 4096 * 4**i <= largest]
-
-
-def machine():
-    return {
-        "processors": os.cpu_count(),
-        "kernel": platform.release(),
-        "mpi": call(["mpirun", "--version"]).splitlines()[0],
-        "load": os.getloadavg()[0],
-    }
-
-
-def write_output(options, document):
-    if options.output is None:
-        return
-    partial = options.output.with_name(options.output.name + ".part")
-    partial.write_text(json.dumps(document, indent=1, default=str) + "\n")
-    partial.replace(options.output)
 
 
 def race_one(options, folder, fabric, named):
@@ -546,28 +505,28 @@ def race_one(options, folder, fabric, named):
 
 def main(arguments):
     options = parse(arguments)
+    written, failures = options.written, 0
     for interruption in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(interruption, lambda number, _: sys.exit(128 + number))
     for name in list(os.environ):
         if name.startswith(("LIBCOLL_", "OMPI_MCA_", "UCX_")) or name == "LD_PRELOAD":
             del os.environ[name]  # a user's settings must not decide what is measured
-    document = {"command": sys.argv, "started": time.strftime("%F %T"), "machine": machine(), "results": [], "failures": []}
     with tempfile.TemporaryDirectory(prefix="libcoll-race-") as scratch, Fabric(options.libcoll, options.name, log) as fabric:
         for i, named in enumerate(topologies.expand(options.topologies, scratch)):
             folder = Path(scratch) / str(i)
             folder.mkdir()
+            started = time.strftime("%F %T")
             try:
                 result = race_one(options, folder, fabric, named)
-                document["results"].append(result)
-                wrong = sorted({job["contestant"] for job in result["jobs"] if job.get("wrong")})
-                document["failures"] += [{"topology": named.name, "error": f"{name}: wrong results"} for name in wrong]
+                failures += any(job.get("wrong") for job in result["jobs"])
+                written = race_csv.merged(written, race_csv.rows_of(result, started))
             except RaceError as error:
                 log(f"{named.name}: {error}")
-                document["failures"].append({"topology": named.name, "error": str(error)})
+                failures += 1
             sys.stdout.flush()
-            document["ended"] = time.strftime("%F %T")
-            write_output(options, document)
-    return 1 if document["failures"] else 0
+            if options.output and written:
+                race_csv.write(options.output, written)
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

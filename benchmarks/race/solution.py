@@ -5,7 +5,7 @@ import statistics
 from pathlib import Path
 
 from contestants import native_contestants, our_contestants
-from figures import log, middle, milliseconds, print_columns, show, summary
+from figures import log, middle, milliseconds, print_columns, show, spread, summary
 
 PHASES = ("FFT", "pack", "all-to-all", "unpack")
 HPCC_INPUT = Path(__file__).resolve().parents[2] / "config" / "hpcc" / "hpccinf.txt"
@@ -24,9 +24,9 @@ def contestants(track):
 
 
 def in_turn(track, ours, natives, name, once, repetitions):
-    """{contestant: [run, …]} and what screening saw. once(contestant, is screening, what) has "seconds", or is None."""
+    """{contestant: [run, …]}. once(contestant, is screening, what) has "seconds", or is None."""
     options = track.options
-    field, screening = natives, None
+    field = natives
     if options.screen:
         screening = {}
         for contestant in natives:
@@ -43,7 +43,7 @@ def in_turn(track, ours, natives, name, once, repetitions):
             run = once(contestant, False, f"repetition {repetition}")
             if run:
                 runs.setdefault(contestant.name, []).append(run)
-    return runs, screening
+    return runs
 
 
 # ---- the FFT ----------------------------------------------------------------------------------------------------
@@ -85,8 +85,8 @@ def race_fft(track):
         def once(contestant, is_screening, what, grid=grid, limit=limit):
             return fft_once(track, contestant, grid, 1 if is_screening else options.fft_pairs, limit, what)
 
-        runs, screening = in_turn(track, ours, natives, f"FFT {grid}", once, options.repetitions)
-        entry = {"grid": grid, "bytes_per_pair": block, "screening": screening, "results": {}}
+        runs = in_turn(track, ours, natives, f"FFT {grid}", once, options.repetitions)
+        entry = {"grid": grid, "bytes_per_pair": block, "results": {}}
         for name, all_runs in runs.items():
             entry["results"][name] = {
                 "seconds": summary([run["seconds"] for run in all_runs]),
@@ -138,11 +138,11 @@ def hpcc_input(ranks, order):
 
 
 def hpcc_served(path):
-    """"served/calls" of all-to-alls, from libcoll's statistics; None of a native run."""
+    """"22 of 22" all-to-alls, from libcoll's statistics; None of a native run."""
     if not path.exists():
         return None
     calls = json.loads(path.read_text(encoding="utf-8"))["collectives"].get("alltoall", {})
-    return f"{calls.get('served', 0)}/{calls.get('served', 0) + calls.get('fallen_through', 0)}"
+    return f"{calls.get('served', 0)} of {calls.get('served', 0) + calls.get('fallen_through', 0)}"
 
 
 def hpcc_once(track, contestant, order, limit, what):
@@ -181,7 +181,7 @@ def race_hpcc(track):
     def once(contestant, _, what):
         return hpcc_once(track, contestant, options.hpcc_order, 900, what)
 
-    runs, screening = in_turn(track, ours, natives, "hpcc", once, options.repetitions)
+    runs = in_turn(track, ours, natives, "hpcc", once, options.repetitions)
     results = {}
     for name, all_runs in runs.items():
         results[name] = {
@@ -190,7 +190,7 @@ def race_hpcc(track):
             "served": all_runs[-1]["served"],
             "drops": sum(run["drops"] for run in all_runs),
         }
-    return {"race": "hpcc", **track.about(), "order": options.hpcc_order, "screening": screening, "results": results, "jobs": track.jobs}
+    return {"race": "hpcc", **track.about(), "order": options.hpcc_order, "results": results, "jobs": track.jobs}
 
 
 def print_hpcc(result):
@@ -201,8 +201,8 @@ def print_hpcc(result):
         rows.append(
             [
                 str(one["fft_length"]),
-                f"{gflops['median']:.4f} ±{(gflops['max'] - gflops['min']) / 2:.4f}",
-                f"{moved['median'] / 1e6:.1f} ±{(moved['max'] - moved['min']) / 2e6:.1f}",
+                spread(gflops["median"], gflops["min"], gflops["max"], 1, 4),
+                spread(moved["median"], moved["min"], moved["max"], 1e-6, 1),
                 f"{one['seconds']['median']:.1f}",
                 str(one["drops"]),
                 one["served"] or "-",
