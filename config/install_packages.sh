@@ -13,6 +13,7 @@ packages=(
 )
 test_packages=(
   libbenchmark-dev libgtest-dev clang-format clang-tidy
+  python3  # tests/zoo: 3.11 or later
   lammps python3-mpi4py python3-numpy libpetsc-real-dev  # the applications of tests/applications
   mpich libmpich-dev  # an MPI that libcoll has to leave alone; mpicc and mpirun stay Open MPI's
 )

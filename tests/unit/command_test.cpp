@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -123,34 +122,12 @@ void expect_fields(const Json& object, const std::vector<std::string>& fields) {
 
 // ---- topo -----------------------------------------------------------------------------------------------------
 
-TEST_F(Command, TopoPrintsEveryFigure) {
-  const Json torus = json("topo torus:3x3x3");
-  EXPECT_EQ(torus["name"], "torus:3x3x3");
-  EXPECT_EQ(torus["nodes"], 27);
-  EXPECT_EQ(torus["hosts"], 27);
-  EXPECT_EQ(torus["switches"], 0);
-  EXPECT_EQ(torus["links"], 162);  // 27 · 6
-  EXPECT_EQ(torus["degree_min"], 6);
-  EXPECT_EQ(torus["degree_max"], 6);
-  EXPECT_EQ(torus["diameter"], 3);
-  EXPECT_EQ(torus["connected"], true);
-  EXPECT_EQ(torus["translations"], true);
-  EXPECT_EQ(json("topo mesh:4x4")["translations"], false);
+TEST_F(Command, TopoPrintsTextAndTakesAnOption) {
   EXPECT_EQ(json("topo --topology mesh:4x4")["degree_min"], 2);
   EXPECT_TRUE(contains(libcoll("topo torus:3x3x3").out, "162 of 25 Gbps"));
 }
 
-TEST_F(Command, TopoReadsFiles) {
-  write("ring.toml", "generator = \"ring:5\"\n");
-  EXPECT_EQ(json("topo ring.toml")["links"], 10);
-}
-
-TEST_F(Command, TopoRefusesWhatItCannotRead) {
-  expect_refused("topo torus:0", "torus");
-  expect_refused("topo /nonexistent/file.toml", "/nonexistent/file.toml");
-  expect_refused("topo", "topology");
-  write("bad.toml", "generator = \"ring:5\"\nnonsense = 1\n");
-  expect_refused("topo bad.toml", "bad.toml:2");
+TEST_F(Command, TopoRefusesInJsonToo) {
   write("split.toml", "[[node]]\nname = \"a\"\n[[node]]\nname = \"b\"\n");
   const Outcome outcome = libcoll("topo split.toml --json");
   EXPECT_EQ(outcome.code, 2);
@@ -181,46 +158,16 @@ TEST_F(Command, PlanOfAnAllgatherHasEveryField) {
   EXPECT_FALSE(plan.contains("F"));
 }
 
-TEST_F(Command, AllgatherTableOfTheIssue) {
-  struct Row {
-    const char* topology;
-    const char* time;  // (N−1)/N
-    int diameter;
-  };
-  for (const Row& row : {Row{"torus:3x3x2", "17/18", 3}, Row{"torus:3x3x6", "53/54", 5}, Row{"hypercube:4", "15/16", 4},
-                         Row{"circulant:12,2,3", "11/12", 2}}) {
-    const Json plan = json(std::string("plan ") + row.topology + " allgather --algorithm bfb");
-    EXPECT_EQ(plan["bandwidth_time"], row.time) << row.topology;
-    EXPECT_EQ(plan["steps"], row.diameter) << row.topology;
-    EXPECT_EQ(json(std::string("topo ") + row.topology)["diameter"], row.diameter) << row.topology;
-  }
-  const Json kautz = json("plan genkautz:27,3 allgather");
-  EXPECT_EQ(kautz["steps"], json("topo genkautz:27,3")["diameter"]);
-  EXPECT_EQ(kautz["bandwidth_bound"], "26/27");
-  EXPECT_EQ(kautz["topology_bound"],
-            "13/9");  // nodes that lost their self-link take 26 shards in over 2 links: 3/27 · 26/2
-  EXPECT_EQ(kautz["bandwidth_optimal"], false);
-  const Json both = json("plan --topology hypercube:3 --collective allreduce");
-  EXPECT_EQ(both["bandwidth_time"], "7/4");  // twice 7/8
-  EXPECT_EQ(both["steps"], 6);
-  EXPECT_EQ(json("plan hypercube:3 --collective reduce_scatter")["bandwidth_time"], "7/8");
+TEST_F(Command, PlanTakesTopologyAndCollectiveAsOptions) {
+  EXPECT_EQ(json("plan --topology hypercube:3 --collective allreduce")["collective"], "allreduce");
 }
 
-TEST_F(Command, AllToAllTableOfTheIssue) {
-  struct Row {
-    const char* topology;
-    double flow;
-  };
-  for (const Row& row : {Row{"torus:3x3x3", 1.0 / 9}, Row{"hypercube:3", 0.25}, Row{"genkautz:16,4", 0.132075472},
-                         Row{"genkautz:32,4", 0.0470588235}}) {
-    const Json plan = json(std::string("plan ") + row.topology + " alltoall");
+TEST_F(Command, PlanOfAnAllToAllHasEveryField) {
+  for (const std::string topology : {"torus:3x3x3", "hypercube:3", "genkautz:16,4", "genkautz:32,4"}) {
+    const Json plan = json("plan " + topology + " alltoall");
     expect_fields(plan, {"F", "F_upper_bound", "gap", "max_link_load", "max_link_load_exact", "routes",
                          "paths_per_pair_max", "loss_chunking", "layers", "route_classes",
                          "route_classes_by_destination", "routes_digest", "bandwidth_time", "bandwidth_bound"});
-    EXPECT_NEAR(plan["F"], row.flow, 1e-9) << row.topology;
-    EXPECT_GE(plan["F_upper_bound"].get<double>(), plan["F"].get<double>() - 1e-12) << row.topology;
-    EXPECT_LT(std::abs(plan["gap"].get<double>()), 1e-6) << row.topology;
-    EXPECT_LE(plan["loss_chunking"], 0.02) << row.topology;  // the default limit
     // F' = 1 / load is the rate that whole chunks reach, F·(1 − loss) by definition.
     EXPECT_NEAR(1 / plan["max_link_load"].get<double>(),
                 plan["F"].get<double>() * (1 - plan["loss_chunking"].get<double>()), 1e-9);
@@ -232,58 +179,29 @@ TEST_F(Command, AllToAllTableOfTheIssue) {
   }
 }
 
-TEST_F(Command, LinkBasedAllToAllHasNoRoutesButPaths) {
-  const Json plan = json("plan hypercube:3 alltoall --algorithm mcf-link");
-  EXPECT_EQ(plan["algorithm"], "mcf-link");
-  EXPECT_EQ(plan["routes"], 0);
-  EXPECT_EQ(plan["layers"], 0);
-  EXPECT_EQ(plan["route_classes"], 0);
-  EXPECT_EQ(plan["route_classes_by_destination"], 0);
-  EXPECT_GE(plan["paths_per_pair_max"], 1);
-  EXPECT_GE(plan["steps"], 3);  // the diameter: hosts forward
-  EXPECT_NEAR(plan["F"], 0.25, 1e-9);
-}
-
 TEST_F(Command, SinglePathPlansAreBaselines) {
-  const Json dor = json("plan torus:3x3x3 alltoall --algorithm dor");
-  EXPECT_EQ(dor["algorithm"], "dor");
-  EXPECT_EQ(dor["max_link_load_exact"], "9");  // paper 003: F = 1/9
-  EXPECT_EQ(dor["bandwidth_optimal"], true);
   const Json sssp = json("plan random_regular:16,4,1 alltoall --algorithm sssp");
   const Json best = json("plan random_regular:16,4,1 alltoall");
   EXPECT_EQ(sssp["F_upper_bound"], best["F_upper_bound"]);
   EXPECT_EQ(sssp["method"], "sssp");  // who has no choice of solvers
   EXPECT_LE(sssp["F"].get<double>(), best["F"].get<double>());
-  for (const Json& plan : {dor, sssp}) {
-    EXPECT_EQ(plan["verified"], true);
-    EXPECT_EQ(plan["paths_per_pair_max"], 1);
-    EXPECT_EQ(plan["route_classes"], 1);
-    EXPECT_EQ(plan["route_classes_by_destination"], 1);
-  }
-  expect_refused("plan genkautz:16,4 alltoall --algorithm dor", "dimension-ordered");
+  EXPECT_EQ(sssp["verified"], true);
+  EXPECT_EQ(sssp["paths_per_pair_max"], 1);
+  EXPECT_EQ(sssp["route_classes"], 1);
+  EXPECT_EQ(sssp["route_classes_by_destination"], 1);
   EXPECT_TRUE(contains(libcoll("plan circulant:8,1 alltoall").out, "2 classes (2 if forwarded by destination alone)"));
   EXPECT_TRUE(contains(libcoll("plan ring:8 alltoall --algorithm dor").out, "1 class (1 if"));
 }
 
-TEST_F(Command, PlanTakesLayersStepsAndSymmetryAsAsked) {
-  // GenKautz(20,4) is a Kautz graph: its automorphisms are the permutations of the five letters.
-  EXPECT_EQ(json("plan genkautz:20,4 alltoall --no-schedule")["symmetry_order"], 120);
-  EXPECT_EQ(json("plan genkautz:20,4 alltoall --no-schedule --no-symmetry")["symmetry_order"], 1);
+TEST_F(Command, PlanTakesLayersAsAsked) {
   for (const std::string method : {"lash", "lash-shortest", "dfsssp"}) {
     EXPECT_EQ(json("plan genkautz:20,4 alltoall --layer-method " + method)["layer_method"], method);
   }
-  expect_refused("plan genkautz:20,4 alltoall --layer-method fewest", "--layer-method");
   const Json narrow = json("plan genkautz:20,4 alltoall --max-layers 1");
   EXPECT_EQ(narrow["layers"], 1);
   EXPECT_EQ(narrow["verified"], true);
   EXPECT_GT(narrow["loss_layers"].get<double>(), 0);
   EXPECT_LE(narrow["F"].get<double>(), narrow["F_upper_bound_layers"].get<double>() * (1 + 1e-9));
-  expect_refused("plan genkautz:20,4 alltoall --algorithm sssp --max-layers 1", "layers, expected at most 1");
-  const Json stepped = json("plan torus:3x3x3 alltoall --steps 3");
-  EXPECT_EQ(stepped["steps"], 3);
-  EXPECT_GE(stepped["stepped_load_chunks"].get<double>(), 9);
-  EXPECT_GE(stepped["chunks_in_flight"], 9);  // 26 blocks in three steps
-  EXPECT_LE(stepped["chunks_in_flight"], 12);
 }
 
 TEST_F(Command, PlanForPeopleNamesProofAndBound) {
@@ -319,24 +237,11 @@ TEST_F(Command, PlanComparesEveryAlgorithmOfACollective) {
   for (const char* part : {"multitree", "ring", "2d-ring", "in lockstep", "optimal", "Not here", "hdrm", "1 MiB"}) {
     EXPECT_TRUE(contains(text, part)) << part << " in\n" << text;
   }
-  expect_refused("plan ring:4 allreduce --size 64KiB", "--compare");
-  expect_refused("plan --compare ring:4 allreduce --output x", "--output");
-  expect_refused("plan --compare ring:4 allreduce --size 0", "--size");
 }
 
 TEST_F(Command, PlansBroadcastAndReduceWithARoot) {
-  // A torus of two dimensions has 2·2 edge-disjoint spanning trees out of every node (Edmonds).
   for (const std::string collective : {"broadcast", "reduce"}) {
-    const Json plan = json("plan torus:4x4 " + collective + " --root 5 --output plan.xml");
-    EXPECT_EQ(plan["collective"], collective);
-    EXPECT_EQ(plan["algorithm"], "forestcoll");
-    EXPECT_EQ(plan["root"], 5);
-    EXPECT_EQ(plan["bandwidth_time"], "1");
-    EXPECT_EQ(plan["topology_bound"], "1");
-    EXPECT_EQ(plan["bandwidth_optimal"], true);
-    EXPECT_EQ(plan["trees_per_root"], 4);
-    EXPECT_EQ(plan["chunks_per_shard"], 4);
-    EXPECT_EQ(plan["verified"], true);
+    EXPECT_EQ(json("plan torus:4x4 " + collective + " --root 5 --output plan.xml")["collective"], collective);
     EXPECT_TRUE(contains(libcoll("verify plan.xml").out, collective + " with root 5 by forestcoll"));
     EXPECT_EQ(libcoll("plan torus:4x4 " + collective + " --root 5 --dialect msccl --output -").code, 0);
   }
@@ -361,51 +266,18 @@ TEST_F(Command, PlansBroadcastAndReduceWithARoot) {
   EXPECT_EQ(part["root"], 1);  // of the three hosts 3, 4, 5
   EXPECT_EQ(part["bandwidth_optimal"], false);
   EXPECT_EQ(part["verified"], true);
-  expect_refused("plan torus:4x4 broadcast --root 16", "node 16, does not exist: expected one of the hosts 0 to 15");
-  expect_refused("plan fat_tree:2,2 broadcast --root 4", "node 4, is a switch");
-  expect_refused("plan torus:4x4 broadcast --root -1", "--root");
-  expect_refused("plan torus:4x4 allreduce --root 0", "allreduce has none");
-  expect_refused("plan torus:3x3 reduce --root 1 --nodes 3-5", "does not take part, expected one of --nodes 3-5");
-  expect_refused("plan torus:4x4 broadcast --cache", "MPI_Bcast");
 }
 
-TEST_F(Command, PlansThroughSwitchesWithoutBeingTold) {
-  for (const std::string collective : {"allgather", "reduce_scatter", "allreduce"}) {
-    const Json plan = json("plan fat_tree:4,1 " + collective);
-    EXPECT_EQ(plan["algorithm"], "forestcoll");
-    EXPECT_EQ(plan["verified"], true);
-    EXPECT_EQ(json("plan ring:4 " + collective)["algorithm"], "bfb");
-  }
-  expect_refused("plan fat_tree:4,1 allgather --algorithm bfb", "switches");
-}
-
-TEST_F(Command, PlanRefusesWrongUsage) {
-  expect_refused("plan ring:4", "collective");
-  expect_refused("plan ring:4 gather", "gather");
-  expect_refused("plan ring:4 allgather --algorithm nonsense", "bfb");
-  expect_refused("plan ring:4 allgather --max-chunks -1", "--max-chunks");
-  expect_refused("plan ring:4 alltoall --chunk-loss 2", "--chunk-loss");
-  expect_refused("plan ring:4 allgather --dialect msccl", "--output");
+TEST_F(Command, PlanOfAnUnknownDialectWritesNothing) {
   expect_refused("plan ring:4 allgather --dialect klingon --output x", "klingon");
-  expect_refused("plan ring:4 allgather --output /nonexistent/x", "/nonexistent/x");
-  expect_refused("plan ring:4 allgather --frobnicate", "--frobnicate");
   EXPECT_FALSE(fs::exists(path("x")));
 }
 
 TEST_F(Command, PlanForAPartOfTheNodes) {
-  const Json row = json("plan torus:3x3 allreduce --nodes 3-5 --cache");
-  EXPECT_EQ(row["topology"], "torus:3x3 part 3-5");
-  EXPECT_EQ(row["nodes"], 3);
-  EXPECT_EQ(row["algorithm"], "bfb");
-  EXPECT_EQ(row["verified"], true);
-  EXPECT_EQ(row["bandwidth_time"], "8/3");  // load 1 each way, d/N = 4/3
+  ASSERT_EQ(libcoll("plan torus:3x3 allreduce --nodes 3-5 --cache").code, 0);
   const Topology part = part_of(generate("torus:3x3").value(), std::vector<NodeId>{3, 4, 5}).value();
   EXPECT_TRUE(load_plan(path(".cache/libcoll"), part, Collective::allreduce, automatic_plan)->has_value());
   EXPECT_EQ(json("plan torus:3x3 alltoall --nodes 0,4,8 --algorithm mcf-path")["verified"], true);
-  expect_refused("plan torus:3x3 allreduce --nodes 3-9", "--nodes");
-  expect_refused("plan torus:3x3 allreduce --nodes 3", "--nodes");
-  expect_refused("plan torus:3x3 allreduce --nodes 0,4,8 --algorithm bfb", "bfb");
-  expect_refused("plan --compare torus:3x3 allreduce --nodes 0-2", "--nodes");
 }
 
 TEST_F(Command, PlanWritesWhatVerifyAccepts) {
@@ -464,12 +336,8 @@ TEST_F(Command, VerifyFindsADamagedSchedule) {
   EXPECT_TRUE(contains(outcome.out, verify(damaged).front()));
 }
 
-TEST_F(Command, VerifyRefusesWhatItCannotRead) {
-  expect_refused("verify absent.xml", "absent.xml");
-  expect_refused("verify .", "cannot be read");
-  expect_refused("verify", "file");
+TEST_F(Command, VerifyRefusesInJsonToo) {
   write("text.xml", "no schedule");
-  expect_refused("verify text.xml", "text.xml");
   EXPECT_TRUE(json("verify text.xml", 2).contains("error"));
 }
 
@@ -501,15 +369,9 @@ TEST_F(Command, PlansRewirings) {
   const Json exact = json("harvest allgather --nodes 4 --degree 2 --exact 0");
   EXPECT_NEAR(exact["completion_bound_seconds"].get<double>(), exact["completion_seconds"].get<double>(), 1e-10);
   EXPECT_TRUE(figures["completion_bound_seconds"].is_null());
-  expect_refused("harvest allgather --nodes 9 --degree 2 --exact 1", "2 to 8 nodes");
-  expect_refused("harvest schedule.xml --degree 2", "unknown collective 'schedule.xml'");
-  expect_refused("harvest allreduce --nodes 8", "--degree");
-  expect_refused("harvest allreduce --nodes 6 --degree 2 --algorithm recursive-doubling", "power of two");
-  expect_refused("harvest allreduce --nodes 8 --degree 2 --root 1", "root");
   EXPECT_EQ(libcoll("harvest broadcast --nodes 8 --degree 2 --root 3 --output broadcast.xml").code, 0);
   EXPECT_TRUE(contains(libcoll("verify broadcast.xml").out, "broadcast with root 3 by harvest"));
   EXPECT_EQ(json("plan ring:8 reduce --root 2 --algorithm harvest --reconfiguration 10ns")["verified"], true);
-  expect_refused("harvest --degree 2", "collective");
   expect_refused("plan ring:8 allreduce --algorithm harvest --reconfiguration 10ns --cache", "--cache");
 }
 
@@ -541,47 +403,6 @@ TEST_F(Command, HarvestKeepsToATimeLimitForAllOfIt) {
   EXPECT_TRUE(contains(libcoll(four + " --time-limit 1000").out, "nothing was left out"));
 }
 
-TEST_F(Command, PlansFabricsOfSeveralBandwidths) {
-  struct Case {
-    const char* sample;
-    const char* inverse_x;  ///< shards over GB/s of the bottleneck cut
-    double algbw;           ///< 16 shards in the time of one, by that
-    std::int64_t trees;
-  };
-  const std::vector<Case> cases = {
-      // Into a box of four hosts: 12 shards over four cables of 10 GB/s. In units of 10 GB/s 1/x* is 3, whole: k = 1.
-      {"two-level-4x4", "12/40", 16 * 40e9 / 12, 1},
-      // Into a pod: 8 shards over the trunk of 4 GB/s; into a box of four only 12 over 40. In units of 2 GB/s 1/x*
-      // is 4.
-      {"pods-2x2x4", "8/4", 16 * 4e9 / 8, 1},
-      // Into a GPU (paper 004 §5.3): 15 shards over 300 + 25 GB/s. In units of 25 GB/s 15/13: k = 13.
-      {"a100-2x8", "15/325", 16 * 325e9 / 15, 13}};
-  for (const Case& c : cases) {
-    const std::string file =
-        "\"" LIBCOLL_TEST_INSTANCES "/../../config/topologies/" + std::string(c.sample) + ".toml\"";
-    for (const char* collective : {"allgather", "reduce_scatter", "allreduce"}) {
-      SCOPED_TRACE(std::string(c.sample) + " " + collective);
-      const Json plan = json("plan " + file + " " + collective + " --algorithm forestcoll");
-      const double phases = std::string(collective) == "allreduce" ? 2 : 1;
-      EXPECT_EQ(plan["inverse_x"], c.inverse_x);
-      EXPECT_EQ(plan["inverse_x_unit"], "1/(GB/s)");
-      EXPECT_NEAR(plan["algbw_bytes_per_second"].get<double>(), c.algbw / phases, 1e-6 * c.algbw);
-      EXPECT_EQ(plan["trees_per_root"], c.trees);
-      EXPECT_EQ(plan["verified"], true);
-      EXPECT_FALSE(plan.contains("method"));  // the forest that was asked for
-    }
-  }
-}
-
-TEST_F(Command, PlansWithinATimeLimitByWhatIsQuick) {
-  // One link to a host, and full bisection: a ring loads it with 255 of the 256 shards, as any plan must.
-  const Json plan = json("plan fat_tree:16,2 allreduce --algorithm forestcoll --time-limit 0.001");
-  EXPECT_EQ(plan["verified"], true);
-  EXPECT_EQ(plan["method"], "ring");
-  EXPECT_EQ(plan["gap"], 0.0);
-  EXPECT_EQ(plan["bandwidth_time"], "255/128");
-}
-
 TEST_F(Command, SimulatesScheduleFiles) {
   ASSERT_EQ(libcoll("plan uniring:5 broadcast --output plan.xml").code, 0);
   const Json whole = json("simulate plan.xml --size 1000000,2000000");
@@ -604,7 +425,6 @@ TEST_F(Command, SimulatesScheduleFiles) {
   EXPECT_NEAR(rewired["results"][0]["seconds"].get<double>(), 3 * 1e-6 + 0.875 * 1048576 / 12.5e9 + 2e-6, 1e-12);
   EXPECT_TRUE(
       contains(libcoll("simulate plan.xml --lockstep").out, "broadcast by forestcoll on uniring:5, in lockstep"));
-  expect_refused("simulate nothing.xml", "nothing.xml: cannot be read");
   expect_refused("simulate plan.xml --alpha soon", "--alpha");
 }
 
@@ -669,7 +489,6 @@ TEST_F(Command, InfoMeasuresMemory) {
   EXPECT_EQ(memory["total_bytes"], total);
   EXPECT_GT(total, 0);
   EXPECT_TRUE(contains(libcoll("info --memory ring:3").out, "1 route classes, 2 connections"));
-  expect_refused("info --memory torus:0", "torus");
   expect_refused("info --memory ring:3 --layers 0", "layers");
 }
 
@@ -706,7 +525,6 @@ TEST_F(Command, InfoShowsWhatJobsHaveChosen) {
   EXPECT_TRUE(contains(shell(in + "ring:4").out, "nothing is kept yet"));
   write("cache/choice-" + place.topology + "-3-3-ucx.toml", "[[choice");
   EXPECT_TRUE(contains(shell(in + "ring:3").err, "warning"));
-  expect_refused("info --choices torus:0", "torus");
 }
 
 TEST_F(Command, InfoShowsValuesInForceAndWarns) {
@@ -730,7 +548,6 @@ TEST_F(Command, ReportListsWhatThereIs) {
     EXPECT_NE(std::find(known.begin(), known.end(), name), known.end()) << name;
     EXPECT_TRUE(contains(libcoll("report").out, name));
   }
-  expect_refused("report fig99", "found report 'fig99', expected one of bfb-table4");
   for (const char* paper : {"000", "001", "002", "003", "004"}) {
     EXPECT_TRUE(std::any_of(reports.begin(), reports.end(), [&](const Json& report) {
       return report["paper"] == paper;
@@ -869,7 +686,7 @@ TEST_F(Command, ReportSaysWhatThereWasNoTimeFor) {
 
 // ---- help -----------------------------------------------------------------------------------------------------
 
-TEST_F(Command, HelpIsGoodAndNothingIsWrongUsage) {
+TEST_F(Command, HelpIsGood) {
   for (const char* sub : {"", "topo", "plan", "harvest", "verify", "info", "run"}) {
     const Outcome help = libcoll(std::string(sub) + " --help");
     EXPECT_EQ(help.code, 0) << sub;
@@ -878,8 +695,6 @@ TEST_F(Command, HelpIsGoodAndNothingIsWrongUsage) {
   }
   EXPECT_TRUE(contains(libcoll("plan --help").out, "circulant:12,2,3"));
   EXPECT_TRUE(contains(libcoll("plan --help").out, "mcf-path"));
-  expect_refused("", "A subcommand is required");
-  expect_refused("conquer", "unknown subcommand 'conquer'");
 }
 
 TEST_F(Command, ManPageNamesEverySettingSubcommandAndField) {
@@ -1094,21 +909,6 @@ TEST_F(Command, RunForwardsSignalsAndWaitsForTheCommand) {
                                 "--no-plan -- sh inner.sh & read up < ready; kill -TERM $!; wait $!");
   EXPECT_EQ(outcome.code, 5) << outcome.err;
   EXPECT_TRUE(contains(outcome.out, "caught"));
-}
-
-TEST_F(Command, RunRefusesWrongUsage) {
-  const std::string library = "--library libcoll_fake.so ";
-  expect_refused("run " + library + "--topology ring:2", "-- COMMAND");
-  expect_refused("run " + library + "--topology ring:2 --", "-- COMMAND");
-  expect_refused("run " + library + "--topology ring:2 true", "unexpected 'true'");
-  expect_refused("run " + library + "--topolgy ring:2 -- true", "unexpected '--topolgy'");
-  expect_refused("run " + library + "-- true", "no topology");
-  expect_refused("run " + library + "--topology ring:x -- true", "ring");
-  expect_refused("run " + library + "--topology ring:2 --stats=yaml -- true", "summary|json:FILE");
-  expect_refused("run " + library + "--topology ring:2 --log-level loud -- true", "error|warn|info|debug|trace");
-  expect_refused("run --library absent.so --topology ring:2 -- true", "absent.so");
-  write("a b.so", "");
-  expect_refused("run --library 'a b.so' --topology ring:2 -- true", "space");
 }
 
 TEST_F(Command, RunFindsTheLibraryOfABuildTreeAndOfAnInstallation) {

@@ -229,21 +229,6 @@ TEST_F(ConfigFile, TheStandardFilesAreRead) {
   EXPECT_EQ(load_config(environment.get()).config.poll_microseconds, 77);
 }
 
-TEST_F(ConfigFile, UnknownKeysAndWrongTypesNameFileAndLine) {
-  const std::string file = write("bad.toml", "\nsegment_byte = 4096\n[table]\nx = 1\n");
-  const LoadedConfig loaded = load({file});
-  ASSERT_EQ(loaded.warnings.size(), 2U);
-  EXPECT_TRUE(loaded.warnings[0].starts_with(file + ":2: unknown key \"segment_byte\""));
-  EXPECT_TRUE(contains(loaded.warnings[0], "did you mean \"segment_bytes\"?"));
-  EXPECT_TRUE(loaded.warnings[1].starts_with(file + ":3: unknown key \"table\""));
-
-  const std::string typed = write("typed.toml", "topology = [1]\nin_flight = 4000\n");
-  const LoadedConfig other = load({typed});
-  ASSERT_EQ(other.warnings.size(), 2U);
-  EXPECT_TRUE(other.warnings[0].starts_with(typed + ":1: topology must be"));
-  EXPECT_TRUE(other.warnings[1].starts_with(typed + ":2: in_flight: \"4000\" is out of bounds, expected 1..1024"));
-}
-
 TEST_F(ConfigFile, BrokenFilesHaveNoEffect) {
   const std::string broken = write("broken.toml", "in_flight = 3\n\nenable = = 1\n");
   const LoadedConfig loaded = load({broken});

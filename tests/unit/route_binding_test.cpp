@@ -70,58 +70,6 @@ TEST(RouteBinding, ReadsBackWhatItWrites) {
   }
 }
 
-struct Nonsense {
-  const char* text;
-  const char* position;
-  const char* part;
-};
-
-TEST(RouteBinding, RefusesWithFileLineAndWhatWasExpected) {
-  const std::vector<Nonsense> cases = {
-      {"", "dir/b.toml:1: ", "found no [[class]]"},
-      {"backend = \"ucp\"\n", "dir/b.toml:1: ", "found no [[class]]"},
-      {"backend = ucp\n", "dir/b.toml:1: ", "not TOML"},
-      {"backend = \"verbs\"\n[[class]]\nclass = 0\n", "dir/b.toml:1: ", "found 'verbs', expected \"ucp\" or \"uct\""},
-      {"\nbackend = 1\n[[class]]\nclass = 0\n", "dir/b.toml:2: ", "found 1, expected"},
-      {"\n\nrouts = \"\"\n", "dir/b.toml:3: ", "unknown key 'routs' at the top level, expected one of backend, routes"},
-      {"routes = \"xyz\"\n", "dir/b.toml:1: ", "found 'xyz', expected the digest of a set of routes, 16 hexadecimal"},
-      {"routes = \"0123456789ABCDEF\"\n", "dir/b.toml:1: ", "lower case"},
-      {"routes = 7\n", "dir/b.toml:1: ", "found 7"},
-      {"class = 1\n", "dir/b.toml:1: ", "found 1, expected tables headed [[class]]"},
-      {"class = [1]\n", "dir/b.toml:1: ", "found 1, expected tables headed [[class]]"},
-      {"[class]\nclass = 1\n", "dir/b.toml:1: ", "found a table, expected tables headed [[class]]"},
-      {"\n[[class]]\nIB_SL = 1\n", "dir/b.toml:2: ", "without its number"},
-      {"[[class]]\nclass = \"1\"\n", "dir/b.toml:2: ", "class: found '1', expected a whole number from 0 to 4095"},
-      {"[[class]]\nclass = -1\n", "dir/b.toml:2: ", "class: found -1"},
-      {"[[class]]\nclass = 4096\n", "dir/b.toml:2: ", "class: found 4096"},
-      {"[[class]]\nclass = 1.0\n", "dir/b.toml:2: ", "found a number with a fraction"},
-      {"[[class]]\nclass = 2\n", "dir/b.toml:1: ", "found class 2 and no class 1, expected numbers without gaps"},
-      {"[[class]]\nclass = 1\n\n[[class]]\nclass = 3\n", "dir/b.toml:4: ", "found class 3 and no class 2"},
-      {"[[class]]\nclass = 1\n\n[[class]]\nclass = 1\n",
-       "dir/b.toml:4: ", "found class 1 a second time, expected every class once (the first is in line 1)"},
-      {"[[class]]\nclass = 0\n\n[[class]]\nclass = 0\n", "dir/b.toml:4: ", "found class 0 a second time"},
-      {"[[class]]\nclass = 1\npath_index = \"2\"\n", "dir/b.toml:3: ", "path_index: found '2'"},
-      {"[[class]]\nclass = 1\npath_index = -2\n", "dir/b.toml:3: ", "path_index: found -2"},
-      {"[[class]]\nclass = 1\nnet_devices = \"L1\"\n", "dir/b.toml:3: ", "found 'net_devices' in [[class]]"},
-      {"[[class]]\nclass = 1\nUCX_TLS = \"tcp\"\n", "dir/b.toml:3: ", "without its UCX_ prefix"},
-      {"[[class]]\nclass = 1\n\"A B\" = \"tcp\"\n", "dir/b.toml:3: ", "found 'A B' in [[class]]"},
-      {"[[class]]\nclass = 1\nTLS = [\"tcp\"]\n",
-       "dir/b.toml:3: ", "TLS: found an array, expected a string or a whole"},
-      {"[[class]]\nclass = 1\nTLS = true\n", "dir/b.toml:3: ", "TLS: found true"},
-      {"[[class]]\nclass = 1\nTLS = 0.5\n", "dir/b.toml:3: ", "TLS: found a number with a fraction"},
-      {"backend = \"uct\"\n[[class]]\nclass = 0\n[[class]]\nclass = 1\n",
-       "dir/b.toml:4: ", "found class 1 without a path_index"},
-      // The first fault counts, in the order of the file and not of the alphabet.
-      {"zzz = 1\naaa = 1\n", "dir/b.toml:1: ", "'zzz'"},
-  };
-  for (const Nonsense& nonsense : cases) {
-    const auto binding = read_route_binding(nonsense.text, "dir/b.toml");
-    ASSERT_FALSE(binding.ok()) << nonsense.text;
-    EXPECT_EQ(binding.error().message.rfind(nonsense.position, 0), 0U) << binding.error().message;
-    EXPECT_NE(binding.error().message.find(nonsense.part), std::string::npos) << binding.error().message;
-  }
-}
-
 TEST(RouteBinding, LoadsAFileAndSaysWhichIsMissing) {
   const std::string path = testing::TempDir() + "route_binding_test.toml";
   RouteBinding binding;

@@ -76,126 +76,14 @@ TEST(Verify, AnyDoubledTransferIsSeen) {
   }
 }
 
-TEST(Verify, RefusesAChunkDeliveredTwice) {
-  expect_refused(changed(ring_allgather(4, 2),
-                         [](Schedule& s) {
-                           s.transfers.push_back({0, 1, 1, 0, 1, 3, direct, TransferKind::copy});
-                         }),
-                 "step 3, 0->1, shard 0, chunk 1: delivered twice to node 1");
-  expect_refused(changed(complete_alltoall(3),
-                         [](Schedule& s) {
-                           s.transfers.push_back({1, 0, 1, 0, 1, 1, direct, TransferKind::copy});
-                         }),
-                 "step 1, 0->1, shard 1, chunk 0: delivered twice to node 1");
-  // An owner has its own shard from the start.
-  expect_refused(changed(ring_allgather(4),
-                         [](Schedule& s) {
-                           s.steps = 4;
-                           s.transfers.push_back({1, 0, 1, 0, 1, 4, direct, TransferKind::copy});
-                         }),
-                 "step 4, 0->1, shard 1, chunk 0: delivered twice to node 1");
-}
-
-TEST(Verify, RefusesAMissingResult) {
-  expect_refused(changed(ring_allgather(4, 2), [](Schedule& s) { s.transfers.pop_back(); }),
-                 "at the end node 0 holds 0 of 1 contributions of shard 1");
-  expect_refused(changed(complete_alltoall(3, 4), [](Schedule& s) { s.transfers.front().chunk_count = 3; }),
-                 "at the end node 1 holds 0 of 1 contributions of shard 1, chunk 3");
-}
-
-TEST(Verify, RefusesAMissingContribution) {
-  // Shard 0 leaves node 1 first; without that transfer node 1 is not in the sum.
-  expect_refused(changed(ring_reduce_scatter(4),
-                         [](Schedule& s) {
-                           std::erase_if(s.transfers, [](const Transfer& t) { return t.shard == 0 && t.step == 1; });
-                         }),
-                 "at the end node 0 holds 3 of 4 contributions of shard 0");
-}
-
-TEST(Verify, RefusesAContributionThatArrivesInTheStepOfItsPassingOn) {
-  // Node 1 passes on in step 2, the step in which its child 3 now sends: the sum may or may not have it.
-  Schedule schedule = tree_allreduce(3);
-  for (Transfer& t : schedule.transfers) {
-    if (t.kind == TransferKind::reduce && t.from == 3) t.step = 2;
-  }
-  expect_refused(schedule, "step 2, 1->0, shard 0, chunk 0: sent in the step in which a contribution arrives");
-  sort_transfers(schedule);  // now 1->0 comes before 3->1 in the list
-  expect_refused(schedule, "step 2, 3->1, shard 0, chunk 0: the receiver passed its value on already in step 2");
-}
-
-TEST(Verify, RefusesALateContribution) {
-  Schedule schedule = make_schedule(Collective::reduce_scatter, complete_graph(3), 1, 2);
-  for (ShardId w = 0; w < 3; ++w) {
-    const NodeId a = (w + 1) % 3;
-    const NodeId b = (w + 2) % 3;
-    schedule.transfers.push_back({w, 0, 1, a, w, 1, direct, TransferKind::reduce});
-    schedule.transfers.push_back({w, 0, 1, b, a, 2, direct, TransferKind::reduce});
-  }
-  expect_refused(schedule, "step 2, 2->1, shard 0, chunk 0: the receiver passed its value on already in step 1");
-}
-
-TEST(Verify, RefusesAValuePassedOnTwice) {
-  // Node 1 sends its part of shard 0 to 2 and to 0: it would count twice at 0, or be lost at 2.
-  Schedule schedule = make_schedule(Collective::reduce_scatter, complete_graph(3), 1, 2);
-  for (ShardId w = 0; w < 3; ++w) {
-    const NodeId a = (w + 1) % 3;
-    const NodeId b = (w + 2) % 3;
-    schedule.transfers.push_back({w, 0, 1, a, b, 1, direct, TransferKind::reduce});
-    schedule.transfers.push_back({w, 0, 1, a, w, 2, direct, TransferKind::reduce});
-    schedule.transfers.push_back({w, 0, 1, b, w, 2, direct, TransferKind::reduce});
-  }
-  expect_refused(schedule, "step 2, 1->0, shard 0, chunk 0: the sender passed its value on already in step 1");
-}
-
-TEST(Verify, RefusesAContributionCountedTwice) {
-  // An exchange: what 1 sends back has 0's contribution in it already, or it is unclear whether it has.
-  Schedule exchange = make_schedule(Collective::allreduce, complete_graph(2), 1, 1);
-  exchange.transfers = {{0, 0, 1, 0, 1, 1, direct, TransferKind::reduce},
-                        {0, 0, 1, 1, 0, 1, direct, TransferKind::reduce}};
-  expect_refused(exchange, "step 1, 1->0, shard 0, chunk 0: a contribution would be counted twice");
-  exchange.transfers.back().step = exchange.steps = 2;
-  expect_refused(exchange, "step 2, 1->0, shard 0, chunk 0: a contribution would be counted twice");
-  // A complete sum reduced into a node whose contribution it has.
-  Schedule tree = tree_allreduce(2);
-  for (Transfer& t : tree.transfers) {
-    if (t.shard == 1 && t.to == 2) t.kind = TransferKind::reduce;
-  }
-  expect_refused(tree, "step 2, 0->2, shard 1, chunk 0: a contribution would be counted twice");
-}
-
-TEST(Verify, RefusesACopyOfAPartialSum) {
-  expect_refused(changed(ring_reduce_scatter(4), [](Schedule& s) { s.transfers.front().kind = TransferKind::copy; }),
-                 "copied with 1 of 4 contributions");
-}
-
-TEST(Verify, KnowsWhoseVectorABroadcastIs) {
+TEST(Verify, RefusesARootThatIsNoHost) {
   const Schedule broadcast = ring_broadcast(4, 1);
-  expect_refused(changed(broadcast, [](Schedule& s) { s.root = 2; }), "the shard is not the root's");
   expect_refused(changed(broadcast, [](Schedule& s) { s.root = 4; }), "the root is 4, expected a host, 0..3");
   expect_refused(changed(broadcast, [](Schedule& s) { s.root = -1; }), "the root is -1");
-  expect_refused(changed(broadcast, [](Schedule& s) { s.transfers.pop_back(); }), "node 0 holds 0 of 1");
-  expect_refused(changed(broadcast, [](Schedule& s) { s.transfers[0].kind = TransferKind::reduce; }),
-                 "broadcast does not reduce");
   expect_refused(changed(ring_allgather(4), [](Schedule& s) { s.root = 1; }), "allgather has no root");
 }
 
-TEST(Verify, CountsEveryContributionToAReductionOnce) {
-  const Schedule reduction = tree_reduce(3);
-  // Only the root's sum matters: the others' need not be whole, and must not be copied.
-  EXPECT_EQ(verify(reduction), std::vector<std::string>{});
-  expect_refused(changed(reduction, [](Schedule& s) { s.transfers.pop_back(); }), "node 0 holds 4 of 7");
-  expect_refused(changed(reduction, [](Schedule& s) { s.transfers.push_back(s.transfers.back()); }),
-                 "a contribution would be counted twice");
-  expect_refused(changed(reduction, [](Schedule& s) { s.transfers[0].kind = TransferKind::copy; }),
-                 "copied with 1 of 7 contributions");
-}
-
 TEST(Verify, RefusesDataSentBeforeItArrived) {
-  expect_refused(changed(ring_allgather(4),
-                         [](Schedule& s) {
-                           for (Transfer& t : s.transfers) t.step = s.steps + 1 - t.step;
-                         }),
-                 "sent before it arrived at the sender");
   // A step sees the state before it: arriving and leaving in one step is too early, in either file order.
   Schedule hasty = ring_allgather(4);
   for (Transfer& t : hasty.transfers) t.step = 1;
@@ -203,10 +91,6 @@ TEST(Verify, RefusesDataSentBeforeItArrived) {
   expect_refused(hasty, "arrive");
   std::reverse(hasty.transfers.begin(), hasty.transfers.end());
   expect_refused(hasty, "arrive");
-}
-
-TEST(Verify, RefusesALinkThatDoesNotExist) {
-  expect_refused(changed(ring_allgather(4), [](Schedule& s) { s.transfers.front().to = 2; }), "there is no link 0->2");
 }
 
 TEST(Verify, RefusesIdsOutOfRange) {
@@ -241,11 +125,6 @@ TEST(Verify, RefusesIdsOutOfRange) {
     }
   }
   EXPECT_FALSE(verify(Schedule{}).empty());
-  expect_refused(changed(ring_allgather(4), [](Schedule& s) { s.transfers.front().to = 0; }), "sends to itself");
-  expect_refused(changed(complete_alltoall(4), [](Schedule& s) { s.transfers.front().shard = 5; }),
-                 "a block from a node to itself");
-  expect_refused(changed(ring_allgather(4), [](Schedule& s) { s.transfers.front().kind = TransferKind::reduce; }),
-                 "allgather does not reduce");
 }
 
 TEST(Verify, RefusesASwitchAsAnEnd) {
@@ -255,67 +134,6 @@ TEST(Verify, RefusesASwitchAsAnEnd) {
                            s.transfers.front().route = direct;
                          }),
                  "node 2 is a switch");
-}
-
-TEST(Verify, RefusesBadRoutes) {
-  expect_refused(changed(routed_alltoall(),
-                         [](Schedule& s) {
-                           s.routes[0].links = {0, 2};
-                         }),
-                 "link 2 leaves node 2, not node 1");
-  expect_refused(changed(routed_alltoall(), [](Schedule& s) { s.routes[0].links = {0}; }), "it ends at node 1");
-  expect_refused(changed(routed_alltoall(), [](Schedule& s) { s.routes[0].links = {}; }), "it ends at node 0");
-  expect_refused(changed(routed_alltoall(),
-                         [](Schedule& s) {
-                           s.routes[0].links = {0, 1, 2, 0, 1};
-                         }),
-                 "passes twice through node 0");
-  expect_refused(changed(routed_alltoall(), [](Schedule& s) { s.transfers.front().route = 0; }), "route 0 goes 0->2");
-}
-
-TEST(Verify, RefusesCyclicLayers) {
-  expect_refused(changed(routed_alltoall(),
-                         [](Schedule& s) {
-                           for (Route& route : s.routes) route.layer = 0;
-                         }),
-                 "layer 0 form a cycle");
-}
-
-TEST(Verify, RefusesTwoWaysOfAPairInOneClass) {
-  // Two chunks 0→2 of the complete graph of four, one through node 1, one through node 3.
-  Schedule schedule = complete_alltoall(4, 2);
-  std::erase_if(schedule.transfers, [](const Transfer& t) { return t.shard == 2; });
-  for (const NodeId middle : {1, 3}) {
-    const auto chunk = static_cast<std::int32_t>(schedule.routes.size());
-    schedule.routes.push_back(
-        {0, 2, {schedule.topology.find_link(0, middle), schedule.topology.find_link(middle, 2)}, 0, chunk + 1});
-    schedule.transfers.push_back({2, chunk, 1, 0, 2, 1, chunk, TransferKind::copy});
-  }
-  finish(schedule);
-  EXPECT_EQ(verify(schedule), std::vector<std::string>{});
-  const auto with_classes = [&](std::int32_t first, std::int32_t second) {
-    return changed(schedule, [&](Schedule& s) {
-      s.routes[0].route_class = first;
-      s.routes[1].route_class = second;
-    });
-  };
-  expect_refused(with_classes(1, 1), "routes 0 and 1 (0->2) go different ways in class 1");
-  expect_refused(with_classes(7, 7), "routes 0 and 1 (0->2) go different ways in class 7");
-  // Class 0 is no promise: the fabric takes its own way.
-  EXPECT_EQ(verify(with_classes(0, 0)), std::vector<std::string>{});
-  // One way given twice is one way.
-  Schedule doubled = with_classes(1, 2);
-  doubled.routes[1] = doubled.routes[0];
-  finish(doubled);
-  EXPECT_EQ(verify(doubled), std::vector<std::string>{});
-}
-
-TEST(Verify, TakesOneClassForDifferentPairs) {
-  EXPECT_EQ(verify(changed(routed_alltoall(),
-                           [](Schedule& s) {
-                             for (Route& route : s.routes) route.route_class = 1;
-                           })),
-            std::vector<std::string>{});
 }
 
 TEST(Verify, RefusesLoadsAboveTheClaim) {
