@@ -78,7 +78,7 @@ class PendingCall final : public Unattended {
 int begin(Runtime& process, Communicator& communicator, const Way& way, std::unique_ptr<Operands> operands) {
   if (!operands->hold_types()) return raise(way.comm, MPI_ERR_TYPE);
   Call call = operands->call();
-  const Served served = served_call(process, way, call);
+  const Served served = served_call(process, communicator, way, call);
   std::unique_ptr<RunningCall> running =
       communicator.make_call(std::move(call), way.persistence == nullptr ? nullptr : way.persistence->channel);
   auto pending =

@@ -29,11 +29,12 @@ struct Served {
   CommunicatorRecord* record = nullptr;  ///< null: nobody wants to know
   std::int64_t bytes = 0;
   std::int64_t began = 0;  ///< steady_nanoseconds()
+  CallProtocol protocol = {};
 };
 
 /// Of the call that this thread is in and that find_communicator() found one for. Bytes are those of the vector
 /// (allreduce, bcast, reduce, reduce_scatter, allgatherv), of a block, or of all that this rank sends (alltoallv).
-Served served_call(Runtime& process, const Way& way, const Call& call);
+Served served_call(Runtime& process, const Communicator& communicator, const Way& way, const Call& call);
 
 /// The call has come to its end.
 void record_end(Runtime& process, const Served& served) noexcept;
