@@ -58,6 +58,12 @@ class Trial {
     return std::max(word_bytes, std::min(largest, largest_buffer / ranks_));
   }
 
+  /// Of shorter vectors a plan moves fewer shards than of all others: what they take says nothing of those.
+  [[nodiscard]] std::int64_t smallest_bytes() const {
+    const std::int64_t least = kind_ == CallKind::allreduce ? word_bytes * ranks_ : word_bytes;
+    return std::min(least, largest_bytes());
+  }
+
   bool own(std::int64_t bytes, Course course) {
     Call call;
     call.collective = *collective_of(kind_);
@@ -203,7 +209,8 @@ bool measure_ways(CommunicatorState& state, CallKind kind, MPI_Comm comm, CostQu
       }
       return true;
     };
-    auto found = sample_calls(host, repeated, largest, sampling_nanoseconds, &steady_nanoseconds);
+    auto found =
+        sample_calls(host, repeated, largest, sampling_nanoseconds, &steady_nanoseconds, trial.smallest_bytes());
     if (found) samples = std::move(*found);
     return found.has_value();
   };
