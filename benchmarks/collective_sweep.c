@@ -1,7 +1,7 @@
-/* A sweep of one collective over message sizes, in the column format of the OSU micro-benchmarks, that checks what it
- * receives at every size. Plain MPI: nothing here knows which library serves the calls.
+/* A sweep of collectives, one after the other, over message sizes, in the column format of the OSU micro-benchmarks,
+ * that checks what it receives at every size. Plain MPI: nothing here knows which library serves the calls.
  *
- *   collective_sweep allreduce|alltoall|allgather [-m MIN:MAX] [-i ITERATIONS] [-x WARMUP] [-f]
+ *   collective_sweep allreduce|alltoall|allgather… [-m MIN:MAX] [-g GROWTH] [-i ITERATIONS] [-x WARMUP] [-f]
  *
  * Size is, as OSU defines it, in bytes: the vector of each rank (allreduce), what each rank sends to each
  * (alltoall), what each rank contributes (allgather). Latency of a rank is the mean over iterations; the table shows
@@ -23,6 +23,7 @@ enum { small_size = 8192, medium_size = 262144 };
 struct Options {
   size_t least_size;
   size_t largest_size;
+  int growth; /* from size to size */
   int iterations;
   int warmup;
   int full;
@@ -344,7 +345,7 @@ static int run_sweep(struct Sweep* sweep, const struct Options* options) {
   sweep->receive = guarded_buffer(collective->receive_bytes(sweep, options->largest_size));
   int correct = 1;
   print_header(sweep, options);
-  for (size_t size = options->least_size; size <= options->largest_size && correct; size *= 2) {
+  for (size_t size = options->least_size; size <= options->largest_size && correct; size *= (size_t)options->growth) {
     correct = run_size(sweep, options, size);
   }
   const uint64_t digest = digest_ranks(sweep->digest, MPI_COMM_WORLD);
@@ -390,36 +391,45 @@ static const struct Collective* find_collective(const char* name) {
   return NULL;
 }
 
-static const struct Collective* parse(int argc, char** argv, struct Options* options) {
+/* Leaves the names of collectives from argv[optind] on. */
+static int parse(int argc, char** argv, struct Options* options) {
   int letter;
   int good = 1;
-  while ((letter = getopt(argc, argv, "m:i:x:f")) != -1) {
+  while ((letter = getopt(argc, argv, "m:g:i:x:f")) != -1) {
     if (letter == 'm') good = good && parse_sizes(optarg, options);
+    if (letter == 'g') good = good && parse_count(optarg, 2, &options->growth);
     if (letter == 'i') good = good && parse_count(optarg, 1, &options->iterations);
     if (letter == 'x') good = good && parse_count(optarg, 0, &options->warmup);
     if (letter == 'f') options->full = 1;
     if (letter == '?') good = 0;
   }
-  return good && optind == argc - 1 ? find_collective(argv[optind]) : NULL;
+  for (int i = optind; i < argc; ++i) good = good && find_collective(argv[i]) != NULL;
+  return good && optind < argc;
 }
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  struct Options options = {.least_size = 4, .largest_size = 4u << 20, .iterations = 200, .warmup = 10, .full = 0};
-  struct Sweep sweep = {.collective = NULL};
-  MPI_Comm_rank(MPI_COMM_WORLD, &sweep.rank);
-  MPI_Comm_size(MPI_COMM_WORLD, &sweep.ranks);
-  opterr = sweep.rank == 0;
-  sweep.collective = parse(argc, argv, &options);
-  int correct = 0;
-  if (sweep.collective != NULL) {
-    correct = run_sweep(&sweep, &options);
-  } else if (sweep.rank == 0) {
-    fprintf(stderr,
-            "usage: collective_sweep allreduce|alltoall|allgather [-m MIN:MAX] [-i ITERATIONS] [-x WARMUP] [-f]\n"
-            "       MIN and MAX in bytes, MIN a multiple of 4, MAX at most 64 MiB\n");
+  struct Options options = {
+      .least_size = 4, .largest_size = 4u << 20, .growth = 2, .iterations = 200, .warmup = 10, .full = 0};
+  int rank;
+  int ranks;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  opterr = rank == 0;
+  const int good = parse(argc, argv, &options);
+  int correct = 1;
+  for (int i = optind; good && i < argc; ++i) {
+    struct Sweep sweep = {.collective = find_collective(argv[i]), .rank = rank, .ranks = ranks};
+    correct = run_sweep(&sweep, &options) && correct;
+  }
+  if (!good && rank == 0) {
+    fprintf(
+        stderr,
+        "usage: collective_sweep allreduce|alltoall|allgather... [-m MIN:MAX] [-g GROWTH] [-i ITERATIONS] [-x WARMUP] "
+        "[-f]\n"
+        "       MIN and MAX in bytes, MIN a multiple of 4, MAX at most 64 MiB\n");
   }
   MPI_Finalize();
-  if (sweep.collective == NULL) return 2;
+  if (!good) return 2;
   return correct ? 0 : 1;
 }

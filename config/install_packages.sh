@@ -9,12 +9,12 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 packages=(
   g++ gcc gfortran cmake ninja-build pkg-config ccache
   libopenmpi-dev openmpi-bin libucx-dev libfabric-dev libglpk-dev libhwloc-dev libpugixml-dev libtomlplusplus-dev
-  libcli11-dev nlohmann-json3-dev libfftw3-dev libfftw3-mpi-dev hpcc jq iproute2
+  libcli11-dev nlohmann-json3-dev libfftw3-dev libfftw3-mpi-dev jq iproute2
 )
 test_packages=(
   libbenchmark-dev libgtest-dev clang-format clang-tidy
-  python3  # tests/zoo: 3.11 or later
-  lammps python3-mpi4py python3-numpy libpetsc-real-dev  # the applications of tests/applications
+  python3  # tests/zoo and tests/matrix: 3.11 or later
+  hpcc lammps python3-mpi4py python3-numpy libpetsc-real-dev  # the applications of tests/applications
   mpich libmpich-dev  # an MPI that libcoll has to leave alone; mpicc and mpirun stay Open MPI's
 )
 

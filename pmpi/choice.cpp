@@ -1,11 +1,15 @@
 #include "pmpi/choice.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "libcoll/runtime/choice_file.h"
@@ -23,8 +27,9 @@ namespace {
 
 constexpr std::int64_t word_bytes = 8;
 constexpr std::int64_t largest_vector = 256 * 1024;
-constexpr std::int64_t largest_buffer = 4 * 1024 * 1024;    ///< of all blocks together
-constexpr std::int64_t contest_nanoseconds = 50'000'000;    ///< both ways together
+constexpr std::int64_t largest_buffer = 4 * 1024 * 1024;  ///< of all blocks together
+constexpr std::int64_t contest_nanoseconds = 50'000'000;  ///< both ways together
+constexpr std::int64_t nanoseconds_per_microsecond = 1000;
 constexpr std::int64_t sampling_nanoseconds = 200'000'000;  ///< for each way
 
 /// What rank 0 says when it knows nothing yet.
@@ -51,6 +56,12 @@ class Trial {
   [[nodiscard]] std::int64_t largest_bytes() const {
     const std::int64_t largest = communicator_.must_be_faster() ? largest_buffer : largest_vector;
     return std::max(word_bytes, std::min(largest, largest_buffer / ranks_));
+  }
+
+  /// Of shorter vectors a plan moves fewer shards than of all others: what they take says nothing of those.
+  [[nodiscard]] std::int64_t smallest_bytes() const {
+    const std::int64_t least = kind_ == CallKind::allreduce ? word_bytes * ranks_ : word_bytes;
+    return std::min(least, largest_bytes());
   }
 
   bool own(std::int64_t bytes, Course course) {
@@ -198,7 +209,8 @@ bool measure_ways(CommunicatorState& state, CallKind kind, MPI_Comm comm, CostQu
       }
       return true;
     };
-    auto found = sample_calls(host, repeated, largest, sampling_nanoseconds, &steady_nanoseconds);
+    auto found =
+        sample_calls(host, repeated, largest, sampling_nanoseconds, &steady_nanoseconds, trial.smallest_bytes());
     if (found) samples = std::move(*found);
     return found.has_value();
   };
@@ -228,6 +240,28 @@ bool know_links(HostCommunicator& host, Communicator& communicator, TuningTable&
   return kept.links.has_value();
 }
 
+/// "8 bytes: native 85, plan 120, direct 61; 512 bytes: …", in microseconds.
+std::string in_words(const CostQuestion& question) {
+  const std::array<std::pair<std::string_view, const std::vector<CostSample>*>, 4> ways{
+      {{"native", &question.native},
+       {"plan", &question.by_plan},
+       {"direct", &question.directly},
+       {"scattered", &question.scattered}}};
+  std::map<std::int64_t, std::string> sizes;
+  for (const auto& [way, samples] : ways) {
+    for (const CostSample& sample : *samples) {
+      std::string& text = sizes[sample.bytes];
+      text.append(text.empty() ? " " : ", ").append(way).append(" ");
+      text.append(std::to_string(sample.nanoseconds / nanoseconds_per_microsecond));
+    }
+  }
+  std::string text;
+  for (const auto& [bytes, times] : sizes) {
+    text.append(text.empty() ? "" : "; ").append(std::to_string(bytes)).append(" bytes:").append(times);
+  }
+  return text;
+}
+
 std::vector<TuningChoice> keep(const ChoicePlace& place, TuningTable& kept, std::vector<TuningChoice> choices) {
   kept.add(choices);
   const Status stored = store_choices(place, kept);
@@ -248,6 +282,8 @@ std::vector<TuningChoice> ask_model(Runtime& process, CommunicatorState& state, 
   CostQuestion question;
   question.can_go_direct = communicator.can_go_direct(collective) && !is_rooted(kind);
   if (!measure_ways(state, kind, comm, question) || !root) return {};
+  log(LogLevel::info,
+      host.name() + ": " + std::string(to_string(kind)) + " measured, in microseconds: " + in_words(question));
   if (!has_fabric) return keep(place, kept, choose_by_samples(kind, ranks, question.by_plan, question.native));
   job_links.set(*kept.links);
   question.call = kind;

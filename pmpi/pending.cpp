@@ -78,7 +78,8 @@ class PendingCall final : public Unattended {
 int begin(Runtime& process, Communicator& communicator, const Way& way, std::unique_ptr<Operands> operands) {
   if (!operands->hold_types()) return raise(way.comm, MPI_ERR_TYPE);
   Call call = operands->call();
-  const Served served = served_call(process, way, call);
+  trace_served(way.kind, call, communicator);
+  const Served served = served_call(process, communicator, way, call);
   std::unique_ptr<RunningCall> running =
       communicator.make_call(std::move(call), way.persistence == nullptr ? nullptr : way.persistence->channel);
   auto pending =

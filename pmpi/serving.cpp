@@ -200,6 +200,8 @@ std::int64_t bytes_of(const Call& call, int rank) {
   return std::accumulate(first, last, std::int64_t{0}) * call.element_bytes;
 }
 
+}  // namespace
+
 void trace_served(CallKind kind, const Call& call, const Communicator& communicator) {
   if (!log_enabled(LogLevel::trace)) return;
   const std::string size = call.counts.empty() ? std::to_string(call.elements * call.element_bytes) + " bytes"
@@ -207,14 +209,13 @@ void trace_served(CallKind kind, const Call& call, const Communicator& communica
   log(LogLevel::trace, std::string(to_string(kind)) + ": served, " + size + ", " + communicator.way_in_words(call));
 }
 
-}  // namespace
-
-Served served_call(Runtime& process, const Way& way, const Call& call) {
+Served served_call(Runtime& process, const Communicator& communicator, const Way& way, const Call& call) {
   Served served{way.kind};
   if (!process.keeps_records()) return served;
   if (const CommunicatorState* state = known_state(process, way.comm)) served.record = state->record;
   served.bytes = bytes_of(call, MpiHost(way.comm).rank());
   served.began = underway.began;
+  served.protocol = communicator.protocol_of(way.kind, call, served.bytes);
   return served;
 }
 
@@ -226,7 +227,7 @@ void record_end(Runtime& process, const Served& served) noexcept try {
   event.begin = served.began;
   event.end = steady_nanoseconds();
   event.bytes = served.bytes;
-  served.record->count_served(served.kind, event.bytes, event.end - event.begin);
+  served.record->count_served(served.kind, served.protocol, event.bytes, event.end - event.begin);
   if (process.trace() != nullptr) process.trace()->add(event);
 } catch (...) {  // NOLINT(bugprone-empty-catch): as in handed_back()
 }
@@ -236,7 +237,7 @@ int run(Runtime& process, Communicator& communicator, const Way& way, std::uniqu
   if (is_nonblocking(way.kind)) return begin(process, communicator, way, std::move(operands));
   Call call = operands->call();
   trace_served(way.kind, call, communicator);
-  const Served served = served_call(process, way, call);
+  const Served served = served_call(process, communicator, way, call);
   if (!communicator.run(std::move(call), {&progress_mpi})) {
     log(LogLevel::error, std::string(to_string(way.kind)) + ": a message could not be delivered");
     return raise(way.comm, MPI_ERR_OTHER);

@@ -29,11 +29,15 @@ struct Served {
   CommunicatorRecord* record = nullptr;  ///< null: nobody wants to know
   std::int64_t bytes = 0;
   std::int64_t began = 0;  ///< steady_nanoseconds()
+  CallProtocol protocol = {};
 };
 
 /// Of the call that this thread is in and that find_communicator() found one for. Bytes are those of the vector
 /// (allreduce, bcast, reduce, reduce_scatter, allgatherv), of a block, or of all that this rank sends (alltoallv).
-Served served_call(Runtime& process, const Way& way, const Call& call);
+Served served_call(Runtime& process, const Communicator& communicator, const Way& way, const Call& call);
+
+/// Says at trace level that the call is served, its size and which way it goes.
+void trace_served(CallKind kind, const Call& call, const Communicator& communicator);
 
 /// The call has come to its end.
 void record_end(Runtime& process, const Served& served) noexcept;

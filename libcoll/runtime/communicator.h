@@ -19,6 +19,7 @@
 #include "libcoll/node/cable.h"
 #include "libcoll/runtime/call.h"
 #include "libcoll/runtime/cost_model.h"
+#include "libcoll/runtime/figures.h"
 #include "libcoll/runtime/flat_call.h"
 #include "libcoll/runtime/lowered_plan.h"
 #include "libcoll/runtime/renewing_party.h"
@@ -130,6 +131,8 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
     return can_go_direct(collective) && collective == Collective::allreduce;
   }
   [[nodiscard]] Course course_of(const Call& call) const;
+  /// How a call of that size goes, and what decides that. Nonblocking ones go by plans.
+  [[nodiscard]] CallProtocol protocol_of(CallKind kind, const Call& call, std::int64_t bytes) const;
   /// In words, for log lines: "directly", "in parts", "by ring".
   [[nodiscard]] std::string way_in_words(const Call& call) const;
   /// How calls go from now on, where the tuning table says nothing; equal on all ranks. Between calls.

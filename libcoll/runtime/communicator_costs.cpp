@@ -57,6 +57,23 @@ Course Communicator::course_of(const Call& call) const {
   return fits && (is_small || (choice != nullptr && choice->direct)) ? Course::directly : Course::planned;
 }
 
+CallProtocol Communicator::protocol_of(CallKind kind, const Call& call, std::int64_t bytes) const {
+  const Course course = is_nonblocking(kind) ? Course::planned : course_of(call);
+  CallProtocol protocol{"plan", "", "configuration"};
+  if (course == Course::directly) protocol = {"direct", "", "LIBCOLL_DIRECT_BYTES"};
+  if (course == Course::scattered) protocol.use = "scattered";
+  if (course == Course::planned) {
+    const LoweredPlanPointer plan = plan_for(call, nullptr);
+    if (plan != nullptr) protocol.algorithm = plan->algorithm;
+  }
+  const TuningChoice* in_table = tuned(blocking_twin(kind), bytes);
+  const TuningChoice* choice = in_table != nullptr ? in_table : modelled(blocking_twin(kind), bytes);
+  if (choice != nullptr && way_name(*choice) == protocol.use) {
+    protocol.chosen_by = in_table != nullptr ? "tuning table" : "cost model";
+  }
+  return protocol;
+}
+
 std::string Communicator::way_in_words(const Call& call) const {
   const Course course = course_of(call);
   if (course == Course::directly) return "directly";

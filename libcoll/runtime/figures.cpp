@@ -44,6 +44,11 @@ class Writer {
       histogram(call.served);
       histogram(call.fallen_through);
       for (const std::int64_t count : call.reasons) number(count);
+      number(call.protocols.size());
+      for (const auto& [protocol, calls] : call.protocols) {
+        for (const std::string& word : {protocol.use, protocol.algorithm, protocol.chosen_by}) text(word);
+        histogram(calls);
+      }
     }
     for (const PlanUse& plan : figures.plans) {
       text(plan.algorithm);
@@ -110,6 +115,11 @@ class Reader {
       histogram(call.served);
       histogram(call.fallen_through);
       for (std::int64_t& count : call.reasons) number(count);
+      for (std::size_t left = count(3 * sizeof(std::size_t)); left > 0; --left) {
+        CallProtocol protocol;
+        for (std::string* word : {&protocol.use, &protocol.algorithm, &protocol.chosen_by}) text(*word);
+        histogram(call.protocols[protocol]);
+      }
     }
     for (PlanUse& plan : figures.plans) {
       text(plan.algorithm);
@@ -130,6 +140,24 @@ class Reader {
 
 }  // namespace
 
+void CallFigures::join_rank(const CallFigures& other) {
+  served.take_slower(other.served);
+  fallen_through.take_slower(other.fallen_through);
+  for (std::size_t reason = 0; reason < reason_count; ++reason) {
+    reasons[reason] = std::max(reasons[reason], other.reasons[reason]);
+  }
+  for (const auto& [protocol, calls] : other.protocols) protocols[protocol].take_slower(calls);
+  // A rank that leads no node does not know the plan: its calls are those of a rank that does.
+  std::erase_if(protocols, [this](const auto& unnamed) {
+    const CallProtocol& protocol = unnamed.first;
+    if (!protocol.algorithm.empty()) return false;
+    return std::any_of(protocols.begin(), protocols.end(), [&](const auto& each) {
+      return each.first.use == protocol.use && each.first.chosen_by == protocol.chosen_by &&
+             !each.first.algorithm.empty();
+    });
+  });
+}
+
 void CommunicatorFigures::add(const CommunicatorFigures& other) {
   for (std::size_t kind = 0; kind < call_count; ++kind) {
     calls[kind].served.add(other.calls[kind].served);
@@ -137,6 +165,7 @@ void CommunicatorFigures::add(const CommunicatorFigures& other) {
     for (std::size_t reason = 0; reason < reason_count; ++reason) {
       calls[kind].reasons[reason] += other.calls[kind].reasons[reason];
     }
+    for (const auto& [protocol, sizes] : other.calls[kind].protocols) calls[kind].protocols[protocol].add(sizes);
   }
   for (std::size_t plan = 0; plan < collective_count; ++plan) {
     add_use(plans[plan], other.plans[plan]);
@@ -146,13 +175,7 @@ void CommunicatorFigures::add(const CommunicatorFigures& other) {
 
 void CommunicatorFigures::join_rank(const CommunicatorFigures& other) {
   nodes = std::max(nodes, other.nodes);
-  for (std::size_t kind = 0; kind < call_count; ++kind) {
-    calls[kind].served.take_slower(other.calls[kind].served);
-    calls[kind].fallen_through.take_slower(other.calls[kind].fallen_through);
-    for (std::size_t reason = 0; reason < reason_count; ++reason) {
-      calls[kind].reasons[reason] = std::max(calls[kind].reasons[reason], other.calls[kind].reasons[reason]);
-    }
-  }
+  for (std::size_t kind = 0; kind < call_count; ++kind) calls[kind].join_rank(other.calls[kind]);
   for (std::size_t plan = 0; plan < collective_count; ++plan) {
     add_use(plans[plan], other.plans[plan]);
     plans[plan].rounds = std::max(plans[plan].rounds, other.plans[plan].rounds);
@@ -211,9 +234,12 @@ void CommunicatorRecord::set_nodes(std::int32_t nodes) {
   figures_.nodes = nodes;
 }
 
-void CommunicatorRecord::count_served(CallKind kind, std::int64_t bytes, std::int64_t nanoseconds) {
+void CommunicatorRecord::count_served(CallKind kind, const CallProtocol& protocol, std::int64_t bytes,
+                                      std::int64_t nanoseconds) {
   const std::lock_guard guard(lock_);
-  figures_.calls[static_cast<std::size_t>(kind)].served.count(bytes, nanoseconds);
+  CallFigures& figures = figures_.calls[static_cast<std::size_t>(kind)];
+  figures.served.count(bytes, nanoseconds);
+  figures.protocols[protocol].count(bytes, nanoseconds);
 }
 
 void CommunicatorRecord::count_fallen_through(CallKind kind, Reason reason, std::int64_t bytes,
@@ -222,6 +248,7 @@ void CommunicatorRecord::count_fallen_through(CallKind kind, Reason reason, std:
   CallFigures& figures = figures_.calls[static_cast<std::size_t>(kind)];
   figures.fallen_through.count(bytes, nanoseconds);
   ++figures.reasons[static_cast<std::size_t>(reason)];
+  figures.protocols[{"native", "", std::string(to_string(reason))}].count(bytes, nanoseconds);
 }
 
 void CommunicatorRecord::set_plan(Collective collective, std::string_view algorithm) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -20,12 +21,23 @@ namespace libcoll {
 
 inline constexpr auto reason_count = static_cast<std::size_t>(Reason::count_);
 
+/// How a call went, and what decided that.
+struct CallProtocol {
+  std::string use;        ///< as way_name()
+  std::string algorithm;  ///< of a plan; empty: none, or this rank does not know it
+  std::string chosen_by;  ///< a setting, "tuning table", "cost model", "configuration"; of native calls the reason
+  friend auto operator<=>(const CallProtocol&, const CallProtocol&) = default;
+};
+
 /// Calls of one kind.
 struct CallFigures {
   SizeHistogram served;
   SizeHistogram fallen_through;  ///< time in the program's own MPI
   std::array<std::int64_t, reason_count> reasons{};
+  std::map<CallProtocol, SizeHistogram> protocols;  ///< the same calls once more
 
+  /// The same calls as another rank saw them.
+  void join_rank(const CallFigures& other);
   [[nodiscard]] bool empty() const { return served.empty() && fallen_through.empty(); }
   friend bool operator==(const CallFigures&, const CallFigures&) = default;
 };
@@ -85,7 +97,7 @@ class CommunicatorRecord {
   [[nodiscard]] CommunicatorFigures figures() const;
 
   void set_nodes(std::int32_t nodes);
-  void count_served(CallKind kind, std::int64_t bytes, std::int64_t nanoseconds);
+  void count_served(CallKind kind, const CallProtocol& protocol, std::int64_t bytes, std::int64_t nanoseconds);
   void count_fallen_through(CallKind kind, Reason reason, std::int64_t bytes, std::int64_t nanoseconds);
   void set_plan(Collective collective, std::string_view algorithm);
   /// One execution of a plan; `bytes[l]` went over the link between `ends[l]`.

@@ -6,7 +6,7 @@
 namespace libcoll {
 namespace {
 
-constexpr std::int64_t first_bytes = 8;
+constexpr std::int64_t link_probe_bytes = 8;
 constexpr std::int64_t growth = 8;
 constexpr std::int64_t second_bytes = 512;         ///< up to there it is all delay
 constexpr std::int64_t always_tried_bytes = 4096;  ///< unless that takes twice the time there is
@@ -75,7 +75,7 @@ class Measurement {
 
 std::optional<LinkFigures> find_link_figures(HostCommunicator& host, const Measurable& exchange, Nanoseconds now) {
   Measurement measurement(host, exchange, now);
-  const std::optional<std::int64_t> alpha = measurement.measure(first_bytes, most_times);
+  const std::optional<std::int64_t> alpha = measurement.measure(link_probe_bytes, most_times);
   if (!alpha) return std::nullopt;
   std::int64_t bytes = short_probe_bytes;
   std::optional<std::int64_t> time = measurement.measure(bytes, short_probe_times);
@@ -103,7 +103,7 @@ std::int64_t expected_nanoseconds(const std::vector<CostSample>& samples) {
 
 std::optional<std::vector<CostSample>> sample_calls(HostCommunicator& host, const Measurable& calls,
                                                     std::int64_t largest_bytes, std::int64_t budget_nanoseconds,
-                                                    Nanoseconds now) {
+                                                    Nanoseconds now, std::int64_t first_bytes) {
   // The very first call makes connections, for as long as that takes.
   if (!Measurement(host, calls, now).measure(first_bytes, 1, 1)) return std::nullopt;
   Measurement measurement(host, calls, now);

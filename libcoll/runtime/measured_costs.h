@@ -21,12 +21,12 @@ using Nanoseconds = std::int64_t (*)() noexcept;
 /// Mbit/s, less on faster ones. Nothing when one failed.
 std::optional<LinkFigures> find_link_figures(HostCommunicator& host, const Measurable& exchange, Nanoseconds now);
 
-/// Collective; the same on all ranks. Calls of 8 bytes, of 512 and eightfold on from there, up to `largest_bytes`: no
-/// further size is begun that might not end before `budget_nanoseconds` have passed since the very first call, which
-/// makes connections. A call takes as long as its slowest rank, and the least of the last tries counts. Nothing when
-/// one failed.
+/// Collective; the same on all ranks. Calls of `first_bytes` bytes, of 512 and eightfold on from there, up to
+/// `largest_bytes`: no further size is begun that might not end before `budget_nanoseconds` have passed since the very
+/// first call, which makes connections. A call takes as long as its slowest rank, and the least of the last tries
+/// counts. Nothing when one failed.
 std::optional<std::vector<CostSample>> sample_calls(HostCommunicator& host, const Measurable& calls,
                                                     std::int64_t largest_bytes, std::int64_t budget_nanoseconds,
-                                                    Nanoseconds now);
+                                                    Nanoseconds now, std::int64_t first_bytes = 8);
 
 }  // namespace libcoll

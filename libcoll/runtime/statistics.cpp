@@ -74,6 +74,19 @@ std::string sizes_json(const SizeHistogram& histogram) {
   return json_array(sizes);
 }
 
+std::string choices_json(const CallFigures& call) {
+  std::vector<std::string> choices;
+  for (const auto& [protocol, sizes] : call.protocols) {
+    choices.push_back(JsonObject()
+                          .text("use", protocol.use)
+                          .text("algorithm", protocol.algorithm)
+                          .text("chosen_by", protocol.chosen_by)
+                          .raw("sizes", sizes_json(sizes))
+                          .take());
+  }
+  return json_array(choices);
+}
+
 using LinkBytes = std::map<std::pair<NodeId, NodeId>, std::int64_t>;
 
 std::string links_json(const LinkBytes& links) {
@@ -102,6 +115,7 @@ std::string communicator_json(const CommunicatorFigures& figures) {
                                    .raw("reasons", reasons_json(call.reasons))
                                    .raw("served_sizes", sizes_json(call.served))
                                    .raw("fallen_through_sizes", sizes_json(call.fallen_through))
+                                   .raw("choices", choices_json(call))
                                    .take());
   }
   std::vector<std::string> plans;
@@ -146,6 +160,34 @@ std::string calls_text(const SizeHistogram& histogram, std::string_view what) {
     separator = ", ";
   }
   return text + ")";
+}
+
+/// "64 B..128 B, 4 KiB..16 KiB": bins side by side as one
+std::string sizes_text(const SizeHistogram& histogram) {
+  std::string text;
+  const std::vector<SizeHistogram::Bin>& bins = histogram.bins();
+  for (std::size_t index = 0; index < bins.size();) {
+    if (bins[index++].calls == 0) continue;
+    const std::size_t first = index - 1;
+    const bool has_range = first > 1;  // not of unknown sizes or nothing to move
+    while (has_range && index < bins.size() && bins[index].calls != 0) ++index;
+    const std::string from = bin_text(first);
+    const std::string to = bin_text(index - 1);
+    text.append(text.empty() ? "" : ", ").append(from.substr(0, from.find("..")));
+    if (has_range) text.append(to.substr(to.find("..")));
+  }
+  return text;
+}
+
+/// "direct (cost model) 64 B..4 KiB; plan bfb (configuration) 4 KiB..16 KiB"
+std::string choices_text(const CallFigures& call) {
+  std::string text;
+  for (const auto& [protocol, sizes] : call.protocols) {
+    text.append(text.empty() ? "" : "; ").append(protocol.use);
+    if (!protocol.algorithm.empty()) text.append(" ").append(protocol.algorithm);
+    text.append(" (").append(protocol.chosen_by).append(") ").append(sizes_text(sizes));
+  }
+  return text;
 }
 
 /// Name and key of what is no communicator by itself.
@@ -243,7 +285,9 @@ std::vector<std::string> job_table(const Report& job) {
       if (call.empty()) continue;
       std::string line = figures.name;
       if (figures.size > 0) line += " (" + std::to_string(figures.size) + " ranks)";
-      line.append(", ").append(to_string(kind)).append(": ");
+      line.append(", ").append(to_string(kind));
+      std::string choices = line + ", which way: " + choices_text(call);
+      line += ": ";
       if (!call.served.empty()) {
         line += calls_text(call.served, "served by " + std::string(algorithm_of(figures, kind)));
       }
@@ -251,6 +295,7 @@ std::vector<std::string> job_table(const Report& job) {
         line += (call.served.empty() ? "" : "; ") + calls_text(call.fallen_through, "fell through");
       }
       lines.push_back(std::move(line));
+      lines.push_back(std::move(choices));
     }
   }
   LinkBytes links = bytes_of_links(job);

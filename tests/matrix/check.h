@@ -12,7 +12,9 @@
   } while (0)
 
 /* What a case of matrix.c is called; twins.h and a program of one case (standalone.c) have other names for it. */
-#ifndef CASE
+#ifdef STANDALONE
+#define CASE(name) standalone
+#elif !defined CASE
 #define CASE(name) name
 #endif
 

@@ -60,6 +60,7 @@ jq -e --arg call "$call" --argjson ranks "$ranks" --argjson bytes "$bytes" '
     .name == "MPI_COMM_WORLD" and .size == $ranks and .nodes == $ranks and
     (.collectives[$call] |
       .served == 1 and .fallen_through == 0 and .algorithm != "" and .reasons == {} and
+      .choices == [{use: "plan", algorithm: .algorithm, chosen_by: "configuration", sizes: .served_sizes}] and
       (.served_sizes | length == 1) and
       (.served_sizes[0] | .bytes_from <= $bytes and .bytes_to >= $bytes and .calls == 1 and
         .seconds_total > 0 and .seconds_min == .seconds_max and .seconds_max == .seconds_total)))' \

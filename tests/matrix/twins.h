@@ -12,7 +12,7 @@
 
 #if defined TWINS_PERSISTENT
 #define CASE(name) p##name
-#elif !defined CASE
+#elif !defined STANDALONE
 #define CASE(name) i##name
 #endif
 #include "check.h"

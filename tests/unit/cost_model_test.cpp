@@ -246,6 +246,10 @@ TEST(MeasuredCosts, CallsAreSampledWithinTheirTime) {
     EXPECT_EQ((*samples)[i].bytes, std::vector<std::int64_t>({8, 512, 4096})[i]);
     EXPECT_EQ((*samples)[i].nanoseconds, 1000 + (*samples)[i].bytes);
   }
+  const auto from_64 = sample_calls(host, calls, 4096, 1'000'000'000, &TwoRanks::now, 64);
+  ASSERT_TRUE(from_64);
+  ASSERT_EQ(from_64->size(), 3U);
+  EXPECT_EQ(from_64->front().bytes, 64);
   // Three calls of 1008 ns and three of 1512 pass the time; sizes to 4096 have twice as much, longer ones have not.
   EXPECT_EQ(sample_calls(host, calls, 32 * 1024, 4000, &TwoRanks::now)->size(), 3U);
   // Three calls of 1008 ns pass twice the time.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -25,6 +26,7 @@ CommunicatorFigures some_figures(const std::string& key, std::int64_t nanosecond
   figures.calls[allreduce].served.count(1000, nanoseconds);
   figures.calls[allreduce].fallen_through.count(0, nanoseconds);
   figures.calls[allreduce].reasons[no_bytes] = 1;
+  figures.calls[allreduce].protocols[{"plan", "bfb", "cost model"}].count(1000, nanoseconds);
   figures.plans[reduction_plan] = {"bfb", 1, {{{0, 1}, sent}}};
   return figures;
 }
@@ -57,6 +59,19 @@ TEST(Figures, JoinsRanks) {
   EXPECT_EQ(job.ranks, 2);
   ASSERT_EQ(job.communicators.size(), 1U);
   EXPECT_EQ(job.communicators.front(), some_figures("0,1,#0", 7, 40));
+}
+
+/// Ranks that lead no node do not know the plan's name; their calls are no others.
+TEST(Figures, JoinsRanksThatDoNotKnowThePlan) {
+  CommunicatorFigures unnamed = some_figures("0,1,#0", 5, 0);
+  unnamed.calls[allreduce].protocols.clear();
+  unnamed.calls[allreduce].protocols[{"plan", "", "cost model"}].count(1000, 5);
+  const CommunicatorFigures named = some_figures("0,1,#0", 5, 10);
+  for (const bool named_first : {true, false}) {
+    Report job{1, {named_first ? named : unnamed}};
+    job.join({1, {named_first ? unnamed : named}});
+    EXPECT_EQ(job.communicators.front(), named);
+  }
 }
 
 /// Two communicators with the same name on different ranks stay two.
@@ -94,7 +109,7 @@ TEST(Figures, RecordCounts) {
   CommunicatorRecord record(4, {});
   record.set_nodes(2);
   record.set_plan(Collective::alltoall, "mcf-path");
-  record.count_served(CallKind::alltoall, 64, 10);
+  record.count_served(CallKind::alltoall, {"plan", "mcf-path", "configuration"}, 64, 10);
   record.count_fallen_through(CallKind::alltoallv, Reason::no_plan, unknown_bytes, 20);
   record.count_round(Collective::alltoall, {{0, 1}, {1, 2}, {2, 0}}, {100, 0, 7});
   record.count_round(Collective::alltoall, {{0, 1}, {1, 2}, {2, 0}}, {1, 0, 0});
@@ -105,6 +120,11 @@ TEST(Figures, RecordCounts) {
   const CallFigures& fallen = figures.calls[static_cast<std::size_t>(CallKind::alltoallv)];
   EXPECT_EQ(fallen.fallen_through.bins().front(), (SizeHistogram::Bin{1, 20, 20, 20}));
   EXPECT_EQ(fallen.reasons[static_cast<std::size_t>(Reason::no_plan)], 1);
+  SizeHistogram one_call;
+  one_call.count(unknown_bytes, 20);
+  const std::map<CallProtocol, SizeHistogram> native{
+      {{"native", "", std::string(to_string(Reason::no_plan))}, one_call}};
+  EXPECT_EQ(fallen.protocols, native);
   const PlanUse expected{"mcf-path", 2, {{{0, 1}, 101}, {{2, 0}, 7}}};
   EXPECT_EQ(figures.plans[static_cast<std::size_t>(Collective::alltoall)], expected);
 }

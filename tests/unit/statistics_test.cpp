@@ -59,7 +59,7 @@ Report some_job() {
     CommunicatorRecord& record = statistics.open("pair", {0, 1});
     record.set_nodes(2);
     record.set_plan(Collective::alltoall, "mcf-path");
-    record.count_served(CallKind::alltoallv, 100 + 100 * rank, 1'000'000 + rank);
+    record.count_served(CallKind::alltoallv, {"plan", "mcf-path", "configuration"}, 100 + 100 * rank, 1'000'000 + rank);
     record.count_round(Collective::alltoall, {{0, 1}, {1, 0}}, {rank == 0 ? 100 : 0, rank == 0 ? 0 : 200});
     record.count_fallen_through(CallKind::allreduce, Reason::no_bytes, 0, 500);
     job.join(statistics.report());
@@ -193,6 +193,10 @@ TEST_F(StatisticsTest, JsonOfCommunicators) {
                        {"seconds_min", 0.001000001},
                        {"seconds_max", 0.001000001}}};
   EXPECT_EQ(calls.at("alltoallv").at("served_sizes"), sizes);
+  EXPECT_EQ(calls.at("alltoallv").at("choices"),
+            (Json{{{"use", "plan"}, {"algorithm", "mcf-path"}, {"chosen_by", "configuration"}, {"sizes", sizes}}}));
+  EXPECT_EQ(calls.at("allreduce").at("choices").front().at("use"), "native");
+  EXPECT_EQ(calls.at("allreduce").at("choices").front().at("chosen_by"), to_string(Reason::no_bytes));
   EXPECT_EQ(calls.at("allreduce").at("fallen_through_sizes").front().at("bytes_to"), 0);
   EXPECT_EQ(calls.at("allreduce").at("reasons"), (Json{{std::string(to_string(Reason::no_bytes)), 1}}));
 }
@@ -200,8 +204,10 @@ TEST_F(StatisticsTest, JsonOfCommunicators) {
 TEST_F(StatisticsTest, TableOfCommunicators) {
   const std::vector<std::string> expected = {
       "pair (2 ranks), allreduce: 1 fell through (0 B: 1 in 0.000000500 s)",
+      "pair (2 ranks), allreduce, which way: native (nothing to move) 0 B",
       "pair (2 ranks), alltoallv: 1 served by mcf-path (64 B..128 B: 1 in 0.001000000 s, "
       "128 B..256 B: 1 in 0.001000001 s)",
+      "pair (2 ranks), alltoallv, which way: plan mcf-path (configuration) 64 B..256 B",
       "bytes on 2 links: most 200 (1 to 0), least 100"};
   EXPECT_EQ(job_table(some_job()), expected);
   EXPECT_TRUE(job_table({}).empty());
@@ -213,7 +219,7 @@ TEST_F(StatisticsTest, OpensRecords) {
   for (int index = 0; index < 70; ++index) {
     CommunicatorRecord& record =
         statistics_.open("c", index % 2 == 0 ? std::vector<int>{0, 1} : std::vector<int>{1, 0});
-    record.count_served(CallKind::bcast, 1, 1);
+    record.count_served(CallKind::bcast, {"direct", "", "cost model"}, 1, 1);
   }
   statistics_.elsewhere().count_fallen_through(CallKind::bcast, Reason::bad_arguments, unknown_bytes, 1);
   EXPECT_EQ(&statistics_.elsewhere(), &statistics_.elsewhere());
