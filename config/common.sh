@@ -35,5 +35,5 @@ step() {
   return "$status"
 }
 
-# configure PRESET: into the preset's own folder.
-configure() { (cd "$root" && cmake --preset "$1"); }
+# configure PRESET [OPTIONS]: into the preset's own folder.
+configure() { (cd "$root" && cmake --preset "$@"); }

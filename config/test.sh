@@ -1,13 +1,32 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs all tests: format, all of ctest, sanitizers on a subset, clang-tidy.
-# Ends with one line: N passed, N failed, N skipped.
+# Installs what is missing, builds, and runs the tests. Ends with one line: N passed, N failed, N skipped.
+#
+#   config/test.sh [--all]
+#     --all  what a release needs besides: messages above 2 GiB, fuzzing, unit tests of the optimised build, every source
+#            compiled by itself, clang-tidy on everything instead of on what changed since the last release
 # shellcheck source-path=SCRIPTDIR source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 jobs=$(nproc)
+fuzz_seconds=60
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
-problems=()
+problems=() times=() all=no
+case ${1:-} in
+  '') ;;
+  --all) all=yes ;;
+  *) fail "wrong usage: found '$1', expected --all or nothing." ;;
+esac
+
+note() { problems+=("$1"); }
+
+# part TITLE COMMAND…: a step whose time is in the list at the end.
+part() {
+  local started=$SECONDS status=0
+  step "$@" || status=$?
+  times+=("$(printf '%6d s  %s' $((SECONDS - started)) "$1")")
+  return "$status"
+}
 
 # Every source of ours, tracked or new, as NUL-separated paths relative to the root.
 sources() {
@@ -19,11 +38,38 @@ check_format() {
   (cd "$root" && sources | xargs -0 clang-format --dry-run -Werror 2>&1 | sed -n 's/^\([^: ]*\):[0-9].*/\1/p' | sort -u | tee /dev/stderr | wc -l | grep -x 0)
 }
 
-# Sources of the build, many in one where it compiles them so, without others it generates.
+# The commit that gave the project its present version number; nothing where the history is not there.
+last_release() { git -C "$root" log -1 --format=%H -G'^project\(libcoll VERSION' -- CMakeLists.txt 2>/dev/null; }
+
+# Sources that changed since the last release, and for each header that did its own source, or one that includes it.
+changed_sources() {
+  local release file
+  release=$(last_release)
+  [ -n "$release" ] || { (cd "$root" && git ls-files '*.cpp' '*.c'); return; }
+  (cd "$root" && git diff --name-only --diff-filter=d "$release" -- '*.cpp' '*.c' '*.h' && git ls-files --others --exclude-standard '*.cpp' '*.c' '*.h') |
+    while read -r file; do
+      case $file in
+        *.h) if [ -f "$root/${file%.h}.cpp" ]; then echo "${file%.h}.cpp"; else
+               (cd "$root" && grep -rlF --include='*.cpp' --include='*.c' "\"$file\"" benchmarks libcoll planner pmpi tests | head -n 1); fi ;;
+        *) echo "$file" ;;
+      esac
+    done | sort -u
+}
+
+# check_tidy everything|changed: everything is read many sources in one, as the build compiles them.
 check_tidy() {
-  local commands=$root/build-tidy
-  configure tidy && (cd "$root" && jq -r '.[].file' "$commands/compile_commands.json" | grep -v "^$commands/.*\.cpp$\|\.[fF]90$" | sort -u |
-    xargs -d '\n' -P "$jobs" -n 1 clang-tidy -p "$commands" --quiet 2>&1 | sed '/ warnings\? generated/d')
+  local commands=$root/build-tidy unity=OFF
+  [ "$1" = changed ] || unity=ON
+  configure tidy -DLIBCOLL_UNITY="$unity" >/dev/null || return
+  jq -r '.[].file' "$commands/compile_commands.json" | grep -v "^$commands/.*\.cpp$\|\.[fF]90$" | sort -u >"$results/known"
+  if [ "$1" = changed ]; then
+    changed_sources | sed "s|^|$root/|" | sort | comm -12 - "$results/known" >"$results/chosen"
+  else
+    cp "$results/known" "$results/chosen"
+  fi
+  printf '%d files\n' "$(wc -l <"$results/chosen")"
+  (cd "$root" && xargs -r -d '\n' -a "$results/chosen" -P "$jobs" -n 1 clang-tidy -p "$commands" --quiet 2>&1 | sed '/ warnings\? generated/d'
+   exit "${PIPESTATUS[0]}")
 }
 
 # build_with PRESET [TARGET…]
@@ -33,62 +79,45 @@ build_with() {
   configure "$preset" && (cd "$root" && cmake --build --preset "$preset" ${1:+--target "$@"})
 }
 
-# run_tests NAME FOLDER CTEST_OPTIONS…: leaves NAME.xml and NAME.log in the results.
+# run_tests NAME FOLDER CTEST_OPTIONS…: leaves NAME.xml and NAME.cases/ in the results.
 run_tests() {
   local name=$1 folder=$2 status=0
   shift 2
-  ctest --test-dir "$folder" --output-on-failure --no-tests=error --output-junit "$results/$name.xml" "$@" || status=$?
-  cp "$folder/Testing/Temporary/LastTest.log" "$results/$name.log" 2>/dev/null
+  mkdir -p "$results/$name.cases"
+  rm -rf "$folder/Testing/matrix"
+  GTEST_OUTPUT=xml:$results/$name.cases/ ctest --test-dir "$folder" --output-on-failure --no-tests=error \
+    --output-junit "$results/$name.xml" -j "$jobs" "$@" || status=$?
+  cp "$folder"/Testing/matrix/*.tsv "$results/$name.cases/" 2>/dev/null
   return "$status"
 }
 
-unit_targets() { (shopt -s nullglob && cd "$root/tests/unit" && for file in $1; do printf '%s\n' "${file%.cpp}"; done); }
-labelled() { ctest --test-dir "$1" -N -L "$2" | sed -n 's/^Total Tests: //p'; }
-
-# attribute NAME: its sum over everything that ran.
-attribute() {
-  cat "$results"/*.xml 2>/dev/null | awk -F'"' -v name="$1" '$1 ~ "^[ \t]*" name "=$" { sum += $2 } END { print sum + 0 }'
-}
-
-# Tests inside an executable that skipped themselves: ctest does not see them.
-skipped_inside() { cat "$results"/*.log 2>/dev/null | grep -c '^\[  SKIPPED \] .* ms)$'; }
-
-note() { problems+=("$1"); }
-
 "$root/config/install_packages.sh" || exit 1
-step 'Checking the format' check_format || note 'format'
-step 'Building' build_with developer || fail 'the build failed; see above.'
-step 'Unit tests' run_tests unit "$build" -L unit -j "$jobs" || note 'unit tests'
-if [ "$(ctest --test-dir "$build" -N -LE unit | sed -n 's/^Total Tests: //p')" != 0 ]; then
-  step 'Multi-process and other tests' run_tests other "$build" -LE unit || note 'multi-process tests'
-fi
-
-mapfile -t asan_targets < <(unit_targets '*_test.cpp')
-[ "$(labelled "$build" '^multiprocess-small$')" = 0 ] || asan_targets=(all)
-step 'Building with ASan and UBSan' build_with asan "${asan_targets[@]}" || fail 'the build with ASan failed; see above.'
-step 'Tests with ASan and UBSan' run_tests asan "$root/build-asan" -L '^(unit|multiprocess-small)$' -j "$jobs" ||
-  note 'tests with ASan and UBSan'
-
-mapfile -t tsan_targets < <(unit_targets '*threads*_test.cpp')
-if [ ${#tsan_targets[@]} -gt 0 ]; then
-  step 'Building with TSan' build_with tsan "${tsan_targets[@]}" multiprocess_of_threads || fail 'the build with TSan failed; see above.'
-  # UCX's hook on madvise takes a lock while a thread ends, when TSan has let go of that thread: a crash in TSan itself.
-  UCX_MEM_MMAP_HOOK_MODE=none step 'Tests with TSan' run_tests tsan "$root/build-tsan" -L '^(threads|multiprocess-threads)$' -j "$jobs" ||
-    note 'tests with TSan'
+part 'Format' check_format || note 'format'
+part 'Build' build_with developer || fail 'the build failed; see above.'
+part 'Tests' run_tests tests "$build" -LE '^(unit|large|fabric)$' || note 'tests'
+part 'Tests on the emulated fabric' run_tests fabric "$build" -L '^fabric$' || note 'tests on the emulated fabric'
+part 'Build with ASan and UBSan' build_with asan || fail 'the build with ASan failed; see above.'
+part 'Tests with ASan and UBSan' run_tests asan "$root/build-asan" -L '^(unit|zoo|matrix-small)$' || note 'tests with ASan and UBSan'
+part 'Build with TSan' build_with tsan unit_threads multiprocess_of_threads || fail 'the build with TSan failed; see above.'
+part 'Tests with TSan' run_tests tsan "$root/build-tsan" -L '^(threads|matrix-threads)$' || note 'tests with TSan'
+if [ "$all" = no ]; then
+  part 'clang-tidy on what changed' check_tidy changed || note 'clang-tidy'
 else
-  note 'there is no test of threads'
+  part 'clang-tidy' check_tidy everything || note 'clang-tidy'
+  part 'Build of the unit tests' build_with developer unit_tests || fail 'the unit tests do not compile; see above.'
+  part 'Unit tests' run_tests unit "$build" -L '^unit$' || note 'unit tests'
+  part 'Messages above 2 GiB' run_tests large "$build" -L '^large$' || note 'messages above 2 GiB'
+  part 'Fuzzing' "$root/tests/fuzz/run.sh" "$fuzz_seconds" || note 'fuzzing'
+  part 'Build, each source by itself' build_with single || note 'each source by itself'
 fi
 
-step 'clang-tidy' check_tidy || note 'clang-tidy'
-
-failed=$(attribute failures)
-outside=$(($(attribute skipped) + $(attribute disabled)))
-passed=$(($(attribute tests) - failed - outside))
-skipped=$((outside + $(skipped_inside)))
-if [ "$skipped" -gt 0 ] && [ "${CI:-}" = true ]; then note 'skipped tests'; fi
-if [ "$passed" -eq 0 ]; then note 'no test ran'; fi
+printf '\nTime by part:\n'
+printf '%s\n' "${times[@]}" "$(printf '%6d s  all' "$SECONDS")"
+python3 -B "$root/tests/report.py" "$results" >"$results/report" || note 'failed tests'
+if [ "${CI:-}" = true ] && ! grep -q ', 0 skipped$' "$results/report"; then note 'skipped tests'; fi
+cat "$results/report" | sed '$d'
 if [ ${#problems[@]} -gt 0 ]; then
   printf 'Not good:%s.\n' "$(printf ' %s;' "${problems[@]}" | sed 's/;$//')"
 fi
-printf '%d passed, %d failed, %d skipped\n' "$passed" "$failed" "$skipped"
+tail -n 1 "$results/report"
 [ ${#problems[@]} -eq 0 ]

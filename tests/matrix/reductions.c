@@ -279,8 +279,14 @@ static void check_call(enum Call call, enum Op op, const struct Type* type, MPI_
   for (int i = 0; i < share.total; ++i) store_value(type, make_value(type, rank, i), input + i * extent);
   if (call == call_reduce && rank != variant % ranks) in_place = 0;
   if (in_place) memcpy(output, input, sizeof output);
+  const long before = served_calls(call_names[call]);
   do_call(call, in_place ? MPI_IN_PLACE : input, output, handle, handle_of(op), ranks, variant, MPI_COMM_WORLD);
   expect_call(call_names[call], share.total > 0, type->name);
+  /* Open MPI 4.1.4 compares one with a sign and the other without: its own results are left out. */
+  const int is_native = served_calls(call_names[call]) == before;
+  const int is_misread = type->handle == MPI_UNSIGNED_LONG || type->handle == MPI_OFFSET;
+  if (is_native && is_misread && (op == max || op == min)) return;
+  if (is_native && type->form == form_quad) return; /* it has no operations for them, and does nothing */
   for (int i = 0; i < share.number; ++i) {
     const struct Value found = as_stored(type, load_value(type, output + i * extent));
     const struct Value expected = expected_value(op, type, ranks, share.first + i);

@@ -8,6 +8,8 @@
 
 #include "check.h"
 
+#undef served_calls /* by its full name here */
+
 /* Of a request of libcoll's, which has no source: MPI leaves all but the error open, and Open MPI's own have what their
  * memory had. */
 static void check_status(const MPI_Status* status) {
