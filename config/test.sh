@@ -115,7 +115,7 @@ printf '\nTime by part:\n'
 printf '%s\n' "${times[@]}" "$(printf '%6d s  all' "$SECONDS")"
 python3 -B "$root/tests/report.py" "$results" >"$results/report" || note 'failed tests'
 if [ "${CI:-}" = true ] && ! grep -q ', 0 skipped$' "$results/report"; then note 'skipped tests'; fi
-cat "$results/report" | sed '$d'
+sed '$d' "$results/report"
 if [ ${#problems[@]} -gt 0 ]; then
   printf 'Not good:%s.\n' "$(printf ' %s;' "${problems[@]}" | sed 's/;$//')"
 fi

@@ -30,9 +30,13 @@ long served_calls(const char* collective);
  * from what all calls so far should have made of it. Not for several threads. */
 void expect_call(const char* collective, int served, const char* what);
 
-/* Before each case: expectations start from what the process has served before. With MATRIX_SERVED=any in the environment
- * (default settings, where measurements may leave calls to MPI) a call that should be served may be left to MPI. */
+/* Before each case: expectations start from what the process has served before. With MATRIX_SERVED=any in the
+ * environment (default settings, where measurements may leave calls to MPI) a call that should be served may be left to
+ * MPI. */
 void begin_case(void);
+
+/* Whether calls that should be served may be left to MPI. */
+int may_be_native(void);
 
 /* A check for after MPI_Finalize, one per process; finalized_well() makes it. */
 void after_finalize(int (*is_right)(void));

@@ -1,8 +1,8 @@
 /* Many cases in one launch, one after the other.
  *   matrix [-m] CASE [ARGUMENTS] [+ CASE [ARGUMENTS]]…
  *     -m  MPI is initialised for several threads
- * Rank 0 says on stdout when a case begins and ends, and how long it took: "matrix: begin N", "matrix: end N SECONDS" for
- * the Nth case of the command line, from 0. A check that fails ends the launch (check.h). */
+ * Rank 0 says on stdout when a case begins and ends, and how long it took: "matrix: begin N", "matrix: end N SECONDS"
+ * for the Nth case of the command line, from 0. A check that fails ends the launch (check.h). */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

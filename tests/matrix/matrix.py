@@ -209,13 +209,12 @@ class Job:
         """What the job as a whole must be."""
         files = sorted(Path(self.directory).glob("stderr*"))
         stderr = "".join(file.read_text(encoding="utf-8", errors="replace") for file in files)
-        if self.launch.get("settings") != "default":
-            sys.stdout.write(stderr)
+        # Of default settings every call is in the log.
+        is_traced = self.launch.get("settings") == "default"
+        sys.stdout.writelines(line + "\n" for line in stderr.splitlines() if not (is_traced and ": trace: " in line))
         if self.late:
             raise Failure(f"nothing for {self.limit():.0f} s")
         if self.code != self.launch.get("exit_code", 0):
-            if self.launch.get("settings") == "default":
-                sys.stdout.write(stderr[-4000:])
             raise Failure(f"exit code {self.code}, expected {self.launch.get('exit_code', 0)}")
         if len(self.seconds) < len(self.numbers) and "program" not in self.launch:
             raise Failure("it ended before its cases")

@@ -266,6 +266,7 @@ static void do_call(enum Call call, const void* input, void* output, MPI_Datatyp
 /* In place, the result begins where the input does; a reduce is in place on its root only. */
 static void check_call(enum Call call, enum Op op, const struct Type* type, MPI_Datatype handle, int rank, int ranks,
                        int variant, int in_place) {
+  if (may_be_native() && type->form == form_quad) return; /* Open MPI 4.1.4 has no operations for them */
   unsigned char input[most_elements * most_bytes];
   unsigned char output[most_elements * most_bytes];
   const struct Share share = share_of(call, rank, ranks, variant);
@@ -286,7 +287,6 @@ static void check_call(enum Call call, enum Op op, const struct Type* type, MPI_
   const int is_native = served_calls(call_names[call]) == before;
   const int is_misread = type->handle == MPI_UNSIGNED_LONG || type->handle == MPI_OFFSET;
   if (is_native && is_misread && (op == max || op == min)) return;
-  if (is_native && type->form == form_quad) return; /* it has no operations for them, and does nothing */
   for (int i = 0; i < share.number; ++i) {
     const struct Value found = as_stored(type, load_value(type, output + i * extent));
     const struct Value expected = expected_value(op, type, ranks, share.first + i);
@@ -514,7 +514,7 @@ int CASE(reductions)(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   CHECK(ranks <= most_ranks, "too many ranks");
   check_all_pairs(rank, ranks);
-  check_duplicated_type(rank, ranks);
+  if (!may_be_native()) check_duplicated_type(rank, ranks); /* Open MPI 4.1.4 refuses such types */
   check_roots(rank, ranks);
   check_large(rank, ranks);
   check_left_alone(rank);
