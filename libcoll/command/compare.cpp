@@ -14,6 +14,8 @@
 namespace libcoll::command {
 namespace {
 
+constexpr double share_for_planning = 0.7;  // the rest is for checking and modelling
+
 std::int64_t segments_of(const PlanFigures& figures) {
   for (const auto& [name, value] : figures.more) {
     if (name != "segments") continue;
@@ -79,13 +81,19 @@ const ComparedVariant& ComparedAlgorithm::best(double bytes) const {
   });
 }
 
-ComparedAlgorithm compare_one(const Planner& planner, const Topology& topology, const PlanOptions& options) {
+ComparedAlgorithm compare_one(const Planner& planner, const Topology& topology, const PlanOptions& options,
+                              const Deadline& deadline) {
   ComparedAlgorithm result;
   result.algorithm = planner.name;
   result.lockstep = planner.lockstep;
   PlanOptions wanted = options;
   wanted.schedule = true;
+  if (deadline.passed()) {
+    result.reason = "there was no time left for it";
+    return result;
+  }
   for (;;) {
+    if (deadline.limited()) wanted.time_limit_seconds = share_for_planning * deadline.remaining();
     const Result<Plan> plan = make_plan(topology, planner.collective, result.algorithm, wanted);
     if (!plan) {
       result.reason = plan.error().message;
@@ -95,17 +103,22 @@ ComparedAlgorithm compare_one(const Planner& planner, const Topology& topology, 
     result.faults.insert(result.faults.end(), plan->faults.begin(), plan->faults.end());
     const std::int64_t segments = segments_of(plan->figures);
     result.variants.push_back({plan->schedule.steps, segments, plan->schedule.proof, lockstep_time(plan->schedule)});
-    if (segments <= 1) return result;
+    if (segments <= 1 || deadline.passed()) return result;
     wanted.steps = std::max(1, plan->schedule.steps / 2);
   }
 }
 
 Comparison compare(const Topology& topology, Collective collective, const std::vector<double>& sizes,
-                   const PlanOptions& options) {
+                   const PlanOptions& options, const Deadline& deadline) {
   Comparison comparison{topology, collective, sizes, {}};
+  const auto compared = [collective](const Planner& planner) {
+    return planner.collective == collective && !planner.rewires;
+  };
+  auto left = std::count_if(planners().begin(), planners().end(), compared);
   for (const Planner& planner : planners()) {
-    if (planner.collective == collective && !planner.rewires)
-      comparison.algorithms.push_back(compare_one(planner, topology, options));
+    if (!compared(planner)) continue;
+    const Deadline share = deadline.part(1.0 / static_cast<double>(left--));
+    comparison.algorithms.push_back(compare_one(planner, topology, options, share));
   }
   return comparison;
 }

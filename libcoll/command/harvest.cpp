@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,8 @@
 #include <vector>
 
 #include "libcoll/command/command.h"
+#include "libcoll/command/time_limit.h"
+#include "libcoll/command/validators.h"
 #include "planner/flow/demand_reader.h"
 #include "planner/reconfigure/rewired_schedule.h"
 #include "planner/schedule/verify.h"
@@ -327,10 +330,11 @@ Result<Heatmap> heatmap(const HarvestOptions& options, const Request& request, c
 
 int harvest(const HarvestOptions& options) {
   const auto start = std::chrono::steady_clock::now();
+  const TimeLimit limit(options.time_limit_seconds, "no plan yet", options.json);
+  const Deadline& deadline = limit.deadline();
   const Result<Request> request = understand(options);
   if (!request) return fail(request.error().message, options.json);
   // What comes later has a share of the time, too.
-  const Deadline deadline(options.time_limit_seconds);
   const bool goes_on = options.search > 0 || options.exact;
   Result<Harvest> harvest = prepare(*request, deadline.part(goes_on ? 0.5 : 0.8));
   if (!harvest) return fail(harvest.error().message, options.json);
@@ -388,6 +392,8 @@ std::string stagings_text() {
 
 constexpr std::int32_t max_harvest_nodes = 1024;
 constexpr std::int32_t max_harvest_degree = 64;
+constexpr std::int64_t max_harvest_chunks = 1 << 20;
+constexpr std::int64_t max_harvest_moves = 1'000'000'000;
 
 }  // namespace
 
@@ -397,52 +403,72 @@ void add_harvest(CLI::App& app, int& exit_code) {
   sub->add_option("collective,--collective", options->collective,
                   "allreduce, reduce_scatter, allgather, alltoall, broadcast or reduce");
   sub->add_option("--algorithm", options->algorithm, "Staged algorithm (below); default: the first that serves");
-  sub->add_option("--schedule", options->schedule, "Take the steps of this schedule file instead")->type_name("FILE");
+  CLI::Option* schedule =
+      sub->add_option("--schedule", options->schedule, "Take the steps of this schedule file instead")
+          ->type_name("FILE");
   sub->add_option("--demand", options->demand, "What each node sends to each other (direct alltoall): CSV or TOML")
       ->type_name("FILE");
-  sub->add_option("--nodes", options->stages.nodes, "Number of nodes")->check(CLI::Range(2, max_harvest_nodes));
-  sub->add_option("--degree", options->degree, "Ports of a node, out and in")->check(CLI::Range(1, max_harvest_degree));
-  sub->add_option("--topology", options->topology,
-                  "What the fabric is wired as at the beginning (also gives nodes, degree, delta and bandwidth); "
-                  "default: whatever suits the first steps");
+  sub->add_option("--nodes", options->stages.nodes, "Number of nodes")->check(whole_in(2, max_harvest_nodes));
+  sub->add_option("--degree", options->degree, "Ports of a node, out and in")->check(whole_in(1, max_harvest_degree));
+  CLI::Option* topology =
+      sub->add_option("--topology", options->topology,
+                      "What the fabric is wired as at the beginning (also gives nodes, degree, delta and bandwidth); "
+                      "default: whatever suits the first steps");
   sub->add_option("--ports", options->stages.ports, "Messages of a node in one step (bruck, direct, binary-tree)")
-      ->check(CLI::Range(1, max_harvest_degree))
+      ->check(whole_in(1, max_harvest_degree))
       ->capture_default_str();
   sub->add_option("--dimensions", options->stages.dimensions, "Of swing-multiport: 8,8; default: one ring")
       ->delimiter(',')
-      ->check(CLI::Range(2, max_harvest_nodes));
-  sub->add_option("--root", options->stages.root, "Of broadcast and reduce")->capture_default_str();
+      ->check(whole_in(2, max_harvest_nodes));
+  sub->add_option("--root", options->stages.root, "Of broadcast and reduce")
+      ->check(whole_in(0, max_harvest_nodes - 1))
+      ->capture_default_str();
   sub->add_option("--size", options->size, "Of the whole vector: 64KiB")
       ->type_name("BYTES")
       ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber)
+      ->check(bytes_from(1))
       ->capture_default_str();
   sub->add_option("--alpha", options->alpha, "Start-up time of a step")->capture_default_str();
   sub->add_option("--delta", options->delta, "Latency of a link")->capture_default_str();
   sub->add_option("--bandwidth", options->bandwidth, "Of one port")->capture_default_str();
   sub->add_option("--reconfiguration", options->reconfiguration, "What rewiring takes: alpha_r")->capture_default_str();
-  sub->add_option("--search", options->search, "Moves of a local search for better wirings")->capture_default_str();
-  sub->add_option("--seed", options->seed, "Of the search")->capture_default_str();
+  sub->add_option("--search", options->search, "Moves of a local search for better wirings")
+      ->check(whole_in(0, max_harvest_moves))
+      ->capture_default_str();
+  sub->add_option("--seed", options->seed, "Of the search")
+      ->check(whole_in(0, std::numeric_limits<std::int64_t>::max()))
+      ->needs(sub->get_option("--search"))
+      ->capture_default_str();
   sub->add_option("--exact", options->exact,
                   "Solve an integer program for every interval of steps, each for so long at most (0: no limit), and "
                   "print what no rewirings can beat; 8 nodes at most")
       ->type_name("SECONDS")
-      ->check(CLI::NonNegativeNumber);
-  sub->add_option("--output", options->output, "Write the schedule with its rewirings to this file; - is stdout");
+      ->check(seconds_from(0));
+  CLI::Option* output =
+      sub->add_option("--output", options->output, "Write the schedule with its rewirings to this file; - is stdout");
   sub->add_option("--max-chunks", options->max_chunks, "Upper limit on chunks per shard; 0: 16")
-      ->check(CLI::NonNegativeNumber);
-  sub->add_option("--heatmap", options->heatmap, "Write speed-ups over sizes and delays as CSV; - is stdout")
-      ->type_name("FILE");
+      ->check(whole_in(0, max_harvest_chunks))
+      ->needs(output);
+  CLI::Option* heatmap =
+      sub->add_option("--heatmap", options->heatmap, "Write speed-ups over sizes and delays as CSV; - is stdout")
+          ->type_name("FILE");
   sub->add_option("--sizes", options->sizes, "Of the heat map: 1KiB,1MiB; default: 1 KiB to 1 GiB")
       ->delimiter(',')
       ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber);
+      ->check(bytes_from(1))
+      ->needs(heatmap);
   sub->add_option("--reconfigurations", options->reconfigurations, "Of the heat map; default: 10ns to 10ms")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->needs(heatmap);
   sub->add_option("--time-limit", options->time_limit_seconds,
                   "For all of it: the best plan so far, and what was left out; 0: none")
       ->type_name("SECONDS")
-      ->check(CLI::NonNegativeNumber);
+      ->check(seconds_from(0));
+  // A schedule has its steps, a wiring its links: what would say otherwise is refused.
+  for (const char* other : {"--algorithm", "--demand", "--nodes", "--ports", "--dimensions", "--root"}) {
+    schedule->excludes(sub->get_option(other));
+  }
+  for (const char* other : {"--delta", "--bandwidth"}) topology->excludes(sub->get_option(other));
   sub->add_flag("--json", options->json, "Machine-readable output");
   sub->footer("Algorithms\n" + stagings_text() +
               "\nExamples\n  libcoll harvest allreduce --nodes 64 --degree 2 --size 1MiB --reconfiguration 10us\n"

@@ -194,7 +194,8 @@ Result<Schedule> plan_single(const Topology& topology, const PlanOptions& option
     options.figures->more.emplace_back("ilp_bound", choices.bound / unit);
   }
   FluidPlan plan;
-  plan.flow = certified_flow(graph, std::move(classes), std::move(*pairs), prices, options.demand);
+  plan.flow = certified_flow(graph, std::move(classes), std::move(*pairs), prices, options.demand,
+                             options.time_limit_seconds > 0 ? deadline : Deadline(0));
   plan.network = std::move(*network);
   plan.method = std::move(choices.method);
   plan.chunk_paths = ChunkPaths::weighted;

@@ -37,14 +37,16 @@ FlowCertificate certify(const Topology& topology, std::span<const double> prices
 
 /// The certificate of the optimum; nothing when the solver gives up.
 std::optional<FlowCertificate> optimal_certificate(const Topology& topology, const LinkClasses& classes,
-                                                   std::span<const double> demand) {
+                                                   std::span<const double> demand, const Deadline& deadline) {
   if (demand.empty()) {
-    Result<ConcurrentFlow> optimum = max_concurrent_flow(topology);
+    FlowOptions wanted;
+    wanted.time_limit_seconds = deadline.remaining();
+    Result<ConcurrentFlow> optimum = max_concurrent_flow(topology, wanted);
     if (!optimum) return std::nullopt;
     return std::move(optimum->certificate);
   }
-  const LpMethod method = method_for(master_lp_columns(topology, classes), 0);
-  const Result<MasterFlow> master = solve_master_lp(topology, classes, method, demand);
+  const LpMethod method = method_for(master_lp_columns(topology, classes), deadline.remaining());
+  const Result<MasterFlow> master = solve_master_lp(topology, classes, method, demand, deadline.remaining());
   if (!master) return std::nullopt;
   return certify(topology, master->prices, demand);
 }
@@ -183,12 +185,20 @@ bool may_reroute(const FluidPlan& plan, LayerMethod method, const PlanOptions& o
          (options.max_layers == 0 || schedule.routes.size() >= many_routes);
 }
 
+/// How much the largest load may grow so that F stays within the gap that was asked for, and loses little in any case.
+double accepted_growth(const FluidPlan& plan, const PlanOptions& options) {
+  if (options.gap <= 0 || options.max_layers > 0 || plan.flow.flow <= 0) return accepted_layer_loss;
+  const double gap = plan.flow.certificate.flow_upper_bound / plan.flow.flow - 1;
+  return std::clamp((1 + options.gap) / (1 + gap) - 1, 0.0, accepted_layer_loss);
+}
+
 /// Other ways for some routes where that costs little; the part of F it costs, or nothing where it does not work out.
-std::optional<double> spare_layers(std::int32_t wanted, const PlanOptions& options, Lowered& lowered) {
+std::optional<double> spare_layers(std::int32_t wanted, double accepted, const PlanOptions& options,
+                                   const Deadline& deadline, Lowered& lowered) {
   Schedule& schedule = lowered.schedule;
   const std::vector<double> amounts = amounts_on_routes(schedule, options.demand);
   const std::optional<Rerouting> rerouting =
-      reroute_into_layers(schedule.topology, schedule.routes, amounts, wanted, accepted_layer_loss);
+      reroute_into_layers(schedule.topology, schedule.routes, amounts, wanted, accepted, deadline);
   if (!rerouting) return std::nullopt;
   const double loss = std::max(0.0, 1 - rerouting->load_before / rerouting->load);
   lowered.more.emplace_back("loss_layers", loss);
@@ -196,8 +206,16 @@ std::optional<double> spare_layers(std::int32_t wanted, const PlanOptions& optio
   return loss;
 }
 
+/// Why there are more layers than usual.
+std::string layers_note(double accepted, bool late) {
+  if (late) return "the time limit left none for fewer";
+  if (accepted < accepted_layer_loss) return "fewer would cost more than the gap allows: see --max-layers";
+  return "fewer would cost more than 2 % of F: see --max-layers";
+}
+
 /// Returns the part of F that fewer layers cost.
-double assign_layers_of(const FluidPlan& plan, LayerMethod method, const PlanOptions& options, Lowered& lowered) {
+double assign_layers_of(const FluidPlan& plan, LayerMethod method, const PlanOptions& options, const Deadline& deadline,
+                        Lowered& lowered) {
   Schedule& schedule = lowered.schedule;
   if (!plan.orders.empty()) {
     for (Route& route : schedule.routes) route.layer = layer_of(plan.orders, route.links);
@@ -206,17 +224,17 @@ double assign_layers_of(const FluidPlan& plan, LayerMethod method, const PlanOpt
   }
   const bool may = may_reroute(plan, method, options, schedule);
   const std::int32_t wanted = options.max_layers > 0 ? options.max_layers : usual_layers;
-  Layers layers = assign_layers_by(method, schedule.topology, schedule.routes, may ? wanted : any_layers);
+  Layers layers = assign_layers_by(method, schedule.topology, schedule.routes, may ? wanted : any_layers, deadline);
   if (may && layers.count > wanted) {
-    if (const std::optional<double> loss = spare_layers(wanted, options, lowered)) {
+    const double accepted = accepted_growth(plan, options);
+    const bool late = deadline.passed();
+    if (const auto loss = late ? std::nullopt : spare_layers(wanted, accepted, options, deadline, lowered)) {
       lowered.more.emplace_back("layer_method", std::string("rerouted"));
       return *loss;
     }
     // The count is that of all layers, or only of those up to the first too many.
-    layers = assign_layers_by(method, schedule.topology, schedule.routes);
-    if (options.max_layers == 0) {
-      lowered.more.emplace_back("layers_note", std::string("fewer would cost more than 2 % of F: see --max-layers"));
-    }
+    layers = assign_layers_by(method, schedule.topology, schedule.routes, any_layers, deadline);
+    if (options.max_layers == 0) lowered.more.emplace_back("layers_note", layers_note(accepted, late));
   }
   if (plan.chunk_paths == ChunkPaths::weighted && options.max_layers == 0) note_many_layers(layers.count, options);
   lowered.more.emplace_back("layer_method", std::string(to_string(layers.method)));
@@ -225,9 +243,10 @@ double assign_layers_of(const FluidPlan& plan, LayerMethod method, const PlanOpt
 
 /// Layers and classes of routes, and their steps where those are asked for. Returns the part of F that fewer layers
 /// cost.
-double finish_routes(const FluidPlan& plan, LayerMethod method, const PlanOptions& options, Lowered& lowered) {
+double finish_routes(const FluidPlan& plan, LayerMethod method, const PlanOptions& options, const Deadline& deadline,
+                     Lowered& lowered) {
   Schedule& schedule = lowered.schedule;
-  const double loss = assign_layers_of(plan, method, options, lowered);
+  const double loss = assign_layers_of(plan, method, options, deadline, lowered);
   assign_route_classes(schedule.topology, schedule.routes);
   sort_transfers(schedule);
   if (options.steps <= 1) return loss;
@@ -262,7 +281,7 @@ Lowered with_transfers(const Topology& fabric, FluidPlan& plan, const PlanOption
   if (on_links) {
     sort_transfers(schedule);
   } else {
-    loss_layers = finish_routes(plan, method, options, result);
+    loss_layers = finish_routes(plan, method, options, deadline, result);
   }
   schedule.proof.max_link_load = std::max(max_link_load(schedule), injection_load(schedule));
   // Negotiation can leave a fluid plan behind that was no optimum, or had fewer paths to choose from.
@@ -391,7 +410,7 @@ LinkClasses flow_classes(const InjectionNetwork& network, const PlanOptions& opt
 }
 
 FlowCertificate tightest_bound(const Topology& topology, const LinkClasses& classes, std::span<const double> prices,
-                               std::span<const double> demand, double load) {
+                               std::span<const double> demand, double load, const Deadline& deadline) {
   // Prices of a program that was not solved to the end can be worth less than none.
   const std::vector<double> equal(topology.links().size(), 1);
   FlowCertificate best = certify(topology, equal, demand);
@@ -400,18 +419,19 @@ FlowCertificate tightest_bound(const Topology& topology, const LinkClasses& clas
     if (priced.flow_upper_bound < best.flow_upper_bound) best = std::move(priced);
   }
   if (best.flow_upper_bound * load <= 1 + proven) return best;
-  if (master_lp_columns(topology, classes) > most_columns) return best;
-  if (auto optimal = optimal_certificate(topology, classes, demand)) {
+  if (master_lp_columns(topology, classes) > most_columns || deadline.passed()) return best;
+  if (auto optimal = optimal_certificate(topology, classes, demand, deadline)) {
     if (optimal->flow_upper_bound < best.flow_upper_bound) return std::move(*optimal);
   }
   return best;
 }
 
 ConcurrentFlow certified_flow(const Topology& topology, LinkClasses classes, std::vector<PairPaths> pairs,
-                              std::span<const double> prices, std::span<const double> demand) {
+                              std::span<const double> prices, std::span<const double> demand,
+                              const Deadline& deadline) {
   ConcurrentFlow result;
   const double load = largest_load(classes, pairs, topology.host_count(), demand);
-  result.certificate = tightest_bound(topology, classes, prices, demand, load);
+  result.certificate = tightest_bound(topology, classes, prices, demand, load, deadline);
   result.flow = std::min(1 / load, result.certificate.flow_upper_bound);
   result.symmetry_order = static_cast<std::int64_t>(classes.images.size());
   result.classes = std::move(classes);

@@ -246,11 +246,12 @@ class Rerouter {
 };
 
 /// Passes until they gain no more; false where there is a pair without a way.
-bool settle(Rerouter& rerouter) {
+bool settle(Rerouter& rerouter, const Deadline& deadline) {
   if (!rerouter.place()) return false;
   double least = rerouter.load();
   rerouter.aim_at(least);
-  for (std::int32_t pass = 0, waiting = 0; pass < most_passes && waiting < patience; ++pass, ++waiting) {
+  for (std::int32_t pass = 0, waiting = 0; pass < most_passes && waiting < patience && !deadline.passed();
+       ++pass, ++waiting) {
     rerouter.improve();
     rerouter.steepen();
     const double load = rerouter.load();
@@ -265,7 +266,8 @@ bool settle(Rerouter& rerouter) {
 }  // namespace
 
 std::optional<Rerouting> reroute_into_layers(const Topology& topology, std::span<Route> routes,
-                                             std::span<const double> amount, std::int32_t layers, double accepted) {
+                                             std::span<const double> amount, std::int32_t layers, double accepted,
+                                             const Deadline& deadline) {
   const Saved before(routes);
   const auto give_up = [&] {
     before.restore(routes);
@@ -274,12 +276,12 @@ std::optional<Rerouting> reroute_into_layers(const Topology& topology, std::span
   std::optional<Rerouter> rerouter(std::in_place, topology, routes, amount, orders_by_routes(topology, routes, layers));
   Rerouting result;
   result.load_before = rerouter->aim();
-  if (!settle(*rerouter)) {
+  if (!settle(*rerouter, deadline)) {
     before.restore(routes);
     const Result<LayerOrders> orders = layer_orders(topology, routes, layers);
     if (!orders) return std::nullopt;
     rerouter.emplace(topology, routes, amount, *orders);
-    if (!settle(*rerouter)) return give_up();
+    if (!settle(*rerouter, deadline)) return give_up();
   }
   result.load = rerouter->load();
   if (result.load > (1 + accepted) * result.load_before) return give_up();
