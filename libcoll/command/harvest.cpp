@@ -13,6 +13,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -34,6 +36,8 @@ struct HarvestOptions {
   std::string algorithm;
   std::string schedule;  ///< a file whose steps are taken
   StageOptions stages{.nodes = 0, .ports = 1, .dimensions = {}, .demand = {}, .root = 0};
+  bool ports_given = false;
+  bool dimensions_given = false;
   std::string demand;  ///< a file: what each node sends to each other
   std::int32_t degree = 0;
   std::string topology;  ///< the initial wiring
@@ -109,6 +113,19 @@ Status read_demand_file(const HarvestOptions& options, StageOptions& stages) {
   return {};
 }
 
+/// Whether the staged algorithm that was chosen goes by what was given.
+Status check_staging(const HarvestOptions& options, std::string_view algorithm) {
+  for (const Staging& staging : stagings()) {
+    if (staging.collective != options.collective || staging.algorithm != algorithm) continue;
+    for (const auto& [given, taken, flag] :
+         {std::tuple(options.ports_given, staging.takes_ports, "--ports"),
+          std::tuple(options.dimensions_given, staging.takes_dimensions, "--dimensions")}) {
+      if (given && !taken) return Error{"staged algorithm \"" + std::string(algorithm) + "\" does not take " + flag};
+    }
+  }
+  return {};
+}
+
 Result<Request> understand(const HarvestOptions& options) {
   if (options.collective.empty() == options.schedule.empty()) {
     return Error{"expected a collective, or the schedule whose steps to take (--schedule FILE)"};
@@ -137,6 +154,7 @@ Result<Request> understand(const HarvestOptions& options) {
   Result<StagedCollective> collective =
       options.schedule.empty() ? stage(options.collective, options.algorithm, stages) : read_stages(options.schedule);
   if (!collective) return collective.error();
+  if (const Status good = check_staging(options, collective->algorithm); !good) return good.error();
   request.collective = std::move(collective).value();
   if (request.degree == 0) return Error{"expected the ports of a node (--degree) or an initial wiring (--topology)"};
   return request;
@@ -473,7 +491,11 @@ void add_harvest(CLI::App& app, int& exit_code) {
   sub->footer("Algorithms\n" + stagings_text() +
               "\nExamples\n  libcoll harvest allreduce --nodes 64 --degree 2 --size 1MiB --reconfiguration 10us\n"
               "  libcoll harvest alltoall --nodes 16 --degree 1 --heatmap figure5.csv\n");
-  sub->callback([options, &exit_code] { exit_code = harvest(*options); });
+  sub->callback([options, sub, &exit_code] {
+    options->ports_given = sub->get_option("--ports")->count() > 0;
+    options->dimensions_given = sub->get_option("--dimensions")->count() > 0;
+    exit_code = harvest(*options);
+  });
 }
 
 }  // namespace libcoll::command

@@ -28,6 +28,7 @@ constexpr std::int64_t most_columns = 20'000;
 // Paper 003 §5.5: LASH never needed more layers. Where it does, what a way around may cost of F.
 constexpr std::int32_t usual_layers = 4;
 constexpr double accepted_layer_loss = 0.02;
+constexpr double share_of_chunks = 0.5;  // of the time left, the rest is for layers
 // With more routes than this, a budget of layers is first tried on the routes as they are.
 constexpr std::size_t many_routes = 50'000;
 
@@ -224,7 +225,8 @@ double assign_layers_of(const FluidPlan& plan, LayerMethod method, const PlanOpt
   }
   const bool may = may_reroute(plan, method, options, schedule);
   const std::int32_t wanted = options.max_layers > 0 ? options.max_layers : usual_layers;
-  Layers layers = assign_layers_by(method, schedule.topology, schedule.routes, may ? wanted : any_layers, deadline);
+  const bool in_time = may && !deadline.passed();
+  Layers layers = assign_layers_by(method, schedule.topology, schedule.routes, in_time ? wanted : any_layers, deadline);
   if (may && layers.count > wanted) {
     const double accepted = accepted_growth(plan, options);
     const bool late = deadline.passed();
@@ -233,7 +235,7 @@ double assign_layers_of(const FluidPlan& plan, LayerMethod method, const PlanOpt
       return *loss;
     }
     // The count is that of all layers, or only of those up to the first too many.
-    layers = assign_layers_by(method, schedule.topology, schedule.routes, any_layers, deadline);
+    if (in_time) layers = assign_layers_by(method, schedule.topology, schedule.routes, any_layers, deadline);
     if (options.max_layers == 0) lowered.more.emplace_back("layers_note", layers_note(accepted, late));
   }
   if (plan.chunk_paths == ChunkPaths::weighted && options.max_layers == 0) note_many_layers(layers.count, options);
@@ -261,13 +263,15 @@ double finish_routes(const FluidPlan& plan, LayerMethod method, const PlanOption
 Lowered with_transfers(const Topology& fabric, FluidPlan& plan, const PlanOptions& options, const char* algorithm,
                        LayerMethod method, const Deadline& deadline, bool on_links) {
   const Topology& graph = plan.network.topology;
+  // Layers are still to come.
+  const Deadline in_time = deadline.part(on_links ? 1 : share_of_chunks);
   Lowered result;
   const ConcurrentFlow before = options.max_routes > 0 ? plan.flow : ConcurrentFlow{};
-  result.loss_routes = limit_routes(graph, plan.flow, options.max_routes, options, deadline);
-  Chunking chunking = round_to_chunks(graph, plan.flow, options, plan.chunk_paths, deadline);
+  result.loss_routes = limit_routes(graph, plan.flow, options.max_routes, options, in_time);
+  Chunking chunking = round_to_chunks(graph, plan.flow, options, plan.chunk_paths, in_time);
   if (result.loss_routes > 0 && plan.chunk_paths != ChunkPaths::weighted) {
     // So many chunks as routes need no limit on the paths they choose from.
-    Chunking free = round_to_chunks(graph, before, options, plan.chunk_paths, deadline);
+    Chunking free = round_to_chunks(graph, before, options, plan.chunk_paths, in_time);
     if (free.cost < chunking.cost) chunking = std::move(free);
   }
   Schedule& schedule = result.schedule;

@@ -157,6 +157,8 @@ TEST_F(Command, OptionsWithoutMeaningAreRefused) {
   expect_refused("harvest allreduce --nodes 4 --degree 1 --max-chunks 2", "--output");
   expect_refused("harvest --schedule x --nodes 4 --degree 1", "--nodes");
   expect_refused("harvest allreduce --topology ring:4 --bandwidth 1Gbps", "--bandwidth");
+  expect_refused("harvest allreduce --nodes 4 --degree 1 --ports 2", "\"recursive-doubling\" does not take --ports");
+  expect_refused("harvest alltoall --nodes 4 --degree 1 --dimensions 2,2", "does not take --dimensions");
   expect_refused("topo find --nodes 4 --degree 2 --degrees 2", "--sweep");
   expect_refused("topo find --sweep 8 --database x --nodes 4", "--nodes");
   expect_refused("topo ring:4 find --nodes 4 --degree 2", "ring:4");
