@@ -33,6 +33,8 @@
 namespace libcoll::command {
 namespace {
 
+constexpr const char* no_plan = "no plan that was checked";
+
 struct Options {
   std::string topology;
   std::string collective;
@@ -251,7 +253,7 @@ int compare_algorithms(const Options& options) {
 
 int plan(const Options& options) {
   const bool json_on_stdout = options.json && options.output != "-";
-  const TimeLimit limit(options.plan.time_limit_seconds, "no plan that was checked", json_on_stdout);
+  const TimeLimit limit(options.plan.time_limit_seconds, no_plan, json_on_stdout);
   const Result<Request> request = understand(options);
   if (!request) return fail(request.error().message, json_on_stdout);
   PlanOptions wanted = options.plan;
@@ -267,8 +269,12 @@ int plan(const Options& options) {
     return fail(good.error().message, json_on_stdout);
   }
   wanted.time_limit_seconds = limit.for_planning(wanted.schedule);
+  const Deadline planning(wanted.time_limit_seconds);
   const auto make = options.nodes.empty() ? &make_plan : &make_part_plan;
   Result<Plan> made = make(request->topology, request->collective, algorithm, wanted);
+  if (!made && planning.passed()) {
+    return fail(limit_sentence(options.plan.time_limit_seconds, no_plan) + ": " + made.error().message, json_on_stdout);
+  }
   if (!made) return fail(made.error().message, json_on_stdout);
   if (made->faults.empty()) {
     Status written;

@@ -138,14 +138,20 @@ Result<FinderDatabase> load_database(const FindOptions& options) {
 }
 
 /// From the database where it has them, otherwise by search.
-Result<std::vector<FoundTopology>> frontier(const FindOptions& options) {
+Result<std::vector<FoundTopology>> frontier(const FindOptions& options, const Deadline& deadline) {
   if (!options.database.empty()) {
     const Result<FinderDatabase> database = load_database(options);
     if (!database) return database.error();
     const auto known = database->frontiers.find({options.nodes, options.degree});
     if (known != database->frontiers.end()) return known->second;
   }
-  return TopologyFinder(options.direction()).frontier(options.nodes, options.degree);
+  TopologyFinder finder(options.direction(), deadline);
+  std::vector<FoundTopology> found = finder.frontier(options.nodes, options.degree);
+  if (finder.left_out() > 0) {
+    warn(limit_sentence(options.time_limit_seconds,
+                        "no measurement of " + std::to_string(finder.left_out()) + " graphs, which are left out"));
+  }
+  return found;
 }
 
 /// Of the best plan within the limit: blocks of M/N at F·b (paper 003, (5)).
@@ -160,7 +166,7 @@ Result<double> planned_alltoall(const Topology& topology, const FindOptions& opt
 }
 
 Result<std::vector<Choice>> find_options(const FindOptions& options, const Deadline& deadline) {
-  Result<std::vector<FoundTopology>> members = frontier(options);
+  Result<std::vector<FoundTopology>> members = frontier(options, deadline);
   if (!members) return members.error();
   std::vector<Choice> found;
   for (FoundTopology& member : *members) {

@@ -26,6 +26,14 @@ TEST_F(Command, TimeLimitIsNamedWhereNothingIsThereInTime) {
             "the time limit of 0.01 s is over, and there is no plan that was checked");
 }
 
+TEST_F(Command, TimeLimitIsNamedByPlannersThatStop) {
+  // MultiTree has nothing before its trees are complete.
+  const Outcome outcome = libcoll("plan torus:16x16 allgather --algorithm multitree --time-limit 1e-9");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_TRUE(contains(outcome.err, "the time limit of 1e-09 s is over, and there is no plan that was checked: "))
+      << outcome.err;
+}
+
 TEST_F(Command, TimeLimitIsForAllPlannersOfAComparison) {
   const Json table = json("plan --compare torus:4x4 allgather --time-limit 1e-9");
   EXPECT_EQ(table["algorithms"], Json::array());
@@ -45,6 +53,9 @@ TEST_F(Command, TimeLimitLeavesWhatIsDone) {
   const Outcome swept = libcoll("topo find --sweep 20 --degrees 2,4 --database found.csv --time-limit 1e-9");
   EXPECT_EQ(swept.code, 0);
   EXPECT_TRUE(contains(swept.err, "nothing of 38 frontiers")) << swept.err;
+  const Outcome found = libcoll("topo find --nodes 64 --degree 4 --time-limit 1e-9");
+  EXPECT_EQ(found.code, 0);
+  EXPECT_TRUE(contains(found.err, "graphs, which are left out")) << found.err;
   EXPECT_EQ(json("topo find --sweep 20 --degrees 2,4 --database found.csv --time-limit 1000")["frontiers"], 38);
 }
 
