@@ -127,6 +127,9 @@ Status check_staging(const HarvestOptions& options, std::string_view algorithm) 
 }
 
 Result<Request> understand(const HarvestOptions& options) {
+  if (options.output == "-" && options.heatmap == "-") {
+    return Error{"--output and --heatmap cannot both go to standard output"};
+  }
   if (options.collective.empty() == options.schedule.empty()) {
     return Error{"expected a collective, or the schedule whose steps to take (--schedule FILE)"};
   }

@@ -58,6 +58,9 @@ struct Options {
   bool json = false;
   bool quiet = false;
   std::vector<GivenOption> given;  ///< of those that not all planners take
+
+  /// Whether standard output belongs to the schedule or its routes.
+  [[nodiscard]] bool takes_stdout() const { return output == "-" || forwarding_table == "-"; }
 };
 
 /// What was asked for, understood.
@@ -94,6 +97,9 @@ Result<NodeId> read_root(const Options& options, Collective collective, std::spa
 Result<Request> understand(const Options& options) {
   if (options.no_schedule && (!options.output.empty() || !options.forwarding_table.empty() || options.cache)) {
     return Error{"--no-schedule leaves nothing for --output, --forwarding-table or --cache to write"};
+  }
+  if (options.output == "-" && options.forwarding_table == "-") {
+    return Error{"--output and --forwarding-table cannot both go to standard output"};
   }
   if (!options.cache_dir.empty() && !options.cache) return Error{"--cache-dir needs --cache"};
   if (!options.demand.empty() && options.cache) {
@@ -223,7 +229,7 @@ Status store(const Options& options, const Schedule& schedule) {
 
 void report(const Options& options, const Plan& plan) {
   if (options.quiet && plan.faults.empty()) return;
-  std::FILE* stream = options.output == "-" ? stderr : stdout;  // stdout belongs to the schedule then
+  std::FILE* stream = options.takes_stdout() ? stderr : stdout;
   if (!options.json) {
     std::fputs(plan_text(plan).c_str(), stream);
   } else if (stream == stdout) {
@@ -252,7 +258,7 @@ int compare_algorithms(const Options& options) {
 }
 
 int plan(const Options& options) {
-  const bool json_on_stdout = options.json && options.output != "-";
+  const bool json_on_stdout = options.json && !options.takes_stdout();
   const TimeLimit limit(options.plan.time_limit_seconds, no_plan, json_on_stdout);
   const Result<Request> request = understand(options);
   if (!request) return fail(request.error().message, json_on_stdout);

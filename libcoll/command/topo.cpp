@@ -170,6 +170,11 @@ Result<std::vector<Choice>> find_options(const FindOptions& options, const Deadl
   if (!members) return members.error();
   std::vector<Choice> found;
   for (FoundTopology& member : *members) {
+    if (!found.empty() && deadline.passed()) {
+      warn(limit_sentence(options.time_limit_seconds,
+                          "no figure of " + std::to_string(members->size() - found.size()) + " other topologies"));
+      break;
+    }
     const Result<Topology> topology = generate(member.specification);
     if (!topology) return topology.error();
     Choice& option = found.emplace_back();

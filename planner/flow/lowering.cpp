@@ -207,6 +207,12 @@ std::optional<double> spare_layers(std::int32_t wanted, double accepted, const P
   return loss;
 }
 
+/// Numbers of layers to try, one after the other: more than usual where the gap leaves less to lose than usual.
+std::vector<std::int32_t> budgets(std::int32_t wanted, double accepted, const PlanOptions& options) {
+  if (options.max_layers > 0 || accepted >= accepted_layer_loss) return {wanted};
+  return {wanted, 6, 8};  // switches have 8 virtual lanes as a rule
+}
+
 /// Why there are more layers than usual.
 std::string layers_note(double accepted, bool late) {
   if (late) return "the time limit left none for fewer";
@@ -229,11 +235,15 @@ double assign_layers_of(const FluidPlan& plan, LayerMethod method, const PlanOpt
   Layers layers = assign_layers_by(method, schedule.topology, schedule.routes, in_time ? wanted : any_layers, deadline);
   if (may && layers.count > wanted) {
     const double accepted = accepted_growth(plan, options);
-    const bool late = deadline.passed();
-    if (const auto loss = late ? std::nullopt : spare_layers(wanted, accepted, options, deadline, lowered)) {
+    for (const std::int32_t budget : budgets(wanted, accepted, options)) {
+      if (deadline.passed()) break;
+      const std::optional<double> loss = spare_layers(budget, accepted, options, deadline, lowered);
+      if (!loss) continue;
+      if (budget > wanted) lowered.more.emplace_back("layers_note", layers_note(accepted, false));
       lowered.more.emplace_back("layer_method", std::string("rerouted"));
       return *loss;
     }
+    const bool late = deadline.passed();
     // The count is that of all layers, or only of those up to the first too many.
     if (in_time) layers = assign_layers_by(method, schedule.topology, schedule.routes, any_layers, deadline);
     if (options.max_layers == 0) lowered.more.emplace_back("layers_note", layers_note(accepted, late));

@@ -20,8 +20,8 @@ constexpr double proven = 1e-9;  // a gap that is rounding
 /// A budget of layers is about routes, whether they are written out or not.
 bool needs_paths(const PlanOptions& options) { return options.schedule || options.max_layers > 0; }
 
-/// Paths, chunks, layers and classes take as long again as a flow that is cut short.
-constexpr double share_of_flow = 0.5;
+/// Paths, chunks, layers and classes take longer than a flow that is cut short.
+constexpr double share_of_flow = 0.4;
 
 FlowOptions flow_options(const PlanOptions& options, const Deadline& deadline) {
   FlowOptions result;

@@ -64,12 +64,14 @@ MadeOrders orders_by_routes(const Topology& topology, std::span<const Route> rou
 /// The orders that the routes of fewest hops make; some pair may be left without a way. What few hops leave free is
 /// decided by which sources come first: neighbours one after another leave out fewer routes than a random order, by a
 /// quarter on random graphs. Families number their nodes so that their own order may be better still.
-LayerOrders orders_by_routes(const Topology& topology, std::span<const Route> routes, std::int32_t layers) {
+LayerOrders orders_by_routes(const Topology& topology, std::span<const Route> routes, std::int32_t layers,
+                             const Deadline& deadline) {
   std::vector<std::size_t> sequence(routes.size());
   std::iota(sequence.begin(), sequence.end(), std::size_t{0});
   const auto hops = [&](std::size_t i) { return routes[i].links.size(); };
   std::stable_sort(sequence.begin(), sequence.end(), [&](std::size_t a, std::size_t b) { return hops(a) < hops(b); });
   MadeOrders as_given = orders_by_routes(topology, routes, sequence, layers);
+  if (deadline.passed()) return std::move(as_given.orders);
   const std::vector<std::int32_t> met = breadth_first(topology);
   std::stable_sort(sequence.begin(), sequence.end(), [&](std::size_t a, std::size_t b) {
     return std::pair(hops(a), met[at(routes[a].source)]) < std::pair(hops(b), met[at(routes[b].source)]);
@@ -273,7 +275,8 @@ std::optional<Rerouting> reroute_into_layers(const Topology& topology, std::span
     before.restore(routes);
     return std::nullopt;
   };
-  std::optional<Rerouter> rerouter(std::in_place, topology, routes, amount, orders_by_routes(topology, routes, layers));
+  std::optional<Rerouter> rerouter(std::in_place, topology, routes, amount,
+                                   orders_by_routes(topology, routes, layers, deadline));
   Rerouting result;
   result.load_before = rerouter->aim();
   if (!settle(*rerouter, deadline)) {

@@ -70,10 +70,11 @@ TEST_F(Command, TuneEndsALauncherThatGoesOn) {
 }
 
 TEST_F(Command, PlansKeepTheGapThatWasAskedFor) {
-  // Four layers would cost 1 % of F here.
+  // On four layers the plan ends 0.82 % from its bound.
   const Json wide = json("plan genkautz:300,4 alltoall --gap 0.005");
   EXPECT_LE(wide["gap"].get<double>(), 0.005);
   EXPECT_GT(wide["layers"], 4);
+  EXPECT_LE(wide["layers"], 8);  // the routes as they are would take more
   EXPECT_EQ(wide["layers_note"], "fewer would cost more than the gap allows: see --max-layers");
   EXPECT_EQ(wide["verified"], true);
   const Json narrow = json("plan genkautz:300,4 alltoall --gap 0.03");

@@ -151,6 +151,11 @@ TEST_F(Command, OptionsWithoutMeaningAreRefused) {
   expect_refused("plan --compare ring:4 allgather --gap 0.1", "none of the planners for allgather takes --gap");
   expect_refused("plan ring:4 alltoall --algorithm fptas --epsilon 0.9", "expected from 0 to 0.5");
   expect_refused("plan ring:4 allgather --cache-dir x", "--cache-dir needs --cache");
+  expect_refused("plan ring:4 alltoall --output - --forwarding-table -", "cannot both go to standard output");
+  const Outcome table = libcoll("plan ring:4 alltoall --forwarding-table - --json");
+  EXPECT_FALSE(Json::parse(table.out, nullptr, false).is_object()) << "the figures are on stderr";
+  EXPECT_EQ(Json::parse(table.err)["collective"], "alltoall");
+  expect_refused("harvest alltoall --nodes 4 --degree 1 --output - --heatmap -", "cannot both go to standard output");
   expect_refused("plan --compare ring:4 alltoall --demand x", "--demand");
   expect_refused("harvest allreduce --nodes 4 --degree 1 --sizes 1KiB", "--heatmap");
   expect_refused("harvest allreduce --nodes 4 --degree 1 --seed 2", "--search");
