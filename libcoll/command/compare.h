@@ -17,7 +17,10 @@ namespace libcoll::command {
 struct ComparedVariant {
   std::int32_t steps = 0;
   std::int64_t segments = 1;
-  Proof proof;
+  std::string bandwidth_time;  ///< T_B in M/B, exact
+  double bandwidth_time_float = 0;
+  std::string topology_bound;  ///< of T_B, exact
+  std::string optimality;      ///< what is known about how far from the optimum T_B is
   LockstepTime time;
 };
 
@@ -45,7 +48,7 @@ struct Comparison {
 ComparedAlgorithm compare_one(const Planner& planner, const Topology& topology, const PlanOptions& options,
                               const Deadline& deadline = Deadline(0));
 
-/// Each planner has an equal share of the time that those before it left.
+/// Each planner has an equal share of the time that those before it left, and is stopped at its end.
 Comparison compare(const Topology& topology, Collective collective, const std::vector<double>& sizes,
                    const PlanOptions& options, const Deadline& deadline = Deadline(0));
 

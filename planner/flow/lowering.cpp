@@ -28,6 +28,9 @@ constexpr std::int64_t most_columns = 20'000;
 // Paper 003 §5.5: LASH never needed more layers. Where it does, what a way around may cost of F.
 constexpr std::int32_t usual_layers = 4;
 constexpr double accepted_layer_loss = 0.02;
+// What it may cost, and take, where there is no time for more layers.
+constexpr double accepted_in_haste = 0.1;
+constexpr double seconds_in_haste = 0.5;
 constexpr double share_of_chunks = 0.5;  // of the time left, the rest is for layers
 // With more routes than this, a budget of layers is first tried on the routes as they are.
 constexpr std::size_t many_routes = 50'000;
@@ -187,8 +190,10 @@ bool may_reroute(const FluidPlan& plan, LayerMethod method, const PlanOptions& o
 }
 
 /// How much the largest load may grow so that F stays within the gap that was asked for, and loses little in any case.
-double accepted_growth(const FluidPlan& plan, const PlanOptions& options) {
-  if (options.gap <= 0 || options.max_layers > 0 || plan.flow.flow <= 0) return accepted_layer_loss;
+double accepted_growth(const FluidPlan& plan, const PlanOptions& options, const Deadline& deadline) {
+  if (options.gap <= 0 || options.max_layers > 0 || plan.flow.flow <= 0) {
+    return deadline.passed() ? accepted_in_haste : accepted_layer_loss;
+  }
   const double gap = plan.flow.certificate.flow_upper_bound / plan.flow.flow - 1;
   return std::clamp((1 + options.gap) / (1 + gap) - 1, 0.0, accepted_layer_loss);
 }
@@ -231,13 +236,16 @@ double assign_layers_of(const FluidPlan& plan, LayerMethod method, const PlanOpt
   }
   const bool may = may_reroute(plan, method, options, schedule);
   const std::int32_t wanted = options.max_layers > 0 ? options.max_layers : usual_layers;
-  const bool in_time = may && !deadline.passed();
+  // LASH to its end takes longer than other ways for some routes where there are many.
+  const bool many = schedule.routes.size() >= many_routes;
+  const bool in_time = may && (many || !deadline.passed());
   Layers layers = assign_layers_by(method, schedule.topology, schedule.routes, in_time ? wanted : any_layers, deadline);
   if (may && layers.count > wanted) {
-    const double accepted = accepted_growth(plan, options);
+    const double accepted = accepted_growth(plan, options, deadline);
+    const Deadline for_ways(many && deadline.passed() ? seconds_in_haste : deadline.remaining());
     for (const std::int32_t budget : budgets(wanted, accepted, options)) {
-      if (deadline.passed()) break;
-      const std::optional<double> loss = spare_layers(budget, accepted, options, deadline, lowered);
+      if (for_ways.passed()) break;
+      const std::optional<double> loss = spare_layers(budget, accepted, options, for_ways, lowered);
       if (!loss) continue;
       if (budget > wanted) lowered.more.emplace_back("layers_note", layers_note(accepted, false));
       lowered.more.emplace_back("layer_method", std::string("rerouted"));
