@@ -163,6 +163,12 @@ Result<Schedule> on_default_routes(Schedule schedule) {
   return schedule;
 }
 
+std::vector<std::string> part_planners(const Topology& part, Collective collective, std::string_view algorithm) {
+  std::vector<std::string> names;
+  for (const Attempt& how : attempts(part, collective, algorithm)) names.emplace_back(how.planner);
+  return names;
+}
+
 Result<Schedule> plan_part(std::span<const Planner> table, const Topology& part, Collective collective,
                            std::string_view algorithm, const PlanOptions& options) {
   if (Status status = check_connected(part); !status) return status.error();

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "planner/planner.h"
 #include "planner/result.h"
@@ -22,6 +24,9 @@ namespace libcoll {
 /// that result. Bounds are those of any routing. Error when no planner succeeds: what each of them says.
 Result<Schedule> plan_part(std::span<const Planner> table, const Topology& part, Collective collective,
                            std::string_view algorithm, const PlanOptions& options);
+
+/// Names of the planners that plan_part() tries; an empty one is the first of the collective.
+std::vector<std::string> part_planners(const Topology& part, Collective collective, std::string_view algorithm);
 
 /// The same transfers on default routes (above), with the proof that belongs to them; the bounds stay. Precondition:
 /// the schedule has transfers, and its hosts reach each other.

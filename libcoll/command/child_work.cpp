@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ namespace libcoll::command {
 namespace {
 
 [[noreturn]] void be_child(const std::function<std::string()>& work, int to) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);  // what nobody waits for is not worked on
   const std::string text = work();
   std::string_view left = text;
   while (!left.empty()) {

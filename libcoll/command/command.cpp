@@ -1,19 +1,21 @@
 #include "libcoll/command/command.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <nlohmann/json.hpp>
-#include <sstream>
+#include <system_error>
 
 #include "libcoll/command/planning.h"
 #include "planner/planner.h"
+#include "planner/text_file.h"
 #include "planner/topology/generators.h"
 
 namespace libcoll::command {
 namespace {
+
+constexpr const char* stdout_fails = "cannot write to standard output";
 
 /// Characters, not bytes, so that "…" does not push a column.
 std::size_t width(const std::string& text) {
@@ -36,27 +38,30 @@ int fail(const std::string& message, bool json) {
 void warn(const std::string& message) { std::fprintf(stderr, "libcoll: warning: %s\n", message.c_str()); }
 
 Result<std::string> read_text(const std::string& path) {
-  std::ostringstream text;
-  if (path == "-") {
-    text << std::cin.rdbuf();
-    return text.str();
-  }
-  std::ifstream file(path, std::ios::binary);
-  text << file.rdbuf();
-  std::error_code error;  // a directory opens, and then reads as nothing
-  if (!file.is_open() || std::filesystem::is_directory(path, error)) return Error{path + ": cannot be read"};
-  return text.str();
+  Result<std::string> text = read_text_file(path, most_schedule_bytes);
+  if (text) return text;
+  return Error{(path == "-" ? "standard input" : path) + ": cannot be read: " + text.error().message};
 }
 
 Status write_text(const std::string& path, const std::string& text) {
   if (path == "-") {
     const bool written = std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0;
-    return written ? Status() : Status(Error{"cannot write to standard output"});
+    return written ? Status() : Status(Error{stdout_fails});
   }
+  errno = 0;
   std::ofstream file(path, std::ios::binary);
   file << text;
   file.close();
-  return file.fail() ? Status(Error{path + ": cannot be written"}) : Status();
+  if (!file.fail()) return {};
+  const std::string cause = errno != 0 ? ": " + std::generic_category().message(errno) : "";
+  return Error{path + ": cannot be written" + cause};
+}
+
+int finish_output(int exit_code) {
+  const bool good = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  // Who ends with that code has said why.
+  if (good || exit_code == ExitCode::usage) return exit_code;
+  return fail(stdout_fails);
 }
 
 std::string join(const std::vector<std::string>& parts, const std::string& between) {

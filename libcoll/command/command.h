@@ -36,11 +36,15 @@ void warn(const std::string& message);
 /// "a, b, c" or what else stands between.
 std::string join(const std::vector<std::string>& parts, const std::string& between);
 
-/// The whole of a file; "-" is standard input.
+/// The whole of a file or pipe, of the length of a schedule at most; "-" is standard input.
 Result<std::string> read_text(const std::string& path);
 
 /// `text` as the whole of a file; "-" is standard output.
 Status write_text(const std::string& path, const std::string& text);
+
+/// The exit code of a command that has printed all it had to: ExitCode::usage, and a sentence on stderr, when standard
+/// output did not take it (a full disk).
+int finish_output(int exit_code);
 
 /// Rows as aligned columns, each line indented by two; the last column is not padded.
 std::string columns(const std::vector<std::vector<std::string>>& rows);

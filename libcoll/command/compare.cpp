@@ -7,12 +7,15 @@
 #include <utility>
 #include <variant>
 
+#include "libcoll/command/child_work.h"
 #include "libcoll/command/planning.h"
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
 
 namespace libcoll::command {
 namespace {
+
+constexpr double share_for_planning = 0.7;  // the rest is for checking and modelling
 
 std::int64_t segments_of(const PlanFigures& figures) {
   for (const auto& [name, value] : figures.more) {
@@ -22,21 +25,21 @@ std::int64_t segments_of(const PlanFigures& figures) {
   return 1;
 }
 
-Rational universal_bound(const Comparison& comparison) {
-  return universal_bandwidth_bound(comparison.collective, comparison.topology.host_count());
+Rational universal_bound(Collective collective, const Topology& topology) {
+  return universal_bandwidth_bound(collective, topology.host_count());
 }
 
 /// What is known about how far from the optimum T_B is.
-std::string proof_of(const Comparison& comparison, const ComparedVariant& variant) {
-  const Proof& proof = variant.proof;
+std::string optimality_of(const Schedule& schedule) {
+  const Proof& proof = schedule.proof;
   char text[96];
-  if (comparison.collective == Collective::alltoall) {
+  if (schedule.collective == Collective::alltoall) {
     const double gap =
         proof.bandwidth_bound > Rational(0) ? (proof.bandwidth_time / proof.bandwidth_bound).to_double() - 1 : 0;
     std::snprintf(text, sizeof text, "certified within %.3g %% of the optimum", 100 * std::max(gap, 0.0));
     return text;
   }
-  const Rational bound = universal_bound(comparison);
+  const Rational bound = universal_bound(schedule.collective, schedule.topology);
   if (proof.bandwidth_time == bound) return "T_B optimal: no topology allows less than " + bound.to_string();
   if (proof.bandwidth_time == proof.bandwidth_bound) {
     return "T_B optimal: this topology allows no less than " + proof.bandwidth_bound.to_string();
@@ -71,6 +74,58 @@ std::string size_text(double bytes) {
   return text;
 }
 
+constexpr const char* no_time = "there was no time left for it";
+
+/// A row as text, for the parent of a process that makes it.
+std::string text_of(const ComparedAlgorithm& row) {
+  Json variants = Json::array();
+  for (const ComparedVariant& variant : row.variants) {
+    variants.push_back({variant.steps, variant.segments, variant.bandwidth_time, variant.bandwidth_time_float,
+                        variant.topology_bound, variant.optimality, variant.time.hops, variant.time.latency_seconds,
+                        variant.time.seconds_per_byte});
+  }
+  return Json{{"reason", row.reason}, {"seconds", row.plan_seconds}, {"faults", row.faults}, {"variants", variants}}
+      .dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+ComparedAlgorithm row_of(const Planner& planner, const std::string& text) {
+  ComparedAlgorithm row;
+  row.algorithm = planner.name;
+  row.lockstep = planner.lockstep;
+  const Json json = Json::parse(text, nullptr, false);
+  if (json.is_discarded()) {
+    row.reason = "the planner said nothing";
+    return row;
+  }
+  row.reason = json["reason"].get<std::string>();
+  row.plan_seconds = json["seconds"].get<double>();
+  row.faults = json["faults"].get<std::vector<std::string>>();
+  for (const Json& variant : json["variants"]) {
+    row.variants.push_back({variant[0].get<std::int32_t>(),
+                            variant[1].get<std::int64_t>(),
+                            variant[2].get<std::string>(),
+                            variant[3].get<double>(),
+                            variant[4].get<std::string>(),
+                            variant[5].get<std::string>(),
+                            {variant[6].get<std::int32_t>(), variant[7].get<double>(), variant[8].get<double>()}});
+  }
+  return row;
+}
+
+/// One planner in a process that ends with its share of the time, so that one that goes on costs the others nothing.
+ComparedAlgorithm compare_in_child(const Planner& planner, const Topology& topology, const PlanOptions& options,
+                                   const Deadline& share) {
+  ComparedAlgorithm row;
+  row.algorithm = planner.name;
+  row.lockstep = planner.lockstep;
+  row.reason = no_time;
+  if (share.passed()) return row;
+  const auto made =
+      in_child([&] { return text_of(compare_one(planner, topology, options, share)); }, share.remaining());
+  if (!made) row.reason = made.error().message;
+  return made.ok() && made->has_value() ? row_of(planner, **made) : row;
+}
+
 }  // namespace
 
 const ComparedVariant& ComparedAlgorithm::best(double bytes) const {
@@ -79,13 +134,19 @@ const ComparedVariant& ComparedAlgorithm::best(double bytes) const {
   });
 }
 
-ComparedAlgorithm compare_one(const Planner& planner, const Topology& topology, const PlanOptions& options) {
+ComparedAlgorithm compare_one(const Planner& planner, const Topology& topology, const PlanOptions& options,
+                              const Deadline& deadline) {
   ComparedAlgorithm result;
   result.algorithm = planner.name;
   result.lockstep = planner.lockstep;
   PlanOptions wanted = options;
   wanted.schedule = true;
+  if (deadline.passed()) {
+    result.reason = no_time;
+    return result;
+  }
   for (;;) {
+    if (deadline.limited()) wanted.time_limit_seconds = share_for_planning * deadline.remaining();
     const Result<Plan> plan = make_plan(topology, planner.collective, result.algorithm, wanted);
     if (!plan) {
       result.reason = plan.error().message;
@@ -94,18 +155,27 @@ ComparedAlgorithm compare_one(const Planner& planner, const Topology& topology, 
     if (result.variants.empty()) result.plan_seconds = plan->seconds;
     result.faults.insert(result.faults.end(), plan->faults.begin(), plan->faults.end());
     const std::int64_t segments = segments_of(plan->figures);
-    result.variants.push_back({plan->schedule.steps, segments, plan->schedule.proof, lockstep_time(plan->schedule)});
-    if (segments <= 1) return result;
+    const Proof& proof = plan->schedule.proof;
+    result.variants.push_back({plan->schedule.steps, segments, proof.bandwidth_time.to_string(),
+                               proof.bandwidth_time.to_double(), proof.bandwidth_bound.to_string(),
+                               optimality_of(plan->schedule), lockstep_time(plan->schedule)});
+    if (segments <= 1 || deadline.passed()) return result;
     wanted.steps = std::max(1, plan->schedule.steps / 2);
   }
 }
 
 Comparison compare(const Topology& topology, Collective collective, const std::vector<double>& sizes,
-                   const PlanOptions& options) {
+                   const PlanOptions& options, const Deadline& deadline) {
   Comparison comparison{topology, collective, sizes, {}};
+  const auto compared = [collective](const Planner& planner) {
+    return planner.collective == collective && !planner.rewires;
+  };
+  auto left = std::count_if(planners().begin(), planners().end(), compared);
   for (const Planner& planner : planners()) {
-    if (planner.collective == collective && !planner.rewires)
-      comparison.algorithms.push_back(compare_one(planner, topology, options));
+    if (!compared(planner)) continue;
+    const Deadline share = deadline.part(1.0 / static_cast<double>(left--));
+    comparison.algorithms.push_back(share.limited() ? compare_in_child(planner, topology, options, share)
+                                                    : compare_one(planner, topology, options, share));
   }
   return comparison;
 }
@@ -115,7 +185,7 @@ Json comparison_json(const Comparison& comparison) {
             {"topology", comparison.topology.name()},
             {"nodes", comparison.topology.host_count()},
             {"degree", degree(comparison.topology)},
-            {"bandwidth_bound", universal_bound(comparison).to_string()},
+            {"bandwidth_bound", universal_bound(comparison.collective, comparison.topology).to_string()},
             {"sizes", comparison.sizes},
             {"algorithms", Json::array()},
             {"refused", Json::array()}};
@@ -137,14 +207,14 @@ Json comparison_json(const Comparison& comparison) {
     json["algorithms"].push_back({{"algorithm", row.algorithm},
                                   {"steps", shown.steps},
                                   {"hops", shown.time.hops},
-                                  {"bandwidth_time", shown.proof.bandwidth_time.to_string()},
-                                  {"bandwidth_time_float", shown.proof.bandwidth_time.to_double()},
-                                  {"topology_bound", shown.proof.bandwidth_bound.to_string()},
+                                  {"bandwidth_time", shown.bandwidth_time},
+                                  {"bandwidth_time_float", shown.bandwidth_time_float},
+                                  {"topology_bound", shown.topology_bound},
                                   {"modelled_seconds", seconds},
                                   {"algbw_bytes_per_second", bandwidths},
                                   {"segments", segments},
                                   {"plan_seconds", row.plan_seconds},
-                                  {"proof", proof_of(comparison, shown)},
+                                  {"proof", shown.optimality},
                                   {"lockstep", row.lockstep},
                                   {"verified", row.faults.empty()},
                                   {"errors", row.faults}});
@@ -172,12 +242,11 @@ std::string comparison_text(const Comparison& comparison) {
   for (const ComparedAlgorithm* row : able) {
     const ComparedVariant& shown = row->best(size);
     std::vector<std::string>& cells = rows.emplace_back();
-    cells = {row->algorithm, std::to_string(shown.steps), std::to_string(shown.time.hops),
-             shown.proof.bandwidth_time.to_string()};
+    cells = {row->algorithm, std::to_string(shown.steps), std::to_string(shown.time.hops), shown.bandwidth_time};
     for (const double each : comparison.sizes) cells.push_back(seconds_text(row->best(each).time.seconds(each)));
     cells.push_back(seconds_text(row->plan_seconds));
     cells.emplace_back(!row->faults.empty() ? "FAULTY: " + row->faults.front() : row->lockstep ? "in lockstep" : "yes");
-    cells.push_back(proof_of(comparison, shown));
+    cells.push_back(shown.optimality);
   }
   std::string text = std::string(to_string(comparison.collective)) + " on " + comparison.topology.name() +
                      ": N = " + std::to_string(comparison.topology.host_count()) + ", degree " +

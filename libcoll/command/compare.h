@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "libcoll/command/command.h"
+#include "planner/deadline.h"
 #include "planner/planner.h"
 #include "planner/schedule/lockstep_time.h"
 
@@ -16,7 +17,10 @@ namespace libcoll::command {
 struct ComparedVariant {
   std::int32_t steps = 0;
   std::int64_t segments = 1;
-  Proof proof;
+  std::string bandwidth_time;  ///< T_B in M/B, exact
+  double bandwidth_time_float = 0;
+  std::string topology_bound;  ///< of T_B, exact
+  std::string optimality;      ///< what is known about how far from the optimum T_B is
   LockstepTime time;
 };
 
@@ -40,11 +44,13 @@ struct Comparison {
   std::vector<ComparedAlgorithm> algorithms;
 };
 
-/// One planner, in as many variants as it has.
-ComparedAlgorithm compare_one(const Planner& planner, const Topology& topology, const PlanOptions& options);
+/// One planner, in as many variants as it has and as there is time for.
+ComparedAlgorithm compare_one(const Planner& planner, const Topology& topology, const PlanOptions& options,
+                              const Deadline& deadline = Deadline(0));
 
+/// Each planner has an equal share of the time that those before it left, and is stopped at its end.
 Comparison compare(const Topology& topology, Collective collective, const std::vector<double>& sizes,
-                   const PlanOptions& options);
+                   const PlanOptions& options, const Deadline& deadline = Deadline(0));
 
 /// The figures with their fixed names (man page, section JSON), in the order of the planner table.
 Json comparison_json(const Comparison& comparison);

@@ -6,8 +6,6 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,6 +14,7 @@
 
 #include "libcoll/command/launch.h"
 #include "libcoll/command/planning.h"
+#include "libcoll/command/validators.h"
 #include "libcoll/fabric/addressing.h"
 #include "libcoll/fabric/fabric.h"
 #include "libcoll/runtime/plan_cache.h"
@@ -61,12 +60,6 @@ Result<std::vector<Route>> default_routes(const Topology& topology, const std::s
   return Error{"found default routes '" + algorithm + "', expected sssp or dor"};
 }
 
-Result<std::string> read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path)) return Error{path + ": cannot be read"};
-  return std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 std::set<std::pair<std::string, std::string>> named_links(const Topology& topology) {
   std::set<std::pair<std::string, std::string>> links;
   for (const Link& link : topology.links()) {
@@ -81,7 +74,7 @@ Result<Schedule> routed_schedule(const std::string& path, const Topology& curren
     Result<Plan> plan = make_plan(current, Collective::alltoall, path, {});
     return plan.ok() ? Result<Schedule>(std::move(plan->schedule)) : plan.error();
   }
-  const Result<std::string> text = read_file(path);
+  const Result<std::string> text = read_text(path);
   return text.ok() ? read_schedule(*text, path) : text.error();
 }
 
@@ -373,13 +366,13 @@ void add_up(CLI::App* fabric, const Shared& options, int& exit_code) {
       ->required();
   sub->add_option("--rate", options->rate, "Rate of the slowest link; others in proportion")->capture_default_str();
   sub->add_option("--layers", options->layers, "Route classes beside class 0; default: as many as the routes need")
-      ->check(CLI::Range(1, max_route_classes));
+      ->check(whole_in(1, max_route_classes));
   sub->add_option("--routes", options->routes,
                   "Schedule file whose routes the classes follow; auto: the all-to-all planned for this fabric")
       ->type_name("FILE");
   sub->add_option("--ranks-per-node", options->ranks_per_node, "MPI ranks that mpirun puts on a node")
       ->capture_default_str()
-      ->check(CLI::Range(1, 1024));
+      ->check(whole_in(1, 1024));
   add_default_routes(sub, options);
   add_json(sub, options);
   sub->callback([options, &exit_code] { exit_code = up(*options); });
@@ -424,8 +417,9 @@ void add_views(CLI::App* fabric, const Shared& options, int& exit_code) {
   CLI::App* watch = fabric->add_subcommand("watch", "The busiest links, again and again");
   watch->add_option("--interval", options->interval, "Seconds between readings")
       ->capture_default_str()
-      ->check(CLI::Range(0.05, 3600.0));
-  watch->add_option("--count", options->rounds, "Readings to show; default: until interrupted");
+      ->check(number_in(0.05, 3600));
+  watch->add_option("--count", options->rounds, "Readings to show; 0, the default: until interrupted")
+      ->check(whole_in(0, 1'000'000'000));
   watch->callback(
       [options, &exit_code] { exit_code = fabric_watch(options->name, options->interval, options->rounds); });
   CLI::App* names = fabric->add_subcommand("list", "Fabrics of this user that are up or left over");
@@ -455,12 +449,12 @@ std::string rate_text(double bits_per_second) {
 void add_fabric(CLI::App& app, const std::vector<std::string>& command, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("fabric", "Emulate a direct-connect fabric on this machine");
-  sub->add_option("--name", options->name, "Which fabric")->capture_default_str();
+  CLI::Option* name = sub->add_option("--name", options->name, "Which fabric")->capture_default_str();
   sub->require_subcommand(1);
   add_up(sub, options, exit_code);
   add_routes(sub, options, exit_code);
   CLI::App* end = sub->add_subcommand("down", "End everything inside a fabric, and the fabric");
-  end->add_flag("--all", options->all, "All fabrics of this user");
+  end->add_flag("--all", options->all, "All fabrics of this user")->excludes(name);
   add_json(end, options);
   end->callback([options, &exit_code] { exit_code = down(*options); });
   add_commands(sub, options, command, exit_code);

@@ -183,7 +183,7 @@ int fabric_watch(const std::string& fabric, double interval_seconds, int rounds)
     if (before.links.size() == now.links.size()) {
       const std::string clear = isatty(STDOUT_FILENO) != 0 ? "\033[H\033[2J" : "";
       std::fputs((clear + summary(*state, now) + busiest_links(*state, now, before, rows)).c_str(), stdout);
-      std::fflush(stdout);
+      if (std::fflush(stdout) != 0) break;  // main says why
     }
     before = std::move(now);
     if (rounds <= 0 || round < rounds) std::this_thread::sleep_for(std::chrono::duration<double>(interval_seconds));

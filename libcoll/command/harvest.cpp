@@ -7,15 +7,20 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <limits>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "libcoll/command/command.h"
+#include "libcoll/command/time_limit.h"
+#include "libcoll/command/validators.h"
 #include "planner/flow/demand_reader.h"
 #include "planner/reconfigure/rewired_schedule.h"
 #include "planner/schedule/verify.h"
@@ -31,6 +36,8 @@ struct HarvestOptions {
   std::string algorithm;
   std::string schedule;  ///< a file whose steps are taken
   StageOptions stages{.nodes = 0, .ports = 1, .dimensions = {}, .demand = {}, .root = 0};
+  bool ports_given = false;
+  bool dimensions_given = false;
   std::string demand;  ///< a file: what each node sends to each other
   std::int32_t degree = 0;
   std::string topology;  ///< the initial wiring
@@ -106,7 +113,23 @@ Status read_demand_file(const HarvestOptions& options, StageOptions& stages) {
   return {};
 }
 
+/// Whether the staged algorithm that was chosen goes by what was given.
+Status check_staging(const HarvestOptions& options, std::string_view algorithm) {
+  for (const Staging& staging : stagings()) {
+    if (staging.collective != options.collective || staging.algorithm != algorithm) continue;
+    for (const auto& [given, taken, flag] :
+         {std::tuple(options.ports_given, staging.takes_ports, "--ports"),
+          std::tuple(options.dimensions_given, staging.takes_dimensions, "--dimensions")}) {
+      if (given && !taken) return Error{"staged algorithm \"" + std::string(algorithm) + "\" does not take " + flag};
+    }
+  }
+  return {};
+}
+
 Result<Request> understand(const HarvestOptions& options) {
+  if (options.output == "-" && options.heatmap == "-") {
+    return Error{"--output and --heatmap cannot both go to standard output"};
+  }
   if (options.collective.empty() == options.schedule.empty()) {
     return Error{"expected a collective, or the schedule whose steps to take (--schedule FILE)"};
   }
@@ -134,6 +157,7 @@ Result<Request> understand(const HarvestOptions& options) {
   Result<StagedCollective> collective =
       options.schedule.empty() ? stage(options.collective, options.algorithm, stages) : read_stages(options.schedule);
   if (!collective) return collective.error();
+  if (const Status good = check_staging(options, collective->algorithm); !good) return good.error();
   request.collective = std::move(collective).value();
   if (request.degree == 0) return Error{"expected the ports of a node (--degree) or an initial wiring (--topology)"};
   return request;
@@ -327,10 +351,11 @@ Result<Heatmap> heatmap(const HarvestOptions& options, const Request& request, c
 
 int harvest(const HarvestOptions& options) {
   const auto start = std::chrono::steady_clock::now();
+  const TimeLimit limit(options.time_limit_seconds, "no plan yet", options.json);
+  const Deadline& deadline = limit.deadline();
   const Result<Request> request = understand(options);
   if (!request) return fail(request.error().message, options.json);
   // What comes later has a share of the time, too.
-  const Deadline deadline(options.time_limit_seconds);
   const bool goes_on = options.search > 0 || options.exact;
   Result<Harvest> harvest = prepare(*request, deadline.part(goes_on ? 0.5 : 0.8));
   if (!harvest) return fail(harvest.error().message, options.json);
@@ -388,6 +413,8 @@ std::string stagings_text() {
 
 constexpr std::int32_t max_harvest_nodes = 1024;
 constexpr std::int32_t max_harvest_degree = 64;
+constexpr std::int64_t max_harvest_chunks = 1 << 20;
+constexpr std::int64_t max_harvest_moves = 1'000'000'000;
 
 }  // namespace
 
@@ -397,57 +424,81 @@ void add_harvest(CLI::App& app, int& exit_code) {
   sub->add_option("collective,--collective", options->collective,
                   "allreduce, reduce_scatter, allgather, alltoall, broadcast or reduce");
   sub->add_option("--algorithm", options->algorithm, "Staged algorithm (below); default: the first that serves");
-  sub->add_option("--schedule", options->schedule, "Take the steps of this schedule file instead")->type_name("FILE");
+  CLI::Option* schedule =
+      sub->add_option("--schedule", options->schedule, "Take the steps of this schedule file instead")
+          ->type_name("FILE");
   sub->add_option("--demand", options->demand, "What each node sends to each other (direct alltoall): CSV or TOML")
       ->type_name("FILE");
-  sub->add_option("--nodes", options->stages.nodes, "Number of nodes")->check(CLI::Range(2, max_harvest_nodes));
-  sub->add_option("--degree", options->degree, "Ports of a node, out and in")->check(CLI::Range(1, max_harvest_degree));
-  sub->add_option("--topology", options->topology,
-                  "What the fabric is wired as at the beginning (also gives nodes, degree, delta and bandwidth); "
-                  "default: whatever suits the first steps");
+  sub->add_option("--nodes", options->stages.nodes, "Number of nodes")->check(whole_in(2, max_harvest_nodes));
+  sub->add_option("--degree", options->degree, "Ports of a node, out and in")->check(whole_in(1, max_harvest_degree));
+  CLI::Option* topology =
+      sub->add_option("--topology", options->topology,
+                      "What the fabric is wired as at the beginning (also gives nodes, degree, delta and bandwidth); "
+                      "default: whatever suits the first steps");
   sub->add_option("--ports", options->stages.ports, "Messages of a node in one step (bruck, direct, binary-tree)")
-      ->check(CLI::Range(1, max_harvest_degree))
+      ->check(whole_in(1, max_harvest_degree))
       ->capture_default_str();
   sub->add_option("--dimensions", options->stages.dimensions, "Of swing-multiport: 8,8; default: one ring")
       ->delimiter(',')
-      ->check(CLI::Range(2, max_harvest_nodes));
-  sub->add_option("--root", options->stages.root, "Of broadcast and reduce")->capture_default_str();
+      ->check(whole_in(2, max_harvest_nodes));
+  sub->add_option("--root", options->stages.root, "Of broadcast and reduce")
+      ->check(whole_in(0, max_harvest_nodes - 1))
+      ->capture_default_str();
   sub->add_option("--size", options->size, "Of the whole vector: 64KiB")
       ->type_name("BYTES")
       ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber)
+      ->check(bytes_from(1))
       ->capture_default_str();
   sub->add_option("--alpha", options->alpha, "Start-up time of a step")->capture_default_str();
   sub->add_option("--delta", options->delta, "Latency of a link")->capture_default_str();
   sub->add_option("--bandwidth", options->bandwidth, "Of one port")->capture_default_str();
   sub->add_option("--reconfiguration", options->reconfiguration, "What rewiring takes: alpha_r")->capture_default_str();
-  sub->add_option("--search", options->search, "Moves of a local search for better wirings")->capture_default_str();
-  sub->add_option("--seed", options->seed, "Of the search")->capture_default_str();
+  sub->add_option("--search", options->search, "Moves of a local search for better wirings")
+      ->check(whole_in(0, max_harvest_moves))
+      ->capture_default_str();
+  sub->add_option("--seed", options->seed, "Of the search")
+      ->check(whole_in(0, std::numeric_limits<std::int64_t>::max()))
+      ->needs(sub->get_option("--search"))
+      ->capture_default_str();
   sub->add_option("--exact", options->exact,
                   "Solve an integer program for every interval of steps, each for so long at most (0: no limit), and "
                   "print what no rewirings can beat; 8 nodes at most")
       ->type_name("SECONDS")
-      ->check(CLI::NonNegativeNumber);
-  sub->add_option("--output", options->output, "Write the schedule with its rewirings to this file; - is stdout");
+      ->check(seconds_from(0));
+  CLI::Option* output =
+      sub->add_option("--output", options->output, "Write the schedule with its rewirings to this file; - is stdout");
   sub->add_option("--max-chunks", options->max_chunks, "Upper limit on chunks per shard; 0: 16")
-      ->check(CLI::NonNegativeNumber);
-  sub->add_option("--heatmap", options->heatmap, "Write speed-ups over sizes and delays as CSV; - is stdout")
-      ->type_name("FILE");
+      ->check(whole_in(0, max_harvest_chunks))
+      ->needs(output);
+  CLI::Option* heatmap =
+      sub->add_option("--heatmap", options->heatmap, "Write speed-ups over sizes and delays as CSV; - is stdout")
+          ->type_name("FILE");
   sub->add_option("--sizes", options->sizes, "Of the heat map: 1KiB,1MiB; default: 1 KiB to 1 GiB")
       ->delimiter(',')
       ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber);
+      ->check(bytes_from(1))
+      ->needs(heatmap);
   sub->add_option("--reconfigurations", options->reconfigurations, "Of the heat map; default: 10ns to 10ms")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->needs(heatmap);
   sub->add_option("--time-limit", options->time_limit_seconds,
                   "For all of it: the best plan so far, and what was left out; 0: none")
       ->type_name("SECONDS")
-      ->check(CLI::NonNegativeNumber);
+      ->check(seconds_from(0));
+  // A schedule has its steps, a wiring its links: what would say otherwise is refused.
+  for (const char* other : {"--algorithm", "--demand", "--nodes", "--ports", "--dimensions", "--root"}) {
+    schedule->excludes(sub->get_option(other));
+  }
+  for (const char* other : {"--delta", "--bandwidth"}) topology->excludes(sub->get_option(other));
   sub->add_flag("--json", options->json, "Machine-readable output");
   sub->footer("Algorithms\n" + stagings_text() +
               "\nExamples\n  libcoll harvest allreduce --nodes 64 --degree 2 --size 1MiB --reconfiguration 10us\n"
               "  libcoll harvest alltoall --nodes 16 --degree 1 --heatmap figure5.csv\n");
-  sub->callback([options, &exit_code] { exit_code = harvest(*options); });
+  sub->callback([options, sub, &exit_code] {
+    options->ports_given = sub->get_option("--ports")->count() > 0;
+    options->dimensions_given = sub->get_option("--dimensions")->count() > 0;
+    exit_code = harvest(*options);
+  });
 }
 
 }  // namespace libcoll::command

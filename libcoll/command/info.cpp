@@ -13,6 +13,7 @@
 #include "libcoll/command/command.h"
 #include "libcoll/command/memory.h"
 #include "libcoll/command/planning.h"
+#include "libcoll/command/validators.h"
 #include "libcoll/runtime/config.h"
 #include "libcoll/version.h"
 #include "planner/topology/generators.h"
@@ -62,13 +63,20 @@ Json settings_json(const Config& in_force) {
   return list;
 }
 
+Json options_json(const Planner& planner) {
+  Json list = Json::array();
+  for (const TakenOption& taken : planner.options) list.push_back(flag_of(taken.option));
+  return list;
+}
+
 Json algorithms_json() {
   Json list = Json::array();
   for (const Planner& planner : planners()) {
     list.push_back({{"name", planner.name},
                     {"collective", to_string(planner.collective)},
                     {"needs", planner.needs},
-                    {"text", planner.text}});
+                    {"text", planner.text},
+                    {"options", options_json(planner)}});
   }
   return list;
 }
@@ -203,15 +211,23 @@ void add_info(CLI::App& app, int& exit_code) {
   sub->add_flag("--config", options->config, "A commented configuration file with every setting at its default");
   sub->add_flag("--algorithms", options->algorithms, "The planners");
   sub->add_flag("--topologies", options->topologies, "The forms of topology specifications");
-  sub->add_option("--memory", options->memory,
-                  "Measure what libcoll takes in a process of a job on this topology, part by part")
-      ->type_name("TOPOLOGY");
+  CLI::Option* memory =
+      sub->add_option("--memory", options->memory,
+                      "Measure what libcoll takes in a process of a job on this topology, part by part")
+          ->type_name("TOPOLOGY");
   sub->add_option("--layers", options->layers, "Route classes, for --memory")
-      ->check(CLI::Range(1, 64))
+      ->check(whole_in(1, 64))
+      ->needs(memory)
       ->capture_default_str();
-  sub->add_option("--choices", options->choices,
-                  "What jobs on this topology go by, size by size, as measured and kept beside the plans")
-      ->type_name("TOPOLOGY");
+  CLI::Option* choices =
+      sub->add_option("--choices", options->choices,
+                      "What jobs on this topology go by, size by size, as measured and kept beside the plans")
+          ->type_name("TOPOLOGY");
+  memory->excludes(choices);
+  for (const char* other : {"--version", "--config", "--algorithms", "--topologies"}) {
+    memory->excludes(sub->get_option(other));
+    choices->excludes(sub->get_option(other));
+  }
   sub->add_flag("--json", options->json, "Machine-readable output");
   sub->callback([options, &exit_code] { exit_code = info(*options); });
 }

@@ -7,10 +7,13 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -104,16 +107,31 @@ int spawn(const Launch& launch, const sigset_t& mask, int output, pid_t& child) 
   return error;
 }
 
+timespec to_timespec(double seconds) {
+  const double whole = std::floor(seconds);
+  return {static_cast<time_t>(whole), static_cast<long>((seconds - whole) * 1e9)};
+}
+
 /// Waits for the child; signals that another process sent to us are passed on. Those of the terminal (si_code
 /// SI_KERNEL) went to the whole foreground group already.
-int wait_forwarding(pid_t child, const sigset_t& watched) {
+int wait_forwarding(pid_t child, const sigset_t& watched, const Deadline& deadline) {
+  constexpr double moment = 0.3;  // to end in, seconds
+  constexpr double tick = 0.05;
+  std::optional<Deadline> last;
   for (;;) {
     int status = 0;
     const pid_t ended = waitpid(child, &status, WNOHANG);
     if (ended == child && WIFEXITED(status)) return WEXITSTATUS(status);
     if (ended == child && WIFSIGNALED(status)) return 128 + WTERMSIG(status);
+    if (!last && deadline.passed()) {
+      kill(child, SIGTERM);
+      last.emplace(moment);
+    } else if (last && last->passed()) {
+      kill(child, SIGKILL);
+    }
     siginfo_t info{};
-    const int signal = sigwaitinfo(&watched, &info);
+    const timespec pause = to_timespec(last ? tick : deadline.remaining());
+    const int signal = deadline.limited() ? sigtimedwait(&watched, &info, &pause) : sigwaitinfo(&watched, &info);
     if (signal > 0 && signal != SIGCHLD && info.si_code <= 0) kill(child, signal);
   }
 }
@@ -153,7 +171,7 @@ Launch prepare_launch(std::vector<std::string> arguments, std::vector<std::strin
   return {std::move(arguments), std::move(environment)};
 }
 
-int run_and_wait(const Launch& launch, int output) {
+int run_and_wait(const Launch& launch, int output, const Deadline& deadline) {
   sigset_t watched;
   sigemptyset(&watched);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD}) sigaddset(&watched, signal);
@@ -169,7 +187,7 @@ int run_and_wait(const Launch& launch, int output) {
     std::fprintf(stderr, "libcoll: cannot run %s: %s\n", launch.arguments.front().c_str(), std::strerror(error));
     return cannot_start;
   }
-  const int code = wait_forwarding(child, watched);
+  const int code = wait_forwarding(child, watched, deadline);
   sigprocmask(SIG_SETMASK, &before, nullptr);
   return code;
 }

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/deadline.h"
 #include "planner/result.h"
 
 namespace libcoll::command {
@@ -31,7 +32,8 @@ Launch prepare_launch(std::vector<std::string> arguments, std::vector<std::strin
 
 /// Runs it and waits. SIGINT, SIGTERM, SIGHUP and SIGQUIT sent to this process are passed on. Returns the
 /// command's exit code, 128 + n when signal n ended it, 127 (and a sentence on stderr) when it cannot be started.
-/// `output` becomes its standard output.
-int run_and_wait(const Launch& launch, int output = STDOUT_FILENO);
+/// `output` becomes its standard output. When the deadline passes first the command is sent SIGTERM, and SIGKILL a
+/// moment later.
+int run_and_wait(const Launch& launch, int output = STDOUT_FILENO, const Deadline& deadline = Deadline(0));
 
 }  // namespace libcoll::command

@@ -42,9 +42,20 @@ std::optional<int> run_hidden(const std::vector<std::string>& arguments) {
   return std::nullopt;
 }
 
+/// One sentence for whatever is wrong with the line, and as JSON where that was asked for; --help and --version come
+/// here, too.
+int end_parsing(const CLI::App& app, const CLI::ParseError& error, bool json) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) {
+    app.exit(error);
+    return finish_output(ExitCode::good);
+  }
+  return fail(error.what(), json);
+}
+
 int parse_and_run(std::vector<std::string> arguments) {
   if (const std::optional<int> code = run_hidden(arguments)) return *code;
   const std::vector<std::string> command = cut_command(arguments);
+  const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
   int exit_code = ExitCode::good;
   CLI::App app("libcoll plans collectives for direct-connect fabrics and runs MPI programs on the plans.", "libcoll");
   app.set_version_flag("--version", "libcoll " LIBCOLL_VERSION);
@@ -62,15 +73,16 @@ int parse_and_run(std::vector<std::string> arguments) {
   add_fabric(app, command, exit_code);
   if (const std::string sub = first_word(arguments); !sub.empty() && !has_subcommand(app, sub)) {
     return fail("unknown subcommand '" + sub +
-                "', expected topo, plan, harvest, verify, simulate, info, report, run, tune or fabric");
+                    "', expected topo, plan, harvest, verify, simulate, info, report, run, tune or fabric",
+                json);
   }
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
     app.parse(arguments);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? ExitCode::good : ExitCode::usage;  // --help and --version come here, too
+    return end_parsing(app, error, json);
   }
-  return exit_code;
+  return finish_output(exit_code);
 }
 
 }  // namespace
@@ -80,6 +92,7 @@ int main(int argc, char** argv) {
   try {
     return libcoll::command::parse_and_run({argv + 1, argv + argc});
   } catch (const std::exception& error) {  // memory, and what the libraries of the command line throw
-    return libcoll::command::fail(error.what());
+    const bool json = std::find(argv + 1, argv + argc, std::string_view("--json")) != argv + argc;
+    return libcoll::command::fail(error.what(), json);
   }
 }

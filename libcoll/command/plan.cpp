@@ -16,11 +16,15 @@
 #include "libcoll/command/command.h"
 #include "libcoll/command/compare.h"
 #include "libcoll/command/planning.h"
+#include "libcoll/command/time_limit.h"
+#include "libcoll/command/validators.h"
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/plan_cache.h"
 #include "planner/broadcast/forest_optimum.h"
 #include "planner/flow/demand.h"
 #include "planner/flow/demand_reader.h"
+#include "planner/part_plan.h"
+#include "planner/planner_options.h"
 #include "planner/route/forwarding_table.h"
 #include "planner/schedule/xml.h"
 #include "planner/topology/part.h"
@@ -28,6 +32,8 @@
 
 namespace libcoll::command {
 namespace {
+
+constexpr const char* no_plan = "no plan that was checked";
 
 struct Options {
   std::string topology;
@@ -51,6 +57,10 @@ struct Options {
   bool cache = false;
   bool json = false;
   bool quiet = false;
+  std::vector<GivenOption> given;  ///< of those that not all planners take
+
+  /// Whether standard output belongs to the schedule or its routes.
+  [[nodiscard]] bool takes_stdout() const { return output == "-" || forwarding_table == "-"; }
 };
 
 /// What was asked for, understood.
@@ -60,6 +70,11 @@ struct Request {
   NodeId root = 0;                 ///< of rooted collectives, counted in `topology`
   std::optional<Dialect> dialect;  ///< nullopt: native
 };
+
+/// An empty name takes the first planner of a collective.
+std::string algorithm_name(const std::string& algorithm) {
+  return algorithm == automatic_plan ? std::string() : algorithm;
+}
 
 /// The root as a host of the fabric, or of the hosts that --nodes left of it.
 Result<NodeId> read_root(const Options& options, Collective collective, std::span<const NodeId> nodes,
@@ -83,6 +98,10 @@ Result<Request> understand(const Options& options) {
   if (options.no_schedule && (!options.output.empty() || !options.forwarding_table.empty() || options.cache)) {
     return Error{"--no-schedule leaves nothing for --output, --forwarding-table or --cache to write"};
   }
+  if (options.output == "-" && options.forwarding_table == "-") {
+    return Error{"--output and --forwarding-table cannot both go to standard output"};
+  }
+  if (!options.cache_dir.empty() && !options.cache) return Error{"--cache-dir needs --cache"};
   if (!options.demand.empty() && options.cache) {
     return Error{"--cache keeps plans for any program, and a plan for --demand serves one"};
   }
@@ -123,12 +142,47 @@ Status read_demand(const Options& options, const Request& request, std::string& 
   if (request.collective != Collective::alltoall) return Error{"--demand is for alltoall only"};
   if (options.algorithm == automatic_plan) algorithm = default_demand_planner;
   if (!takes_demand(algorithm)) {
-    return Error{"planner \"" + algorithm + "\" knows equal blocks only, expected one of: " + demand_planners()};
+    return Error{"--demand: planner \"" + algorithm +
+                 "\" knows equal blocks only, expected one of: " + demand_planners()};
   }
   Result<std::vector<double>> demand = load_demand(options.demand, request.topology);
   if (!demand) return demand.error();
   wanted.demand = std::move(*demand);
   return {};
+}
+
+/// The planners that what was asked for goes to.
+Result<std::vector<Planner>> planners_asked(const Options& options, const Request& request,
+                                            const std::string& algorithm) {
+  std::vector<std::string> names;
+  if (options.compare) {
+    std::vector<Planner> compared;
+    for (const Planner& planner : planners()) {
+      if (planner.collective == request.collective && !planner.rewires) compared.push_back(planner);
+    }
+    return compared;
+  }
+  if (!options.nodes.empty()) names = part_planners(request.topology, request.collective, algorithm_name(algorithm));
+  if (names.empty()) names.emplace_back(algorithm_name(algorithm));
+  std::vector<Planner> asked;
+  for (const std::string& name : names) {
+    const Result<Planner> planner = find_planner(planners(), request.collective, name);
+    if (!planner) return planner.error();
+    asked.push_back(*planner);
+  }
+  return asked;
+}
+
+/// Whether one of these planners at least knows what each option that was given is about.
+Status check_given(const Options& options, const Request& request, const std::string& algorithm) {
+  const Result<std::vector<Planner>> asked = planners_asked(options, request, algorithm);
+  if (!asked) return asked.error();
+  const bool sized = std::any_of(options.given.begin(), options.given.end(),
+                                 [](const GivenOption& given) { return given.option == PlannerOption::size; });
+  const bool taken = std::any_of(asked->begin(), asked->end(),
+                                 [](const Planner& planner) { return takes(planner, PlannerOption::size); });
+  if (sized && !taken) return Error{"--size requires --compare or --algorithm harvest"};
+  return check_options(*asked, options.given);
 }
 
 /// What was asked for; on fabrics with switches `auto` is the first planner that takes them. Parts of fabrics have
@@ -175,7 +229,7 @@ Status store(const Options& options, const Schedule& schedule) {
 
 void report(const Options& options, const Plan& plan) {
   if (options.quiet && plan.faults.empty()) return;
-  std::FILE* stream = options.output == "-" ? stderr : stdout;  // stdout belongs to the schedule then
+  std::FILE* stream = options.takes_stdout() ? stderr : stdout;
   if (!options.json) {
     std::fputs(plan_text(plan).c_str(), stream);
   } else if (stream == stdout) {
@@ -186,12 +240,15 @@ void report(const Options& options, const Plan& plan) {
 }
 
 int compare_algorithms(const Options& options) {
+  const TimeLimit limit(options.plan.time_limit_seconds, "no comparison yet", options.json);
   const Result<Request> request = understand(options);
   if (!request) return fail(request.error().message, options.json);
   const std::vector<double> sizes(options.sizes.begin(), options.sizes.end());
+  if (const Status good = check_given(options, *request, ""); !good) return fail(good.error().message, options.json);
   PlanOptions wanted = options.plan;
   wanted.root = request->root;
-  const Comparison comparison = compare(request->topology, request->collective, sizes, wanted);
+  wanted.symmetry = !options.no_symmetry;
+  const Comparison comparison = compare(request->topology, request->collective, sizes, wanted, limit.deadline());
   if (options.json) {
     print_json(comparison_json(comparison));
   } else {
@@ -201,7 +258,8 @@ int compare_algorithms(const Options& options) {
 }
 
 int plan(const Options& options) {
-  const bool json_on_stdout = options.json && options.output != "-";
+  const bool json_on_stdout = options.json && !options.takes_stdout();
+  const TimeLimit limit(options.plan.time_limit_seconds, no_plan, json_on_stdout);
   const Result<Request> request = understand(options);
   if (!request) return fail(request.error().message, json_on_stdout);
   PlanOptions wanted = options.plan;
@@ -213,20 +271,44 @@ int plan(const Options& options) {
   if (const Status read = read_demand(options, *request, algorithm, wanted); !read) {
     return fail(read.error().message, json_on_stdout);
   }
+  if (const Status good = check_given(options, *request, algorithm); !good) {
+    return fail(good.error().message, json_on_stdout);
+  }
+  wanted.time_limit_seconds = limit.for_planning(wanted.schedule);
+  const Deadline planning(wanted.time_limit_seconds);
   const auto make = options.nodes.empty() ? &make_plan : &make_part_plan;
-  const Result<Plan> made = make(request->topology, request->collective, algorithm, wanted);
+  Result<Plan> made = make(request->topology, request->collective, algorithm, wanted);
+  if (!made && planning.passed()) {
+    return fail(limit_sentence(options.plan.time_limit_seconds, no_plan) + ": " + made.error().message, json_on_stdout);
+  }
   if (!made) return fail(made.error().message, json_on_stdout);
   if (made->faults.empty()) {
     Status written;
     if (!options.output.empty()) written = write_output(made->schedule, request->dialect, options.output);
-    if (written.ok() && !options.forwarding_table.empty()) {
+    if (written.ok() && !options.forwarding_table.empty() && made->schedule.routes.empty()) {
+      written = Error{"--forwarding-table: the plan goes over links alone and has no routes"};
+    } else if (written.ok() && !options.forwarding_table.empty()) {
       written = write_text(options.forwarding_table, write_forwarding_table(request->topology, made->schedule.routes));
     }
     if (written.ok() && options.cache) written = store(options, made->schedule);
     if (!written) return fail(written.error().message, json_on_stdout);
   }
+  made->deadline = limit.deadline();
   report(options, *made);
   return made->faults.empty() ? ExitCode::good : ExitCode::bad;
+}
+
+/// Those of PlannerOption that stand on the command line. A comparison has sizes of its own.
+std::vector<GivenOption> given_options(const CLI::App& sub, bool comparison) {
+  std::vector<GivenOption> given;
+  for (const PlannerOption option : all_planner_options) {
+    if (comparison && option == PlannerOption::size) continue;
+    const CLI::Option* on_line = sub.get_option(std::string(flag_of(option)));
+    if (on_line->count() == 0) continue;
+    GivenOption& entry = given.emplace_back(GivenOption{option});
+    if (has_number(option)) entry.number = on_line->as<double>();
+  }
+  return given;
 }
 
 }  // namespace
@@ -253,38 +335,37 @@ void add_plan(CLI::App& app, int& exit_code) {
       ->type_name("FILE");
   sub->add_option("--dialect", options->dialect, "Of the schedule file: native, msccl, rccl or verifier");
   sub->add_option("--max-chunks", options->plan.max_chunks, "Upper limit on chunks per shard; 0: the planner's choice")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_in(0, static_cast<std::int64_t>(most_chunks)));
   sub->add_option("--chunk-loss", options->plan.chunk_loss, "Accepted loss of F through whole chunks (all-to-all)")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_in(0, 1))
       ->capture_default_str();
   sub->add_option("--max-routes", options->plan.max_routes, "Routes per pair at most (all-to-all); 0: any number")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_in(0, static_cast<std::int64_t>(most_chunks)));
   sub->add_option("--gap", options->plan.gap, "Enough once the plan is certified to be this close to the optimum: 0.01")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(number_in(0, 1));
   sub->add_option("--time-limit", options->plan.time_limit_seconds,
                   "Then the best plan so far, with its bound; 0: none")
       ->type_name("SECONDS")
-      ->check(CLI::NonNegativeNumber);
+      ->check(seconds_from(0));
   sub->add_option("--threads", options->plan.threads, "Threads to plan with")
-      ->check(CLI::Range(1, 1024))
+      ->check(whole_in(1, most_threads))
       ->capture_default_str();
   sub->add_option("--paths", options->plan.paths, "Path sets of p-mcf: disjoint, shortest or all:LENGTH");
-  sub->add_option("--steps", options->plan.steps,
-                  "Of time-stepped flow, where 0 is the smallest that serves; of routed chunks, 1 if 0")
-      ->check(CLI::NonNegativeNumber);
+  sub->add_option("--steps", options->plan.steps, "Number of time steps; 0: the fewest that serve (ts-mcf), 1 (routes)")
+      ->check(whole_in(0, static_cast<std::int64_t>(most_steps)));
   sub->add_option("--epsilon", options->plan.epsilon, "Of approximation schemes; 0: the planner's default")
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(number_in(0, 1));
   sub->add_option("--trees", options->plan.trees,
                   "Trees per root (forestcoll); 0: as many as the optimum takes, auto: a small number")
       ->transform(CLI::Transformer(std::map<std::string, std::int32_t>{{"auto", -1}}))
-      ->check(CLI::Range(-1, 1 << 20));
+      ->check(whole_in(-1, 1 << 20));
   sub->add_option("--layer-method", options->plan.layer_method,
                   "Of routes: how they get their layers; auto: the fewest")
       ->type_name("METHOD")
       ->check(CLI::IsMember({"auto", "lash", "lash-longest", "lash-shortest", "lash-destination", "dfsssp"}));
   sub->add_option("--max-layers", options->plan.max_layers,
                   "Layers at most: the routes are chosen for them (all-to-all); 0: as many as it takes")
-      ->check(CLI::Range(0, 1024));
+      ->check(whole_in(0, 1024));
   sub->add_flag("--no-symmetry", options->no_symmetry, "Look for no automorphisms (all-to-all, bfb)");
   sub->add_option("--demand", options->demand, "What each host sends to each other (all-to-all): a CSV matrix or TOML")
       ->type_name("FILE");
@@ -294,22 +375,22 @@ void add_plan(CLI::App& app, int& exit_code) {
       ->type_name("DIR");
   CLI::Option* comparing = sub->add_flag("--compare", options->compare,
                                          "Every algorithm of the collective: T_L, T_B, modelled time, planning time");
-  const CLI::Option* size =
-      sub->add_option("--size", options->sizes,
-                      "Of the whole vector, for --compare: 64KiB or several, 64KiB,4MiB; for harvest: one")
-          ->type_name("BYTES")
-          ->delimiter(',')
-          ->transform(CLI::AsSizeValue(false))
-          ->check(CLI::PositiveNumber);
+  sub->add_option("--size", options->sizes,
+                  "Of the whole vector, for --compare: 64KiB or several, 64KiB,4MiB; for harvest: one")
+      ->type_name("BYTES")
+      ->delimiter(',')
+      ->transform(CLI::AsSizeValue(false))
+      ->check(bytes_from(1));
+  sub->add_flag("--quiet", options->quiet, "Say nothing where nothing is wrong");
   sub->add_option("--staging", options->plan.staging, "Staged algorithm of harvest: recursive-doubling, swing, …");
   sub->add_option("--alpha", options->alpha, "Start-up time of a step, for harvest: 500ns")->type_name("TIME");
   sub->add_option("--reconfiguration", options->reconfiguration, "What rewiring the fabric takes, for harvest: 10us")
       ->type_name("TIME");
-  for (const char* other : {"--algorithm", "--output", "--cache", "--no-schedule"}) {
+  for (const char* other :
+       {"--algorithm", "--output", "--cache", "--no-schedule", "--demand", "--forwarding-table", "--quiet"}) {
     comparing->excludes(sub->get_option(other));
   }
   for (CLI::Option* other : {comparing, sub->get_option("--demand")}) nodes->excludes(other);
-  sub->add_flag("--quiet", options->quiet, "Say nothing where nothing is wrong");
   sub->add_flag("--json", options->json, "Machine-readable figures");
   sub->footer("Algorithms\n" + algorithms_text() + "\nTopologies\n" + topologies_text() +
               "\nExamples\n  libcoll plan torus:3x3x3 alltoall\n"
@@ -318,12 +399,9 @@ void add_plan(CLI::App& app, int& exit_code) {
               "  libcoll plan torus:4x4 broadcast --root 5\n"
               "  libcoll plan ring:8 allgather --dialect msccl --output -\n"
               "  libcoll plan --compare torus:8x8 --collective allreduce --size 64KiB,32MiB\n");
-  sub->callback([options, size, &exit_code] {
-    if (size->count() > 0 && !options->compare && options->algorithm != "harvest") {
-      exit_code = fail("--size requires --compare or --algorithm harvest", options->json);
-    } else {
-      exit_code = options->compare ? compare_algorithms(*options) : plan(*options);
-    }
+  sub->callback([options, sub, &exit_code] {
+    options->given = given_options(*sub, options->compare);
+    exit_code = options->compare ? compare_algorithms(*options) : plan(*options);
   });
 }
 

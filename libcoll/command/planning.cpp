@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -93,9 +94,14 @@ std::int32_t route_classes(const Schedule& schedule) {
 }
 
 /// How many classes the routes would take on a fabric whose forwarding looks at destinations only.
-std::int32_t route_classes_by_destination(const Schedule& schedule) {
-  std::vector<Route> routes = schedule.routes;
-  return assign_route_classes(schedule.topology, routes, Forwarding::by_destination);
+/// Nothing where there is no time to find out.
+std::optional<std::int32_t> route_classes_by_destination(const Plan& plan) {
+  constexpr double seconds_per_pair = 3e-9;  // of routes to one destination
+  const auto routes_there = static_cast<double>(plan.schedule.routes.size());
+  const double expected = seconds_per_pair * routes_there * routes_there / plan.schedule.topology.host_count();
+  if (plan.deadline.limited() && expected > plan.deadline.remaining()) return std::nullopt;
+  std::vector<Route> routes = plan.schedule.routes;
+  return assign_route_classes(plan.schedule.topology, routes, Forwarding::by_destination);
 }
 
 /// F_upper_bound / F − 1: how much better the best could be.
@@ -200,15 +206,17 @@ std::string verified_text(const Plan& plan) {
   return "FAULTY: " + join(plan.faults, "\n           ");
 }
 
-std::string routes_text(const Schedule& schedule) {
+std::string routes_text(const Plan& plan) {
+  const Schedule& schedule = plan.schedule;
   const std::string paths = "at most " + count(paths_per_pair_max(schedule), "path") + " per pair";
   if (schedule.routes.empty()) return "none, hosts forward; " + paths;
   const auto lanes = static_cast<std::size_t>(layers(schedule));
   const std::int32_t classes = route_classes(schedule);
+  const std::optional<std::int32_t> by_destination = route_classes_by_destination(plan);
   return std::to_string(schedule.routes.size()) + " in " + count(lanes, "layer") + "; " + paths + ", " +
          std::to_string(classes) + (classes == 1 ? " class" : " classes") + " (" +
-         std::to_string(route_classes_by_destination(schedule)) + " if forwarded by destination alone), digest " +
-         route_set_digest(schedule.topology, schedule.routes);
+         (by_destination ? std::to_string(*by_destination) : "not counted for want of time") +
+         " if forwarded by destination alone), digest " + route_set_digest(schedule.topology, schedule.routes);
 }
 
 using MakeSchedule = std::function<Result<Schedule>(const PlanOptions& options)>;
@@ -314,7 +322,8 @@ Json plan_json(const Plan& plan) {
   json["loss_chunking"] = loss_chunking(plan);
   json["layers"] = layers(schedule);
   json["route_classes"] = route_classes(schedule);
-  json["route_classes_by_destination"] = route_classes_by_destination(schedule);
+  const std::optional<std::int32_t> by_destination = route_classes_by_destination(plan);
+  json["route_classes_by_destination"] = by_destination ? Json(*by_destination) : Json(nullptr);
   json["routes_digest"] = route_set_digest(schedule.topology, schedule.routes);
   return json;
 }
@@ -332,7 +341,7 @@ std::string plan_text(const Plan& plan) {
     rows.push_back(
         {"F", number(proof.flow) + ", upper bound " + number(proof.flow_upper_bound) + ": gap " + percent(gap(proof))});
     chunks += ", rounding to them loses " + percent(loss_chunking(plan)) + " of F";
-    rows.push_back({"routes", routes_text(schedule)});
+    rows.push_back({"routes", routes_text(plan)});
     rows.push_back({"load", proof.max_link_load.to_string() + " shards on the busiest link"});
   }
   rows.push_back({"chunks", chunks});

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "libcoll/command/command.h"
+#include "planner/deadline.h"
 #include "planner/planner.h"
 #include "planner/schedule/schedule.h"
 
@@ -23,6 +24,7 @@ struct Plan {
   PlanFigures figures;
   bool checked = true;              ///< false: no schedule was asked for, there is nothing to check
   std::vector<std::string> faults;  ///< of verify(); empty: the schedule is right
+  Deadline deadline{0};             ///< figures that take long are left out after it
 };
 
 /// Plans, with life signs at a terminal. `algorithm` is a planner's name; "auto" or empty: the collective's default.

@@ -8,6 +8,9 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "libcoll/command/time_limit.h"
+#include "libcoll/command/validators.h"
+
 namespace libcoll::command {
 namespace {
 
@@ -58,6 +61,23 @@ Json list_json() {
   return Json{{"reports", list}};
 }
 
+/// What was asked for and this report knows nothing of.
+Status check_options(const Report& report, const ReportOptions& options) {
+  const std::string name(report.name);
+  if (options.limit_seconds > 0 && !report.limits_plans) {
+    return Error{"report " + name + " does not take --limit: it is for fig7, fig8 and fig9"};
+  }
+  if (options.only.empty()) return {};
+  if (report.names == nullptr) return Error{"report " + name + " does not take --only: it is for fig7"};
+  const std::vector<std::string> known = report.names();
+  for (const std::string& wanted : options.only) {
+    if (std::find(known.begin(), known.end(), wanted) == known.end()) {
+      return Error{"--only: found '" + wanted + "', expected one of " + join(known, ", ")};
+    }
+  }
+  return {};
+}
+
 int run(const ReportOptions& options) {
   if (options.name.empty()) {
     if (options.json) {
@@ -74,9 +94,11 @@ int run(const ReportOptions& options) {
     for (const Report& known : all) names.emplace_back(known.name);
     return fail("found report '" + options.name + "', expected one of " + join(names, ", "), options.json);
   }
+  if (const Status good = check_options(*report, options); !good) return fail(good.error().message, options.json);
+  const TimeLimit limit(options.time_limit_seconds, "a row that could not be cut short", options.json);
   const auto start = std::chrono::steady_clock::now();
-  const ReportTable table = report->make({options.size == "full", options.threads, Deadline(options.time_limit_seconds),
-                                          options.limit_seconds, options.only});
+  const ReportTable table =
+      report->make({options.size == "full", options.threads, limit.deadline(), options.limit_seconds, options.only});
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   if (options.json) {
     print_json(report_json(*report, table, spent.count()));
@@ -182,18 +204,18 @@ void Pace::took(const std::string& name, double size, double seconds) {
 void add_report(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ReportOptions>();
   CLI::App* sub = app.add_subcommand("report", "Make a table of the papers again, beside the papers' own figures");
-  sub->add_option("name", options->name, "Of the report (below); left out: the list of them");
+  CLI::Option* name = sub->add_option("name", options->name, "Of the report (below); left out: the list of them");
   CLI::Option* whole =
       sub->add_option("--time-limit", options->time_limit_seconds, "For the whole table; what it leaves out is said")
           ->type_name("SECONDS")
-          ->check(CLI::PositiveNumber)
+          ->check(seconds_from(0))
           ->capture_default_str();
   sub->add_option(
          "--limit", options->limit_seconds,
          "For each plan of fig7 to fig9, in place of a share of the time there is; the whole table then has no "
          "limit but one that is given")
       ->type_name("SECONDS")
-      ->check(CLI::PositiveNumber);
+      ->check(seconds_from(0));
   sub->add_option("--only", options->only, "Algorithms of fig7, by the names in its rows")
       ->delimiter(',')
       ->type_name("NAME,...");
@@ -201,8 +223,11 @@ void add_report(CLI::App& app, int& exit_code) {
       ->check(CLI::IsMember({"small", "full"}))
       ->capture_default_str();
   sub->add_option("--threads", options->threads, "Threads to plan with")
-      ->check(CLI::Range(1, 1024))
+      ->check(whole_in(1, most_threads))
       ->capture_default_str();
+  for (const char* option : {"--time-limit", "--limit", "--only", "--size", "--threads"}) {
+    sub->get_option(option)->needs(name);
+  }
   sub->add_flag("--json", options->json, "Machine-readable figures");
   sub->footer("Reports\n" + list_text());
   sub->callback([options, whole, &exit_code] {

@@ -59,6 +59,9 @@ struct Report {
   std::string_view paper;  ///< "003": the number of the paper in the list of the design
   std::string_view what;   ///< one line
   ReportTable (*make)(const ReportScope& scope);
+  bool limits_plans = false;  ///< goes by ReportScope::limit_seconds
+  /// What ReportScope::only may name, where it goes by that.
+  std::vector<std::string> (*names)() = nullptr;
 };
 
 /// Every report there is, in the order of papers.

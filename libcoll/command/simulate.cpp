@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "libcoll/command/command.h"
+#include "libcoll/command/time_limit.h"
+#include "libcoll/command/validators.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 #include "planner/simulate/simulation.h"
@@ -22,6 +24,7 @@ struct SimulateOptions {
   std::vector<std::uint64_t> sizes{1 << 20};
   std::string alpha = "0s";
   std::uint64_t segment = 0;
+  double time_limit_seconds = 0;
   bool lockstep = false;
   bool json = false;
 };
@@ -42,7 +45,11 @@ Result<Request> understand(const SimulateOptions& options) {
   Request request{std::move(schedule).value(), {}};
   request.simulation.alpha_seconds = *alpha;
   request.simulation.segment_bytes = static_cast<std::int64_t>(options.segment);
-  const bool lockstep = options.lockstep || !request.schedule.wirings.empty();
+  const bool rewired = !request.schedule.wirings.empty();
+  if (rewired && options.segment > 0) {
+    return Error{options.file + ": the schedule rewires the fabric and goes in lockstep, which knows no --segment"};
+  }
+  const bool lockstep = options.lockstep || rewired;
   request.simulation.timing = lockstep ? NodeTiming::lockstep : NodeTiming::data_flow;
   const auto faults = lockstep ? verify_lockstep(request.schedule, 1) : verify(request.schedule, 1);
   if (!faults.empty()) return Error{options.file + ": the schedule is wrong: " + faults.front()};
@@ -70,12 +77,18 @@ std::int64_t rewirings(const Schedule& schedule) {
 const char* name_of(NodeTiming timing) { return timing == NodeTiming::lockstep ? "lockstep" : "data-flow"; }
 
 int simulate_file(const SimulateOptions& options) {
+  const TimeLimit limit(options.time_limit_seconds, "no simulated size", options.json);
   const Result<Request> request = understand(options);
   if (!request) return fail(request.error().message, options.json);
   const Schedule& schedule = request->schedule;
   Json results = Json::array();
   std::vector<std::vector<std::string>> rows = {{"bytes", "time", "M / time", "busiest link", "messages"}};
+  std::size_t left_out = 0;
   for (const std::uint64_t size : options.sizes) {
+    if (limit.deadline().passed() && !results.empty()) {
+      ++left_out;
+      continue;
+    }
     SimulationOptions asked = request->simulation;
     asked.bytes = static_cast<double>(size);
     const Result<Simulation> simulated = simulate(schedule, asked);
@@ -90,6 +103,9 @@ int simulate_file(const SimulateOptions& options) {
                        {"messages", simulated->messages}});
     rows.push_back({std::to_string(size), microseconds(simulated->seconds), number(bandwidth / 1e9, "GB/s"),
                     number(100 * busy, "%"), std::to_string(simulated->messages)});
+  }
+  if (left_out > 0) {
+    warn(limit_sentence(options.time_limit_seconds, "no figure of the last " + std::to_string(left_out) + " sizes"));
   }
   if (options.json) {
     print_json({{"collective", to_string(schedule.collective)},
@@ -118,14 +134,19 @@ void add_simulate(CLI::App& app, int& exit_code) {
       ->type_name("BYTES")
       ->delimiter(',')
       ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber);
+      ->check(bytes_from(1));
   sub->add_option("--alpha", options->alpha, "Start-up of a transfer, beside the latency of links: 500ns")
       ->type_name("TIME");
   sub->add_option("--segment", options->segment, "Cut longer chunks, so that hops overlap: 128KiB; 0: do not")
       ->type_name("BYTES")
-      ->transform(CLI::AsSizeValue(false));
+      ->transform(CLI::AsSizeValue(false))
+      ->check(bytes_from(0));
   sub->add_flag("--lockstep", options->lockstep,
-                "No step begins before the one before it is over (always so if rewired)");
+                "No step begins before the one before it is over (always so if rewired)")
+      ->excludes(sub->get_option("--segment"));
+  sub->add_option("--time-limit", options->time_limit_seconds, "Then the sizes that are done; 0: none")
+      ->type_name("SECONDS")
+      ->check(seconds_from(0));
   sub->add_flag("--json", options->json, "Machine-readable output");
   sub->footer(
       "Examples\n  libcoll plan torus:4x4 broadcast --root 5 --output b.xml\n"

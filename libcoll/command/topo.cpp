@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -19,6 +18,8 @@
 
 #include "libcoll/command/command.h"
 #include "libcoll/command/planning.h"
+#include "libcoll/command/time_limit.h"
+#include "libcoll/command/validators.h"
 #include "planner/broadcast/finder.h"
 #include "planner/broadcast/finder_database.h"
 #include "planner/topology/expansion.h"
@@ -101,6 +102,7 @@ struct FindOptions {
   std::int32_t sweep = 0;  ///< look for every number of nodes up to this one
   std::vector<std::int32_t> degrees{2, 4, 6, 8, 12};
   std::string database;
+  double time_limit_seconds = 0;
   double alltoall_limit_seconds = 0;  ///< for planning the all-to-all of each member; 0: its bound will do
   bool json = false;
 
@@ -125,11 +127,9 @@ double unit_seconds(const FindOptions& options) {
 }
 
 Result<FinderDatabase> load_database(const FindOptions& options) {
-  std::ifstream file(options.database, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (!file.is_open() || file.fail()) return Error{options.database + ": cannot be read"};
-  Result<FinderDatabase> database = read_database(text.str(), options.database);
+  const Result<std::string> text = read_text(options.database);
+  if (!text) return text.error();
+  Result<FinderDatabase> database = read_database(*text, options.database);
   if (database.ok() && database->direction != options.direction()) {
     return Error{options.database + ": its topologies have links " +
                  (options.bidirectional ? "that go one way only, unlike --bidirectional" : "both ways only")};
@@ -138,32 +138,43 @@ Result<FinderDatabase> load_database(const FindOptions& options) {
 }
 
 /// From the database where it has them, otherwise by search.
-Result<std::vector<FoundTopology>> frontier(const FindOptions& options) {
+Result<std::vector<FoundTopology>> frontier(const FindOptions& options, const Deadline& deadline) {
   if (!options.database.empty()) {
     const Result<FinderDatabase> database = load_database(options);
     if (!database) return database.error();
     const auto known = database->frontiers.find({options.nodes, options.degree});
     if (known != database->frontiers.end()) return known->second;
   }
-  return TopologyFinder(options.direction()).frontier(options.nodes, options.degree);
+  TopologyFinder finder(options.direction(), deadline);
+  std::vector<FoundTopology> found = finder.frontier(options.nodes, options.degree);
+  if (finder.left_out() > 0) {
+    warn(limit_sentence(options.time_limit_seconds,
+                        "no measurement of " + std::to_string(finder.left_out()) + " graphs, which are left out"));
+  }
+  return found;
 }
 
 /// Of the best plan within the limit: blocks of M/N at F·b (paper 003, (5)).
-Result<double> planned_alltoall(const Topology& topology, const FindOptions& options) {
+Result<double> planned_alltoall(const Topology& topology, const FindOptions& options, double seconds) {
   PlanOptions wanted;
   wanted.gap = 0.01;
-  wanted.time_limit_seconds = options.alltoall_limit_seconds;
+  wanted.time_limit_seconds = seconds;
   wanted.schedule = false;
   const Result<Plan> plan = make_plan(topology, Collective::alltoall, "mcf-path", wanted);
   if (!plan) return plan.error();
   return options.bytes() / topology.host_count() / (plan->schedule.proof.flow * link_bytes_per_second(options));
 }
 
-Result<std::vector<Choice>> find_options(const FindOptions& options) {
-  Result<std::vector<FoundTopology>> members = frontier(options);
+Result<std::vector<Choice>> find_options(const FindOptions& options, const Deadline& deadline) {
+  Result<std::vector<FoundTopology>> members = frontier(options, deadline);
   if (!members) return members.error();
   std::vector<Choice> found;
   for (FoundTopology& member : *members) {
+    if (!found.empty() && deadline.passed()) {
+      warn(limit_sentence(options.time_limit_seconds,
+                          "no figure of " + std::to_string(members->size() - found.size()) + " other topologies"));
+      break;
+    }
     const Result<Topology> topology = generate(member.specification);
     if (!topology) return topology.error();
     Choice& option = found.emplace_back();
@@ -171,8 +182,12 @@ Result<std::vector<Choice>> find_options(const FindOptions& options) {
     option.allreduce =
         allreduce_seconds(member.cost, options.bytes(), options.alpha_seconds, link_bytes_per_second(options));
     option.alltoall_at_least = option.alltoall_bound.to_double() * unit_seconds(options);
-    if (options.alltoall_limit_seconds > 0) {
-      const Result<double> planned = planned_alltoall(*topology, options);
+    if (options.alltoall_limit_seconds > 0 && !deadline.passed()) {
+      // What is left is shared with the members to come.
+      const double share = deadline.remaining() / static_cast<double>(members->size() - found.size() + 1);
+      const double seconds =
+          deadline.limited() ? std::min(share, options.alltoall_limit_seconds) : options.alltoall_limit_seconds;
+      const Result<double> planned = planned_alltoall(*topology, options, seconds);
       if (!planned) return planned.error();
       option.alltoall = *planned;
     }
@@ -231,17 +246,21 @@ void print_find(const FindOptions& options, const std::vector<Choice>& found, co
              stdout);
 }
 
-int sweep_all(const FindOptions& options) {
+int sweep_all(const FindOptions& options, const Deadline& deadline) {
   if (options.database.empty()) return fail("--sweep needs --database FILE to write", options.json);
   const auto start = std::chrono::steady_clock::now();
-  const FinderDatabase database = sweep(options.direction(), options.sweep, options.degrees, options.threads);
+  const FinderDatabase database = sweep(options.direction(), options.sweep, options.degrees, options.threads, deadline);
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
-  std::ofstream file(options.database, std::ios::binary);
-  file << write_database(database);
-  file.close();
-  if (file.fail()) return fail(options.database + ": cannot be written", options.json);
+  if (const Status written = write_text(options.database, write_database(database)); !written) {
+    return fail(written.error().message, options.json);
+  }
   std::size_t topologies = 0;
   for (const auto& [key, members] : database.frontiers) topologies += members.size();
+  const std::size_t wanted = static_cast<std::size_t>(options.sweep - 1) * options.degrees.size();
+  if (database.frontiers.size() < wanted) {
+    warn(limit_sentence(options.time_limit_seconds,
+                        "nothing of " + std::to_string(wanted - database.frontiers.size()) + " frontiers"));
+  }
   if (options.json) {
     print_json({{"nodes_max", options.sweep},
                 {"degrees", options.degrees},
@@ -255,11 +274,12 @@ int sweep_all(const FindOptions& options) {
 }
 
 int find(const FindOptions& options) {
-  if (options.sweep > 0) return sweep_all(options);
+  const TimeLimit limit(options.time_limit_seconds, "no topology found", options.json);
+  if (options.sweep > 0) return sweep_all(options, limit.deadline());
   if (options.nodes == 0 || options.degree == 0) {
     return fail("--nodes and --degree are required (or: --sweep NODES --database FILE)", options.json);
   }
-  const Result<std::vector<Choice>> found = find_options(options);
+  const Result<std::vector<Choice>> found = find_options(options, limit.deadline());
   if (!found) return fail(found.error().message, options.json);
   if (found->empty()) {
     return fail(
@@ -329,33 +349,43 @@ CLI::App* add_find(CLI::App& parent, const std::shared_ptr<FindOptions>& options
   CLI::App* sub = parent.add_subcommand("find",
                                         "Say which topologies of N nodes of a degree serve allgather, "
                                         "reduce-scatter and allreduce best");
-  sub->add_option("--nodes", options->nodes, "Number of nodes")->check(CLI::Range(2, max_finder_nodes));
+  CLI::Option* nodes =
+      sub->add_option("--nodes", options->nodes, "Number of nodes")->check(whole_in(2, max_finder_nodes));
   sub->add_option("--degree", options->degree, "Links out of (and into) each node")
-      ->check(CLI::Range(1, max_finder_degree));
+      ->check(whole_in(1, max_finder_degree));
   sub->add_option("--database", options->database, "Topologies found before: look them up, or with --sweep write them")
       ->type_name("FILE");
-  sub->add_option("--sweep", options->sweep, "Find those of every number of nodes up to this one")
-      ->type_name("NODES")
-      ->check(CLI::Range(2, max_finder_nodes));
+  CLI::Option* sweep = sub->add_option("--sweep", options->sweep, "Find those of every number of nodes up to this one")
+                           ->type_name("NODES")
+                           ->check(whole_in(2, max_finder_nodes));
   sub->add_option("--degrees", options->degrees, "Of the sweep, default 2,4,6,8,12")
       ->delimiter(',')
-      ->check(CLI::Range(1, max_finder_degree));
+      ->check(whole_in(1, max_finder_degree))
+      ->needs(sweep);
   sub->add_option("--threads", options->threads, "Of the sweep: so many degrees at a time")
-      ->check(CLI::Range(1, 64))
+      ->check(whole_in(1, 64))
+      ->needs(sweep)
       ->capture_default_str();
   sub->add_flag("--bidirectional", options->bidirectional, "Only topologies whose links all have their reverse");
   sub->add_option("--alltoall", options->alltoall_limit_seconds,
                   "Plan the all-to-all of each member to 1 %, for so long at most; left out: its lower bound")
       ->type_name("SECONDS")
-      ->check(CLI::NonNegativeNumber);
+      ->check(seconds_from(0));
+  sub->add_option("--time-limit", options->time_limit_seconds, "For all of it: what was found by then; 0: none")
+      ->type_name("SECONDS")
+      ->check(seconds_from(0));
   sub->add_option("--size", options->size_bytes, "Of the allreduce the pick is for: 64KiB; left out: 1 MiB")
       ->type_name("BYTES")
       ->transform(CLI::AsSizeValue(false))
-      ->check(CLI::PositiveNumber);
+      ->check(bytes_from(1));
   sub->add_option("--alpha", options->alpha_seconds, "Of a step: 10us, or a number of seconds; left out: 10us")
       ->transform(number_or("TIME", "seconds", true, [](const std::string& text) { return parse_latency(text); }));
   sub->add_option("--bandwidth", options->bandwidth_gbps, "Of one link: 100Gbps, or a number of Gbps; left out: 25Gbps")
       ->transform(number_or("BANDWIDTH", "Gbps", false, read_gbps));
+  for (CLI::Option* other : {nodes, sub->get_option("--degree"), sub->get_option("--alltoall"),
+                             sub->get_option("--size"), sub->get_option("--alpha"), sub->get_option("--bandwidth")}) {
+    sweep->excludes(other);
+  }
   sub->add_flag("--json", options->json, "Machine-readable output");
   return sub;
 }
@@ -371,7 +401,12 @@ void add_topo(CLI::App& app, int& exit_code) {
   auto find_options = std::make_shared<FindOptions>();
   const CLI::App* finder = add_find(*sub, find_options);
   sub->callback([options, find_options, finder, &exit_code] {
-    if (finder->parsed()) {
+    // --json may stand before `find`, too.
+    find_options->json = find_options->json || options->json;
+    if (finder->parsed() && !options->topology.empty()) {
+      exit_code = fail("found the topology '" + options->topology + "', expected none: find searches for them",
+                       find_options->json);
+    } else if (finder->parsed()) {
       exit_code = find(*find_options);
     } else if (options->topology.empty()) {
       exit_code = fail("topology is required (or: libcoll topo find)", options->json);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,7 +15,9 @@
 
 #include "libcoll/command/command.h"
 #include "libcoll/command/launch.h"
+#include "libcoll/command/time_limit.h"
 #include "libcoll/command/tuning_sweep.h"
+#include "libcoll/command/validators.h"
 #include "libcoll/execute/script.h"
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/plan_cache.h"
@@ -44,6 +45,7 @@ struct Options {
   int repetitions = 3;
   int iterations = 50;
   double margin = 0.02;
+  double time_limit_seconds = 0;
   bool json = false;
 };
 
@@ -232,14 +234,6 @@ void report(const std::vector<Measured>& measured, std::int32_t ranks, bool json
   std::fputs(columns(rows).c_str(), stdout);
 }
 
-Status write(const std::string& path, const std::string& text) {
-  if (path.empty()) return {};
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  return file.fail() ? Status(Error{path + ": cannot be written"}) : Status();
-}
-
 Result<std::vector<CallKind>> parse_calls(const std::string& names) {
   std::vector<CallKind> result;
   std::istringstream words(names);
@@ -255,14 +249,16 @@ Result<std::vector<CallKind>> parse_calls(const std::string& names) {
 
 int tune(const Options& options, const std::vector<std::string>& launcher) {
   if (launcher.empty()) return fail(std::string("no launcher. ") + usage_line, options.json);
+  const TimeLimit limit(options.time_limit_seconds, "no measured call", options.json);
   const Result<std::vector<CallKind>> calls = parse_calls(options.calls);
   if (!calls) return fail(calls.error().message, options.json);
   const Result<std::string> command = own_path();
   if (!command) return fail(command.error().message, options.json);
   const Result<std::string> program = options.program.empty() ? find_sweep(*command) : Result(options.program);
   if (!program) return fail(program.error().message, options.json);
-  TuningSweep sweep({options.topology, options.library, options.sizes, options.repetitions, options.iterations},
-                    *command, *program, launcher);
+  TuningSweep sweep(
+      {options.topology, options.library, options.sizes, options.repetitions, options.iterations, limit.deadline()},
+      *command, *program, launcher);
   std::vector<Measured> measured;
   for (const CallKind call : *calls) {
     const Result<std::vector<PlannerName>> planners = planners_for(options, call);
@@ -271,11 +267,20 @@ int tune(const Options& options, const std::vector<std::string>& launcher) {
     if (!rows) return fail(rows.error().message, options.json);
     measured.insert(measured.end(), rows->begin(), rows->end());
   }
-  if (measured.empty()) return fail("the sweeps printed no figures", options.json);
+  const bool late = limit.deadline().passed();
+  if (measured.empty()) {
+    return fail(late ? limit_sentence(options.time_limit_seconds, "no measured call") : "the sweeps printed no figures",
+                options.json);
+  }
+  if (late) warn(limit_sentence(options.time_limit_seconds, "no measurement of some calls, sizes or ways"));
   const TuningTable table = table_of(measured, sweep.ranks());
   const std::string text = "# Made by libcoll tune -- " + join(launcher, " ") + "\n\n" + write_tuning_table(table);
-  if (const Status written = write(options.output, text); !written) return fail(written.error().message, options.json);
-  report(measured, sweep.ranks(), options.json);
+  if (!options.output.empty()) {
+    if (const Status written = write_text(options.output, text); !written) {
+      return fail(written.error().message, options.json);
+    }
+  }
+  if (options.output != "-") report(measured, sweep.ranks(), options.json);  // stdout is the table's then
   return ExitCode::good;
 }
 
@@ -301,21 +306,27 @@ void add_tune(CLI::App& app, const std::vector<std::string>& command, int& exit_
       ->delimiter(',')
       ->type_name("BYTES,...")
       ->transform(CLI::AsSizeValue(false))
+      ->check(bytes_from(0))
       ->capture_default_str();
   sub->add_option("--in-flight", options->in_flight,
                   "Numbers of messages in flight per peer that are tried beside the configured one; 0: none")
       ->delimiter(',')
       ->type_name("N,...")
+      ->check(whole_in(0, 1 << 20))
       ->capture_default_str();
   sub->add_option("--repetitions", options->repetitions, "Sweeps of each, in turn; medians count")
-      ->check(CLI::Range(1, 1000))
+      ->check(whole_in(1, 1000))
       ->capture_default_str();
   sub->add_option("--iterations", options->iterations, "Calls of a size in a sweep")
-      ->check(CLI::Range(1, 1000000))
+      ->check(whole_in(1, 1000000))
       ->capture_default_str();
   sub->add_option("--margin", options->margin, "By how much anything else must be faster than the configured plan")
-      ->check(CLI::Range(0.0, 1.0))
+      ->check(number_in(0, 1))
       ->capture_default_str();
+  sub->add_option("--time-limit", options->time_limit_seconds,
+                  "For all of it: the table of what was measured by then; 0: none")
+      ->type_name("SECONDS")
+      ->check(seconds_from(0));
   sub->add_option("--program", options->program, "The measuring program; default: collective_sweep of this command")
       ->type_name("FILE");
   sub->add_option("--library", options->library, "The library to preload; default: libcoll_pmpi.so of this command")
@@ -328,7 +339,8 @@ void add_tune(CLI::App& app, const std::vector<std::string>& command, int& exit_
       "Example\n  libcoll tune --topology torus:2x2x2 --output tuning.toml -- mpirun -n 8\n");
   sub->callback([options, sub, &command, &exit_code] {
     const std::vector<std::string> extras = sub->remaining();
-    exit_code = extras.empty() ? tune(*options, command) : fail("unexpected '" + extras.front() + "'. " + usage_line);
+    exit_code = extras.empty() ? tune(*options, command)
+                               : fail("unexpected '" + extras.front() + "'. " + usage_line, options->json);
   });
 }
 

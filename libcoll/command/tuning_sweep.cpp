@@ -45,10 +45,10 @@ Sweep parse_sweep(const std::string& text, std::int32_t& ranks) {
 }
 
 /// What a child writes to its standard output.
-Result<std::string> capture(const Launch& launch) {
+Result<std::string> capture(const Launch& launch, const Deadline& deadline) {
   const FileDescriptor file(memfd_create("libcoll-tune", MFD_CLOEXEC));
   if (!file) return Error{"cannot make a temporary file"};
-  const int code = run_and_wait(launch, file.get());
+  const int code = run_and_wait(launch, file.get(), deadline);
   if (code != 0) return Error{join(launch.arguments, " ") + " ended with exit code " + std::to_string(code)};
   std::ifstream stream("/proc/self/fd/" + std::to_string(file.get()), std::ios::binary);
   return std::string{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
@@ -91,7 +91,9 @@ Result<TuningFigures> TuningSweep::measure(CallKind call, const std::vector<Tuni
   std::map<std::int64_t, std::vector<Seen>> seen;
   for (int repetition = 0; repetition < runs_.repetitions; ++repetition) {
     for (std::size_t way = 0; way < ways.size(); ++way) {
+      if (runs_.deadline.passed()) continue;
       const Result<Sweep> sweep = one(call, ways[way]);
+      if (!sweep && runs_.deadline.passed()) continue;
       if (!sweep) return sweep.error();
       for (const auto& [bytes, figure] : *sweep) {
         std::vector<Seen>& of_size = seen[bytes];
@@ -120,7 +122,7 @@ Result<Sweep> TuningSweep::one(CallKind call, const TuningWay& way) {
   arguments.insert(arguments.end(), launcher_.begin(), launcher_.end());
   arguments.insert(arguments.end(), {program_, std::string(to_string(call)), "-f", "-m", runs_.sizes, "-i",
                                      std::to_string(runs_.iterations)});
-  const Result<std::string> text = capture({std::move(arguments), environment_of(call, way)});
+  const Result<std::string> text = capture({std::move(arguments), environment_of(call, way)}, runs_.deadline);
   if (!text) return text.error();
   return parse_sweep(*text, ranks_);
 }

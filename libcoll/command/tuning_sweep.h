@@ -8,6 +8,7 @@
 
 #include "libcoll/command/command.h"
 #include "libcoll/runtime/tuning_table.h"
+#include "planner/deadline.h"
 
 namespace libcoll::command {
 
@@ -39,6 +40,7 @@ struct TuningRuns {
   std::string sizes;     ///< MIN:MAX
   int repetitions = 3;
   int iterations = 50;
+  Deadline deadline{0};  ///< no run begins after it, and the one under way ends
 };
 
 /// Runs of one launcher.
@@ -48,7 +50,7 @@ class TuningSweep {
   TuningSweep(TuningRuns runs, std::string command, std::string program, std::vector<std::string> launcher);
 
   /// All ways, one after the other, as many times as there are repetitions. Sizes that one of them did not print are
-  /// left out. The error says which run failed.
+  /// left out, and so are runs that the deadline left no time for. The error says which run failed.
   Result<TuningFigures> measure(CallKind call, const std::vector<TuningWay>& ways);
 
   /// As the runs said; 0 before the first.

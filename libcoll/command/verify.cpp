@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 
 #include "libcoll/command/command.h"
+#include "libcoll/command/time_limit.h"
+#include "libcoll/command/validators.h"
 #include "planner/schedule/xml.h"
 
 namespace libcoll::command {
@@ -14,6 +16,7 @@ namespace {
 
 struct VerifyOptions {
   std::string file;
+  double time_limit_seconds = 0;
   bool json = false;
 };
 
@@ -40,6 +43,7 @@ std::string verify_text(const std::string& file, const Schedule& schedule, const
 }
 
 int verify_file(const VerifyOptions& options) {
+  const TimeLimit limit(options.time_limit_seconds, "no verdict", options.json);
   const Result<std::string> text = read_text(options.file);
   if (!text) return fail(text.error().message, options.json);
   const Result<Schedule> schedule = read_schedule(*text, options.file);
@@ -59,6 +63,9 @@ void add_verify(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<VerifyOptions>();
   CLI::App* sub = app.add_subcommand("verify", "Check a schedule file; exit code 1 when the schedule is wrong");
   sub->add_option("file", options->file, "Schedule in the native dialect; - is standard input")->required();
+  sub->add_option("--time-limit", options->time_limit_seconds, "Then there is no verdict; 0: none")
+      ->type_name("SECONDS")
+      ->check(seconds_from(0));
   sub->add_flag("--json", options->json, "Machine-readable output: ok, errors[]");
   sub->callback([options, &exit_code] { exit_code = verify_file(*options); });
 }

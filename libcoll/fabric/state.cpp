@@ -136,6 +136,13 @@ Status check_private(const std::string& path, const FileDescriptor& directory) {
   return {};
 }
 
+/// Whether the directory is this user's, can be written to, and none of these mode bits is set.
+bool is_safe_parent(const std::string& path, mode_t forbidden) {
+  struct stat facts {};
+  return lstat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode) && facts.st_uid == geteuid() &&
+         (facts.st_mode & forbidden) == 0 && access(path.c_str(), W_OK | X_OK) == 0;
+}
+
 FileDescriptor open_directory(int parent, const std::string& name) {
   return FileDescriptor(openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
@@ -155,6 +162,12 @@ Status check_fabric_name(const std::string& name) {
 std::string fabrics_directory() {
   const char* inside = std::getenv(fabric_variable);
   if (inside != nullptr && *inside == '/') return fs::path(inside).parent_path().string();
+  if (geteuid() == 0 && is_safe_parent("/run", 022)) return "/run/libcoll";
+  const char* of_session = std::getenv("XDG_RUNTIME_DIR");
+  const std::string of_user = "/run/user/" + std::to_string(geteuid());
+  for (const std::string& directory : {std::string(of_session != nullptr ? of_session : ""), of_user}) {
+    if (directory.starts_with('/') && is_safe_parent(directory, 077)) return directory + "/libcoll";
+  }
   return "/tmp/libcoll-fabric-" + std::to_string(geteuid());
 }
 

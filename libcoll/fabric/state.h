@@ -37,7 +37,9 @@ Status check_fabric_name(const std::string& name);
 /// outlive the namespaces' holders are recognised, and how they find the fabric, where they may be another user.
 inline constexpr const char* fabric_variable = "FABRIC_OF_LIBCOLL";
 
-/// /tmp/libcoll-fabric-UID, or inside a fabric the directory that it is in.
+/// Where nobody else can have made it first: /run/libcoll of root; libcoll in $XDG_RUNTIME_DIR, or else in
+/// /run/user/UID, where that directory is this user's alone; /tmp/libcoll-fabric-UID where there is neither. Inside a
+/// fabric the directory that it is in.
 std::string fabrics_directory();
 /// Where the files of a fabric are, whether it is up or not.
 std::string state_directory(const std::string& fabric);

@@ -256,7 +256,13 @@ std::int64_t least_hops(std::int64_t nodes, std::int64_t degree) {
 
 }  // namespace
 
-std::vector<FoundTopology> TopologyFinder::bases(std::int32_t nodes, std::int32_t degree) const {
+bool TopologyFinder::in_time() {
+  const bool late = deadline_.passed();
+  left_out_ += late ? 1 : 0;
+  return !late;
+}
+
+std::vector<FoundTopology> TopologyFinder::bases(std::int32_t nodes, std::int32_t degree) {
   std::vector<FoundTopology> found;
   const std::string n = std::to_string(nodes);
   const bool one_way = direction_ == Direction::any;
@@ -276,7 +282,7 @@ std::vector<FoundTopology> TopologyFinder::bases(std::int32_t nodes, std::int32_
     const auto steps = static_cast<std::int64_t>(std::ceil((std::sqrt(2.0 * nodes - 1) - 1) / 2 - 1e-9));
     found.push_back(optimal_base("optimal_circulant:" + n, nodes, degree, steps));
   }
-  if (degree % 2 == 0 && degree >= 6) {
+  if (degree % 2 == 0 && degree >= 6 && in_time()) {
     if (auto circulant = searched_circulant(nodes, degree)) found.push_back(std::move(*circulant));
   }
   for (const NamedBase& base : named_bases) {
@@ -345,7 +351,7 @@ const std::vector<FoundTopology>& TopologyFinder::regular(std::int32_t nodes, st
   if (nodes > degree) {
     if (const std::optional<FoundTopology>& best = optimal(nodes, degree)) found.push_back(*best);
     const bool kautz = direction_ == Direction::any && degree > 1 && nodes > degree + 1 && nodes % (degree + 1) == 0;
-    if (kautz) found.push_back(generalized_kautz_base(nodes, degree));
+    if (kautz && in_time()) found.push_back(generalized_kautz_base(nodes, degree));
     add_lines(found, nodes, degree);
     add_degree_expansions(found, nodes, degree);
     add_powers(found, nodes, degree);
@@ -358,7 +364,7 @@ std::vector<FoundTopology> TopologyFinder::frontier(std::int32_t nodes, std::int
   std::vector<FoundTopology> found = regular(nodes, degree);
   const bool irregular_kautz =
       direction_ == Direction::any && degree > 1 && nodes > degree + 1 && nodes % (degree + 1) != 0;
-  if (irregular_kautz) {
+  if (irregular_kautz && in_time()) {
     found.push_back(generalized_kautz_base(nodes, degree));
     prune(found);
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "planner/broadcast/expansion.h"
+#include "planner/deadline.h"
 #include "planner/rational.h"
 #include "planner/topology/topology.h"
 
@@ -35,11 +36,15 @@ enum class Direction : std::uint8_t {
 /// circulant graphs from BFB's loads. Pruning loses nothing: every theorem is monotone in the base's T_L and T_B.
 class TopologyFinder {
  public:
-  explicit TopologyFinder(Direction direction = Direction::any) : direction_(direction) {}
+  /// After the deadline generalized Kautz and searched circulant graphs, which have to be measured, are left out.
+  explicit TopologyFinder(Direction direction = Direction::any, const Deadline& deadline = Deadline(0))
+      : direction_(direction), deadline_(deadline) {}
 
   /// The Pareto frontier, T_L ascending and T_B strictly descending; empty when nothing is known (d > N−1, odd N·d with
   /// cables only). Preconditions: 2 <= nodes <= max_finder_nodes, 1 <= degree <= max_finder_degree.
   std::vector<FoundTopology> frontier(std::int32_t nodes, std::int32_t degree);
+  /// Graphs that there was no time to measure.
+  [[nodiscard]] std::int64_t left_out() const { return left_out_; }
 
  private:
   using Key = std::pair<std::int32_t, std::int32_t>;
@@ -47,12 +52,16 @@ class TopologyFinder {
   const std::vector<FoundTopology>& regular(std::int32_t nodes, std::int32_t degree);
   const std::optional<FoundTopology>& optimal(std::int32_t nodes, std::int32_t degree);
   /// Graphs on which BFB is bandwidth-optimal, not all with bfb_optimal set where that had to be measured.
-  std::vector<FoundTopology> bases(std::int32_t nodes, std::int32_t degree) const;
+  std::vector<FoundTopology> bases(std::int32_t nodes, std::int32_t degree);
+  /// Whether there is time to measure another graph.
+  bool in_time();
   void add_lines(std::vector<FoundTopology>& found, std::int32_t nodes, std::int32_t degree);
   void add_degree_expansions(std::vector<FoundTopology>& found, std::int32_t nodes, std::int32_t degree);
   void add_powers(std::vector<FoundTopology>& found, std::int32_t nodes, std::int32_t degree);
 
   Direction direction_;
+  Deadline deadline_;
+  std::int64_t left_out_ = 0;
   std::map<Key, std::vector<FoundTopology>> regular_;
   std::map<Key, std::optional<FoundTopology>> optimal_;  ///< of those with bfb_optimal, the one of fewest steps
 };

@@ -65,8 +65,9 @@ std::optional<FoundTopology> parse_member(std::string_view line) {
   return member;
 }
 
-void find_all(TopologyFinder& finder, std::int32_t most_nodes, std::int32_t degree, FinderDatabase& database) {
-  for (std::int32_t nodes = 2; nodes <= most_nodes; ++nodes) {
+void find_all(TopologyFinder& finder, std::int32_t most_nodes, std::int32_t degree, FinderDatabase& database,
+              const Deadline& deadline) {
+  for (std::int32_t nodes = 2; nodes <= most_nodes && !deadline.passed(); ++nodes) {
     database.frontiers[{nodes, degree}] = finder.frontier(nodes, degree);
   }
 }
@@ -74,11 +75,11 @@ void find_all(TopologyFinder& finder, std::int32_t most_nodes, std::int32_t degr
 }  // namespace
 
 FinderDatabase sweep(Direction direction, std::int32_t most_nodes, const std::vector<std::int32_t>& degrees,
-                     std::int32_t threads) {
+                     std::int32_t threads, const Deadline& deadline) {
   FinderDatabase database{direction, {}};
   if (threads <= 1) {
     TopologyFinder finder(direction);
-    for (const std::int32_t degree : degrees) find_all(finder, most_nodes, degree, database);
+    for (const std::int32_t degree : degrees) find_all(finder, most_nodes, degree, database, deadline);
     return database;
   }
   // Higher degrees take longer. Each has a finder of its own: what they share is found again.
@@ -93,7 +94,7 @@ FinderDatabase sweep(Direction direction, std::int32_t most_nodes, const std::ve
       workers.emplace_back([&] {
         for (std::size_t turn = next++; turn < order.size(); turn = next++) {
           TopologyFinder finder(direction);
-          find_all(finder, most_nodes, order[turn], parts[turn]);
+          find_all(finder, most_nodes, order[turn], parts[turn], deadline);
         }
       });
     }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "planner/broadcast/finder.h"
+#include "planner/deadline.h"
 #include "planner/result.h"
 
 namespace libcoll {
@@ -21,9 +22,9 @@ struct FinderDatabase {
 };
 
 /// Every number of nodes from 2 to `most_nodes` with each of the degrees.
-/// `threads`: how many degrees at a time.
+/// `threads`: how many degrees at a time. After the deadline no other frontier is begun.
 FinderDatabase sweep(Direction direction, std::int32_t most_nodes, const std::vector<std::int32_t>& degrees,
-                     std::int32_t threads = 1);
+                     std::int32_t threads = 1, const Deadline& deadline = Deadline(0));
 
 /// CSV: a line that names the format, then nodes,degree,steps,bandwidth_time,specification by frontier member, the last
 /// to the end of the line; steps 0 and no specification for an empty frontier.

@@ -123,9 +123,9 @@ bool fits_master_lp(const SourceOrbits& orbits) {
          std::all_of(orbits.links.begin(), orbits.links.end(), equal);
 }
 
-Result<Solved> by_master_lp(const Topology& topology, const SourceOrbits& orbits, LpMethod method) {
+Result<Solved> by_master_lp(const Topology& topology, const SourceOrbits& orbits, LpMethod method, double seconds) {
   const LinkClasses classes = link_classes(orbits, {});
-  Result<MasterFlow> master = solve_master_lp(topology, classes, method);
+  Result<MasterFlow> master = solve_master_lp(topology, classes, method, {}, seconds);
   if (!master) return master.error();
   Solved result;
   result.flow = std::move(master->flow);
@@ -241,14 +241,16 @@ double gap(const ConcurrentFlow& plan) { return plan.certificate.flow_upper_boun
 class Planning {
  public:
   Planning(const Topology& topology, const FlowOptions& options)
-      : topology_(topology), options_(options), symmetry_(symmetry_of(topology, options)) {
+      : start_(std::chrono::steady_clock::now()),
+        topology_(topology),
+        options_(options),
+        symmetry_(symmetry_of(topology, options)) {
     limits_.gap = options.gap;
     limits_.threads = std::max(1, options.threads);
     if (columns() < least_columns_for_threads) limits_.threads = 1;
     if (options.time_limit_seconds > 0) {
-      limits_.deadline =
-          std::chrono::steady_clock::now() + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                                                 std::chrono::duration<double>(options.time_limit_seconds));
+      limits_.deadline = start_ + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                                      std::chrono::duration<double>(options.time_limit_seconds));
     }
     if (options_.paths) drop_unwieldy_symmetry();
   }
@@ -336,7 +338,7 @@ class Planning {
   }
 
   void try_lp(const Symmetry& symmetry, LpMethod method) {
-    Result<Solved> solved = by_master_lp(topology_, symmetry.orbits, method);
+    Result<Solved> solved = by_master_lp(topology_, symmetry.orbits, method, seconds_left());
     if (solved) {
       keep(make_plan(topology_, symmetry, std::move(solved).value(), options_));
     } else {
@@ -372,6 +374,15 @@ class Planning {
                    options_));
   }
 
+  /// Seconds that a linear program may take; 0: any number.
+  [[nodiscard]] double seconds_left() const {
+    if (!limits_.deadline) return 0;
+    constexpr double least = 1e-3;
+    const std::chrono::duration<double> left = *limits_.deadline - std::chrono::steady_clock::now();
+    return std::max(least, left.count());
+  }
+
+  const std::chrono::steady_clock::time_point start_;
   const Topology& topology_;
   const FlowOptions& options_;
   Symmetry symmetry_;

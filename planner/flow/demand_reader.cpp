@@ -6,14 +6,13 @@
 #include <charconv>
 #include <cmath>
 #include <cstddef>
-#include <fstream>
 #include <map>
 #include <optional>
-#include <sstream>
 #include <utility>
 
 #include "planner/flow/demand.h"
 #include "planner/index.h"
+#include "planner/text_file.h"
 #include "planner/topology/toml_node.h"
 
 namespace libcoll {
@@ -185,12 +184,8 @@ Result<std::vector<double>> read_demand(std::string_view text, const std::string
 }
 
 Result<std::vector<double>> load_demand(const std::string& path, const Topology& topology) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return Error{path + ": cannot be read"};
-  std::ostringstream text;
-  text << file.rdbuf();
-  if (file.bad()) return Error{path + ": cannot be read"};
-  return read_demand(text.str(), path, topology);
+  const Result<std::string> text = read_text_file(path, most_text_bytes);
+  return text ? read_demand(*text, path, topology) : Error{path + ": cannot be read: " + text.error().message};
 }
 
 }  // namespace libcoll

@@ -71,7 +71,7 @@ Result<Schedule> plan_ewsp(const Topology& topology, const PlanOptions& options)
     for (WeightedPath& path : pair.paths) path.links = network_path(*network, topology, path.links);
   }
   FluidPlan plan;
-  plan.flow = certified_flow(network->topology, std::move(classes), std::move(*pairs), {}, options.demand);
+  plan.flow = certified_flow(network->topology, std::move(classes), std::move(*pairs), {}, options.demand, deadline);
   plan.network = std::move(*network);
   plan.chunk_paths = ChunkPaths::weighted;
   if (options.figures != nullptr) {

@@ -204,6 +204,8 @@ FluidPlan plan_in_haste(InjectionNetwork network, const PlanOptions& options, co
     FlowOptions wanted;
     wanted.gap = default_epsilon;
     wanted.symmetry = false;
+    constexpr double least_seconds = 0.1;
+    wanted.time_limit_seconds = std::max(least_seconds, deadline.remaining());
     if (Result<ConcurrentFlow> flow = max_concurrent_flow(network.topology, wanted); flow.ok()) {
       plan.flow = std::move(*flow);
       plan.method = plan.flow.method;

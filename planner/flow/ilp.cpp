@@ -21,6 +21,7 @@ namespace {
 constexpr double default_seconds = 30;
 constexpr double tolerance = 1e-6;  // of the LP relaxation
 constexpr std::int64_t most_columns_for_interior_point = 20'000;
+constexpr double seconds_for_interior_point = 10;  // more than it takes for so many columns
 constexpr double link_mcf_gap = 1e-3;
 
 /// Whole paths make whole loads: no choice loads its hottest link less than the relaxation, rounded up on some link.
@@ -161,7 +162,9 @@ Result<Schedule> plan_single(const Topology& topology, const PlanOptions& option
   // The relaxation is pMCF on the same paths, all of which stay to choose from. For some sizes interior point is the
   // faster method, but it knows no limit.
   const double seconds = count > most_columns_for_simplex ? 0 : deadline.remaining();
-  const Result<PathFlow> relaxed = count > most_columns_for_interior_point
+  const bool hurried = options.time_limit_seconds > 0 && options.time_limit_seconds < seconds_for_interior_point;
+  const bool unlimited_method = hurried && count > most_columns_for_simplex;
+  const Result<PathFlow> relaxed = unlimited_method || count > most_columns_for_interior_point
                                        ? relax_by_link_mcf(*network, *pairs, options, deadline)
                                        : solve_path_lp(graph, classes, *pairs, options.demand, seconds);
   if (!relaxed && !deadline.passed()) return relaxed.error();
@@ -194,7 +197,8 @@ Result<Schedule> plan_single(const Topology& topology, const PlanOptions& option
     options.figures->more.emplace_back("ilp_bound", choices.bound / unit);
   }
   FluidPlan plan;
-  plan.flow = certified_flow(graph, std::move(classes), std::move(*pairs), prices, options.demand);
+  plan.flow = certified_flow(graph, std::move(classes), std::move(*pairs), prices, options.demand,
+                             options.time_limit_seconds > 0 ? deadline : Deadline(0));
   plan.network = std::move(*network);
   plan.method = std::move(choices.method);
   plan.chunk_paths = ChunkPaths::weighted;

@@ -130,8 +130,8 @@ Result<Schedule> plan_mcf(const Topology& topology, const PlanOptions& options) 
   std::vector<double> prices;
   for (const std::int32_t row : lp.capacity_row) prices.push_back(std::max(0.0, -solution->row_duals[at(row)]));
   FluidPlan plan;
-  plan.flow =
-      certified_flow(graph, link_classes(graph, {}), extract_pairs(graph, lp, *solution), prices, options.demand);
+  plan.flow = certified_flow(graph, link_classes(graph, {}), extract_pairs(graph, lp, *solution), prices,
+                             options.demand, deadline);
   plan.network = std::move(*network);
   plan.method = to_string(method);
   return lower_to_routes(topology, std::move(plan), options, "mcf", deadline);

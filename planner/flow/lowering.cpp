@@ -28,6 +28,10 @@ constexpr std::int64_t most_columns = 20'000;
 // Paper 003 §5.5: LASH never needed more layers. Where it does, what a way around may cost of F.
 constexpr std::int32_t usual_layers = 4;
 constexpr double accepted_layer_loss = 0.02;
+// What it may cost, and take, where there is no time for more layers.
+constexpr double accepted_in_haste = 0.1;
+constexpr double seconds_in_haste = 0.5;
+constexpr double share_of_chunks = 0.5;  // of the time left, the rest is for layers
 // With more routes than this, a budget of layers is first tried on the routes as they are.
 constexpr std::size_t many_routes = 50'000;
 
@@ -37,14 +41,16 @@ FlowCertificate certify(const Topology& topology, std::span<const double> prices
 
 /// The certificate of the optimum; nothing when the solver gives up.
 std::optional<FlowCertificate> optimal_certificate(const Topology& topology, const LinkClasses& classes,
-                                                   std::span<const double> demand) {
+                                                   std::span<const double> demand, const Deadline& deadline) {
   if (demand.empty()) {
-    Result<ConcurrentFlow> optimum = max_concurrent_flow(topology);
+    FlowOptions wanted;
+    wanted.time_limit_seconds = deadline.remaining();
+    Result<ConcurrentFlow> optimum = max_concurrent_flow(topology, wanted);
     if (!optimum) return std::nullopt;
     return std::move(optimum->certificate);
   }
-  const LpMethod method = method_for(master_lp_columns(topology, classes), 0);
-  const Result<MasterFlow> master = solve_master_lp(topology, classes, method, demand);
+  const LpMethod method = method_for(master_lp_columns(topology, classes), deadline.remaining());
+  const Result<MasterFlow> master = solve_master_lp(topology, classes, method, demand, deadline.remaining());
   if (!master) return std::nullopt;
   return certify(topology, master->prices, demand);
 }
@@ -183,12 +189,22 @@ bool may_reroute(const FluidPlan& plan, LayerMethod method, const PlanOptions& o
          (options.max_layers == 0 || schedule.routes.size() >= many_routes);
 }
 
+/// How much the largest load may grow so that F stays within the gap that was asked for, and loses little in any case.
+double accepted_growth(const FluidPlan& plan, const PlanOptions& options, const Deadline& deadline) {
+  if (options.gap <= 0 || options.max_layers > 0 || plan.flow.flow <= 0) {
+    return deadline.passed() ? accepted_in_haste : accepted_layer_loss;
+  }
+  const double gap = plan.flow.certificate.flow_upper_bound / plan.flow.flow - 1;
+  return std::clamp((1 + options.gap) / (1 + gap) - 1, 0.0, accepted_layer_loss);
+}
+
 /// Other ways for some routes where that costs little; the part of F it costs, or nothing where it does not work out.
-std::optional<double> spare_layers(std::int32_t wanted, const PlanOptions& options, Lowered& lowered) {
+std::optional<double> spare_layers(std::int32_t wanted, double accepted, const PlanOptions& options,
+                                   const Deadline& deadline, Lowered& lowered) {
   Schedule& schedule = lowered.schedule;
   const std::vector<double> amounts = amounts_on_routes(schedule, options.demand);
   const std::optional<Rerouting> rerouting =
-      reroute_into_layers(schedule.topology, schedule.routes, amounts, wanted, accepted_layer_loss);
+      reroute_into_layers(schedule.topology, schedule.routes, amounts, wanted, accepted, deadline);
   if (!rerouting) return std::nullopt;
   const double loss = std::max(0.0, 1 - rerouting->load_before / rerouting->load);
   lowered.more.emplace_back("loss_layers", loss);
@@ -196,8 +212,22 @@ std::optional<double> spare_layers(std::int32_t wanted, const PlanOptions& optio
   return loss;
 }
 
+/// Numbers of layers to try, one after the other: more than usual where the gap leaves less to lose than usual.
+std::vector<std::int32_t> budgets(std::int32_t wanted, double accepted, const PlanOptions& options) {
+  if (options.max_layers > 0 || accepted >= accepted_layer_loss) return {wanted};
+  return {wanted, 6, 8};  // switches have 8 virtual lanes as a rule
+}
+
+/// Why there are more layers than usual.
+std::string layers_note(double accepted, bool late) {
+  if (late) return "the time limit left none for fewer";
+  if (accepted < accepted_layer_loss) return "fewer would cost more than the gap allows: see --max-layers";
+  return "fewer would cost more than 2 % of F: see --max-layers";
+}
+
 /// Returns the part of F that fewer layers cost.
-double assign_layers_of(const FluidPlan& plan, LayerMethod method, const PlanOptions& options, Lowered& lowered) {
+double assign_layers_of(const FluidPlan& plan, LayerMethod method, const PlanOptions& options, const Deadline& deadline,
+                        Lowered& lowered) {
   Schedule& schedule = lowered.schedule;
   if (!plan.orders.empty()) {
     for (Route& route : schedule.routes) route.layer = layer_of(plan.orders, route.links);
@@ -206,17 +236,25 @@ double assign_layers_of(const FluidPlan& plan, LayerMethod method, const PlanOpt
   }
   const bool may = may_reroute(plan, method, options, schedule);
   const std::int32_t wanted = options.max_layers > 0 ? options.max_layers : usual_layers;
-  Layers layers = assign_layers_by(method, schedule.topology, schedule.routes, may ? wanted : any_layers);
+  // LASH to its end takes longer than other ways for some routes where there are many.
+  const bool many = schedule.routes.size() >= many_routes;
+  const bool in_time = may && (many || !deadline.passed());
+  Layers layers = assign_layers_by(method, schedule.topology, schedule.routes, in_time ? wanted : any_layers, deadline);
   if (may && layers.count > wanted) {
-    if (const std::optional<double> loss = spare_layers(wanted, options, lowered)) {
+    const double accepted = accepted_growth(plan, options, deadline);
+    const Deadline for_ways(many && deadline.passed() ? seconds_in_haste : deadline.remaining());
+    for (const std::int32_t budget : budgets(wanted, accepted, options)) {
+      if (for_ways.passed()) break;
+      const std::optional<double> loss = spare_layers(budget, accepted, options, for_ways, lowered);
+      if (!loss) continue;
+      if (budget > wanted) lowered.more.emplace_back("layers_note", layers_note(accepted, false));
       lowered.more.emplace_back("layer_method", std::string("rerouted"));
       return *loss;
     }
+    const bool late = deadline.passed();
     // The count is that of all layers, or only of those up to the first too many.
-    layers = assign_layers_by(method, schedule.topology, schedule.routes);
-    if (options.max_layers == 0) {
-      lowered.more.emplace_back("layers_note", std::string("fewer would cost more than 2 % of F: see --max-layers"));
-    }
+    if (in_time) layers = assign_layers_by(method, schedule.topology, schedule.routes, any_layers, deadline);
+    if (options.max_layers == 0) lowered.more.emplace_back("layers_note", layers_note(accepted, late));
   }
   if (plan.chunk_paths == ChunkPaths::weighted && options.max_layers == 0) note_many_layers(layers.count, options);
   lowered.more.emplace_back("layer_method", std::string(to_string(layers.method)));
@@ -225,9 +263,10 @@ double assign_layers_of(const FluidPlan& plan, LayerMethod method, const PlanOpt
 
 /// Layers and classes of routes, and their steps where those are asked for. Returns the part of F that fewer layers
 /// cost.
-double finish_routes(const FluidPlan& plan, LayerMethod method, const PlanOptions& options, Lowered& lowered) {
+double finish_routes(const FluidPlan& plan, LayerMethod method, const PlanOptions& options, const Deadline& deadline,
+                     Lowered& lowered) {
   Schedule& schedule = lowered.schedule;
-  const double loss = assign_layers_of(plan, method, options, lowered);
+  const double loss = assign_layers_of(plan, method, options, deadline, lowered);
   assign_route_classes(schedule.topology, schedule.routes);
   sort_transfers(schedule);
   if (options.steps <= 1) return loss;
@@ -242,13 +281,15 @@ double finish_routes(const FluidPlan& plan, LayerMethod method, const PlanOption
 Lowered with_transfers(const Topology& fabric, FluidPlan& plan, const PlanOptions& options, const char* algorithm,
                        LayerMethod method, const Deadline& deadline, bool on_links) {
   const Topology& graph = plan.network.topology;
+  // Layers are still to come.
+  const Deadline in_time = deadline.part(on_links ? 1 : share_of_chunks);
   Lowered result;
   const ConcurrentFlow before = options.max_routes > 0 ? plan.flow : ConcurrentFlow{};
-  result.loss_routes = limit_routes(graph, plan.flow, options.max_routes, options, deadline);
-  Chunking chunking = round_to_chunks(graph, plan.flow, options, plan.chunk_paths, deadline);
+  result.loss_routes = limit_routes(graph, plan.flow, options.max_routes, options, in_time);
+  Chunking chunking = round_to_chunks(graph, plan.flow, options, plan.chunk_paths, in_time);
   if (result.loss_routes > 0 && plan.chunk_paths != ChunkPaths::weighted) {
     // So many chunks as routes need no limit on the paths they choose from.
-    Chunking free = round_to_chunks(graph, before, options, plan.chunk_paths, deadline);
+    Chunking free = round_to_chunks(graph, before, options, plan.chunk_paths, in_time);
     if (free.cost < chunking.cost) chunking = std::move(free);
   }
   Schedule& schedule = result.schedule;
@@ -262,7 +303,7 @@ Lowered with_transfers(const Topology& fabric, FluidPlan& plan, const PlanOption
   if (on_links) {
     sort_transfers(schedule);
   } else {
-    loss_layers = finish_routes(plan, method, options, result);
+    loss_layers = finish_routes(plan, method, options, deadline, result);
   }
   schedule.proof.max_link_load = std::max(max_link_load(schedule), injection_load(schedule));
   // Negotiation can leave a fluid plan behind that was no optimum, or had fewer paths to choose from.
@@ -391,7 +432,7 @@ LinkClasses flow_classes(const InjectionNetwork& network, const PlanOptions& opt
 }
 
 FlowCertificate tightest_bound(const Topology& topology, const LinkClasses& classes, std::span<const double> prices,
-                               std::span<const double> demand, double load) {
+                               std::span<const double> demand, double load, const Deadline& deadline) {
   // Prices of a program that was not solved to the end can be worth less than none.
   const std::vector<double> equal(topology.links().size(), 1);
   FlowCertificate best = certify(topology, equal, demand);
@@ -400,18 +441,19 @@ FlowCertificate tightest_bound(const Topology& topology, const LinkClasses& clas
     if (priced.flow_upper_bound < best.flow_upper_bound) best = std::move(priced);
   }
   if (best.flow_upper_bound * load <= 1 + proven) return best;
-  if (master_lp_columns(topology, classes) > most_columns) return best;
-  if (auto optimal = optimal_certificate(topology, classes, demand)) {
+  if (master_lp_columns(topology, classes) > most_columns || deadline.passed()) return best;
+  if (auto optimal = optimal_certificate(topology, classes, demand, deadline)) {
     if (optimal->flow_upper_bound < best.flow_upper_bound) return std::move(*optimal);
   }
   return best;
 }
 
 ConcurrentFlow certified_flow(const Topology& topology, LinkClasses classes, std::vector<PairPaths> pairs,
-                              std::span<const double> prices, std::span<const double> demand) {
+                              std::span<const double> prices, std::span<const double> demand,
+                              const Deadline& deadline) {
   ConcurrentFlow result;
   const double load = largest_load(classes, pairs, topology.host_count(), demand);
-  result.certificate = tightest_bound(topology, classes, prices, demand, load);
+  result.certificate = tightest_bound(topology, classes, prices, demand, load, deadline);
   result.flow = std::min(1 / load, result.certificate.flow_upper_bound);
   result.symmetry_order = static_cast<std::int64_t>(classes.images.size());
   result.classes = std::move(classes);

@@ -38,13 +38,15 @@ Result<InjectionNetwork> checked_network(const Topology& fabric, const PlanOptio
 LinkClasses flow_classes(const InjectionNetwork& network, const PlanOptions& options);
 
 /// The best certificate at hand for a network on which some plan reaches `load`: that of the prices (if any), and where
-/// they do not prove the plan optimal and the master LP takes seconds only, that of the optimum.
+/// they do not prove the plan optimal, the master LP takes seconds only and the deadline leaves them, that of the
+/// optimum.
 FlowCertificate tightest_bound(const Topology& topology, const LinkClasses& classes, std::span<const double> prices,
-                               std::span<const double> demand, double load);
+                               std::span<const double> demand, double load, const Deadline& deadline = Deadline(0));
 
 /// Puts together what a method found on `topology`: flow = 1/(largest load of the pairs), certified.
 ConcurrentFlow certified_flow(const Topology& topology, LinkClasses classes, std::vector<PairPaths> pairs,
-                              std::span<const double> prices, std::span<const double> demand);
+                              std::span<const double> prices, std::span<const double> demand,
+                              const Deadline& deadline = Deadline(0));
 
 /// At most `most` paths for each pair (0: any number): the heaviest stay, and the LP (21)–(24) over those shares out
 /// anew where it is small enough. Returns the part of F this loses.
@@ -53,12 +55,13 @@ double limit_routes(const Topology& topology, ConcurrentFlow& flow, std::int32_t
 
 /// A routed schedule, all at step 1: whole chunks by round_to_chunks, routes within options.max_routes, in layers by
 /// options.layer_method, in classes by source. By default more than four layers become four, by reroute_into_layers,
-/// where that costs at most 2 % of F ("loss_layers" and "rerouted"); baselines keep their routes, and "layers_note"
-/// says why there are more. The proof holds F and bound of the fabric; max_link_load counts what hosts inject as a link
-/// where that is the bottleneck. With a demand, F and its bound are for that demand, while the loads of the proof are
-/// those of full blocks (what verify() can recompute), without a bound; the real one is "demand_load". Without
-/// options.schedule there are no routes and transfers, and the proof's loads are those of the fluid plan. Fills
-/// options.figures. Error for a layer method that is none.
+/// where that costs at most 2 % of F ("loss_layers" and "rerouted"), and no more than options.gap allows: six or
+/// eight are tried before any number; baselines keep their routes, and "layers_note" says why there are more. The proof
+/// holds F and bound of the fabric; max_link_load counts what hosts inject as a link where that is the bottleneck. With
+/// a demand, F and its bound are for that demand, while the loads of the proof are those of full blocks (what verify()
+/// can recompute), without a bound; the real one is "demand_load". Without options.schedule there are no routes and
+/// transfers, and the proof's loads are those of the fluid plan. Fills options.figures. Error for a layer method that
+/// is none.
 Result<Schedule> lower_to_routes(const Topology& fabric, FluidPlan plan, const PlanOptions& options,
                                  const char* algorithm, const Deadline& deadline);
 

@@ -20,10 +20,13 @@ constexpr double proven = 1e-9;  // a gap that is rounding
 /// A budget of layers is about routes, whether they are written out or not.
 bool needs_paths(const PlanOptions& options) { return options.schedule || options.max_layers > 0; }
 
-FlowOptions flow_options(const PlanOptions& options) {
+/// Paths, chunks, layers and classes take longer than a flow that is cut short.
+constexpr double share_of_flow = 0.4;
+
+FlowOptions flow_options(const PlanOptions& options, const Deadline& deadline) {
   FlowOptions result;
   result.gap = options.gap;
-  result.time_limit_seconds = options.time_limit_seconds;
+  result.time_limit_seconds = (options.schedule ? share_of_flow : 1) * deadline.remaining();
   result.threads = options.threads;
   result.paths = needs_paths(options);
   result.few_paths = needs_paths(options);
@@ -33,12 +36,13 @@ FlowOptions flow_options(const PlanOptions& options) {
 
 /// Dimension-ordered routes as a plan, where they carry as much as the certificate says that any can; its certificate
 /// and figures are those of the flow found without them.
-std::optional<FluidPlan> dimension_ordered(const InjectionNetwork& network, const PlanOptions& options) {
+std::optional<FluidPlan> dimension_ordered(const InjectionNetwork& network, const PlanOptions& options,
+                                           const Deadline& deadline) {
   if (network.bottleneck || !needs_paths(options)) return std::nullopt;
   const Topology& topology = network.topology;
   const Result<std::vector<Route>> routes = dor_routes(topology);
   if (!routes) return std::nullopt;
-  FlowOptions rate_only = flow_options(options);
+  FlowOptions rate_only = flow_options(options, deadline);
   rate_only.paths = false;
   Result<ConcurrentFlow> flow = max_concurrent_flow(topology, rate_only);
   if (!flow) return std::nullopt;
@@ -66,8 +70,8 @@ Result<FluidPlan> fluid_plan(const Topology& topology, const PlanOptions& option
   }
   Result<InjectionNetwork> network = checked_network(topology, options, forwarded_by, algorithm);
   if (!network) return network.error();
-  if (std::optional<FluidPlan> plan = dimension_ordered(*network, options)) return std::move(*plan);
-  Result<ConcurrentFlow> flow = max_concurrent_flow(network->topology, flow_options(options));
+  if (std::optional<FluidPlan> plan = dimension_ordered(*network, options, deadline)) return std::move(*plan);
+  Result<ConcurrentFlow> flow = max_concurrent_flow(network->topology, flow_options(options, deadline));
   if (!flow) return flow.error();
   FluidPlan plan;
   plan.flow = std::move(*flow);

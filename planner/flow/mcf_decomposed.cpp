@@ -105,7 +105,7 @@ Result<FluidPlan> split_flow(const Topology& topology, const PlanOptions& option
     std::move(part->pairs.begin(), part->pairs.end(), std::back_inserter(pairs));
   }
   FluidPlan plan;
-  plan.flow = certified_flow(graph, std::move(classes), std::move(pairs), master->prices, options.demand);
+  plan.flow = certified_flow(graph, std::move(classes), std::move(pairs), master->prices, options.demand, deadline);
   plan.network = std::move(*network);
   plan.method = to_string(method);
   if (split == Split::widest_paths && options.figures != nullptr) {

@@ -176,8 +176,8 @@ Result<Schedule> plan_p_mcf(const Topology& topology, const PlanOptions& options
   }
   FluidPlan plan;
   plan.method = std::move(best->method);
-  plan.flow =
-      certified_flow(network->topology, std::move(classes), std::move(best->pairs), best->prices, options.demand);
+  plan.flow = certified_flow(network->topology, std::move(classes), std::move(best->pairs), best->prices,
+                             options.demand, deadline);
   plan.network = std::move(*network);
   if (options.figures != nullptr) {
     options.figures->more.emplace_back("paths", options.paths.empty() ? std::string("disjoint") : options.paths);

@@ -55,7 +55,7 @@ Status put_in_layers(const Topology& topology, const PlanOptions& options, const
 }
 
 Result<Schedule> plan(const Topology& topology, const PlanOptions& options, const char* algorithm,
-                      Result<std::vector<Route>> routes) {
+                      const Deadline& deadline, Result<std::vector<Route>> routes) {
   if (!routes) return routes.error();
   if (const Status status = put_in_layers(topology, options, algorithm, *routes); !status) return status.error();
   Schedule schedule = lower_routes(topology, algorithm, std::move(routes).value());
@@ -63,8 +63,8 @@ Result<Schedule> plan(const Topology& topology, const PlanOptions& options, cons
   proof.max_link_load = std::max(max_link_load(schedule), injection_load(schedule));
   const InjectionNetwork network = with_injection(topology, ForwardedBy::nics);
   const double load = proof.max_link_load.to_double();
-  const FlowCertificate certificate =
-      tightest_bound(network.topology, flow_classes(network, options), {}, {}, load * network.unit.to_double());
+  const FlowCertificate certificate = tightest_bound(network.topology, flow_classes(network, options), {}, {},
+                                                     load * network.unit.to_double(), deadline);
   const Rational time_of_load(degree(topology), topology.host_count());
   proof.bandwidth_time = time_of_load * proof.max_link_load;
   proof.bandwidth_bound = time_of_load * certificate.load_lower_bound / network.unit;
@@ -80,11 +80,11 @@ Result<Schedule> plan(const Topology& topology, const PlanOptions& options, cons
 }  // namespace
 
 Result<Schedule> plan_sssp(const Topology& topology, const PlanOptions& options) {
-  return plan(topology, options, "sssp", sssp_routes(topology));
+  return plan(topology, options, "sssp", Deadline(options.time_limit_seconds), sssp_routes(topology));
 }
 
 Result<Schedule> plan_dor(const Topology& topology, const PlanOptions& options) {
-  return plan(topology, options, "dor", dor_routes(topology));
+  return plan(topology, options, "dor", Deadline(options.time_limit_seconds), dor_routes(topology));
 }
 
 }  // namespace libcoll

@@ -388,7 +388,7 @@ Result<Schedule> plan_ts_mcf(const Topology& topology, const PlanOptions& option
   const LinkClasses rows =
       step_rows(topology, link_classes(topology, symmetric ? translations(topology) : std::vector<Automorphism>{}));
   const FlowCertificate bound =
-      tightest_bound(network->topology, flow_classes(*network, options), {}, options.demand, no_bound);
+      tightest_bound(network->topology, flow_classes(*network, options), {}, options.demand, no_bound, deadline);
   const double upper = upper_rate_on_fabric(*network, bound.flow_upper_bound);
   Result<Stepped> stepped = solve_steps(topology, rows, 1 / upper, options, deadline);
   if (!stepped) return stepped.error();

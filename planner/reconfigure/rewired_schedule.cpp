@@ -260,13 +260,17 @@ std::span<const Planner> reconfigure_planners() {
   static constexpr std::string_view needs =
       "GLPK, hosts only, a fabric that can be rewired (a model: not for the runtime)";
   static constexpr std::string_view text = "rewires the fabric in the course of a staged algorithm (--reconfiguration)";
+  static constexpr std::array options = {TakenOption{PlannerOption::staging}, TakenOption{PlannerOption::size},
+                                         TakenOption{PlannerOption::alpha}, TakenOption{PlannerOption::reconfiguration},
+                                         TakenOption{PlannerOption::max_chunks, 0, most_chunks}};
   static constexpr std::array planners = {
-      Planner{"harvest", Collective::allgather, needs, plan_as<Collective::allgather>, text, false, true},
-      Planner{"harvest", Collective::reduce_scatter, needs, plan_as<Collective::reduce_scatter>, text, false, true},
-      Planner{"harvest", Collective::allreduce, needs, plan_as<Collective::allreduce>, text, false, true},
-      Planner{"harvest", Collective::alltoall, needs, plan_as<Collective::alltoall>, text, false, true},
-      Planner{"harvest", Collective::broadcast, needs, plan_as<Collective::broadcast>, text, false, true},
-      Planner{"harvest", Collective::reduce, needs, plan_as<Collective::reduce>, text, false, true},
+      Planner{"harvest", Collective::allgather, needs, plan_as<Collective::allgather>, text, options, false, true},
+      Planner{"harvest", Collective::reduce_scatter, needs, plan_as<Collective::reduce_scatter>, text, options, false,
+              true},
+      Planner{"harvest", Collective::allreduce, needs, plan_as<Collective::allreduce>, text, options, false, true},
+      Planner{"harvest", Collective::alltoall, needs, plan_as<Collective::alltoall>, text, options, false, true},
+      Planner{"harvest", Collective::broadcast, needs, plan_as<Collective::broadcast>, text, options, false, true},
+      Planner{"harvest", Collective::reduce, needs, plan_as<Collective::reduce>, text, options, false, true},
   };
   return planners;
 }

@@ -62,6 +62,8 @@ struct Staging {
   bool powers_of_two;     ///< of nodes only
   std::string_view text;  ///< one line of help
   Result<StagedCollective> (*make)(const StageOptions& options);
+  bool takes_ports = false;       ///< goes by StageOptions::ports
+  bool takes_dimensions = false;  ///< goes by StageOptions::dimensions
 };
 
 /// Every staging there is; the first of a collective that serves the number of nodes is its default.

@@ -64,12 +64,14 @@ MadeOrders orders_by_routes(const Topology& topology, std::span<const Route> rou
 /// The orders that the routes of fewest hops make; some pair may be left without a way. What few hops leave free is
 /// decided by which sources come first: neighbours one after another leave out fewer routes than a random order, by a
 /// quarter on random graphs. Families number their nodes so that their own order may be better still.
-LayerOrders orders_by_routes(const Topology& topology, std::span<const Route> routes, std::int32_t layers) {
+LayerOrders orders_by_routes(const Topology& topology, std::span<const Route> routes, std::int32_t layers,
+                             const Deadline& deadline) {
   std::vector<std::size_t> sequence(routes.size());
   std::iota(sequence.begin(), sequence.end(), std::size_t{0});
   const auto hops = [&](std::size_t i) { return routes[i].links.size(); };
   std::stable_sort(sequence.begin(), sequence.end(), [&](std::size_t a, std::size_t b) { return hops(a) < hops(b); });
   MadeOrders as_given = orders_by_routes(topology, routes, sequence, layers);
+  if (deadline.passed()) return std::move(as_given.orders);
   const std::vector<std::int32_t> met = breadth_first(topology);
   std::stable_sort(sequence.begin(), sequence.end(), [&](std::size_t a, std::size_t b) {
     return std::pair(hops(a), met[at(routes[a].source)]) < std::pair(hops(b), met[at(routes[b].source)]);
@@ -246,11 +248,12 @@ class Rerouter {
 };
 
 /// Passes until they gain no more; false where there is a pair without a way.
-bool settle(Rerouter& rerouter) {
+bool settle(Rerouter& rerouter, const Deadline& deadline) {
   if (!rerouter.place()) return false;
   double least = rerouter.load();
   rerouter.aim_at(least);
-  for (std::int32_t pass = 0, waiting = 0; pass < most_passes && waiting < patience; ++pass, ++waiting) {
+  for (std::int32_t pass = 0, waiting = 0; pass < most_passes && waiting < patience && !deadline.passed();
+       ++pass, ++waiting) {
     rerouter.improve();
     rerouter.steepen();
     const double load = rerouter.load();
@@ -265,21 +268,23 @@ bool settle(Rerouter& rerouter) {
 }  // namespace
 
 std::optional<Rerouting> reroute_into_layers(const Topology& topology, std::span<Route> routes,
-                                             std::span<const double> amount, std::int32_t layers, double accepted) {
+                                             std::span<const double> amount, std::int32_t layers, double accepted,
+                                             const Deadline& deadline) {
   const Saved before(routes);
   const auto give_up = [&] {
     before.restore(routes);
     return std::nullopt;
   };
-  std::optional<Rerouter> rerouter(std::in_place, topology, routes, amount, orders_by_routes(topology, routes, layers));
+  std::optional<Rerouter> rerouter(std::in_place, topology, routes, amount,
+                                   orders_by_routes(topology, routes, layers, deadline));
   Rerouting result;
   result.load_before = rerouter->aim();
-  if (!settle(*rerouter)) {
+  if (!settle(*rerouter, deadline)) {
     before.restore(routes);
     const Result<LayerOrders> orders = layer_orders(topology, routes, layers);
     if (!orders) return std::nullopt;
     rerouter.emplace(topology, routes, amount, *orders);
-    if (!settle(*rerouter)) return give_up();
+    if (!settle(*rerouter, deadline)) return give_up();
   }
   result.load = rerouter->load();
   if (result.load > (1 + accepted) * result.load_before) return give_up();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 
+#include "planner/deadline.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
@@ -23,8 +24,10 @@ struct Rerouting {
 /// paths (AscendingPaths) of least length, where lengths grow with the load, more steeply from pass to pass; that is
 /// repeated while the load falls, and may end below what it was. `amount` by route: what it adds to the load of its
 /// links. Nothing, and the routes as they were, where some route finds no ascending path in any of the layers or the
-/// load ends above (1 + `accepted`) times what it was. Preconditions as assign_layers.
+/// load ends above (1 + `accepted`) times what it was. No pass begins after the deadline. Preconditions as
+/// assign_layers.
 std::optional<Rerouting> reroute_into_layers(const Topology& topology, std::span<Route> routes,
-                                             std::span<const double> amount, std::int32_t layers, double accepted);
+                                             std::span<const double> amount, std::int32_t layers, double accepted,
+                                             const Deadline& deadline = Deadline(0));
 
 }  // namespace libcoll

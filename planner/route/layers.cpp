@@ -38,11 +38,13 @@ Layers assign_by_destination(const Topology& topology, std::span<Route> routes, 
 
 std::int64_t hops(const Route& route) { return static_cast<std::int64_t>(route.links.size()); }
 
-Layers assign_fewest(const Topology& topology, std::span<Route> routes, std::int32_t most) {
+Layers assign_fewest(const Topology& topology, std::span<Route> routes, std::int32_t most, const Deadline& deadline) {
   std::int64_t all_hops = 0;
   for (const Route& route : routes) all_hops += hops(route);
   if (all_hops > most_hops_to_compare) return assign_by_destination(topology, routes, most);
+  const double before = deadline.remaining();
   Layers best = assign_layers_by(methods.front(), topology, routes);
+  const double took = before - deadline.remaining();
   std::vector<std::int32_t> layers(routes.size());
   const auto keep = [&] {
     std::transform(routes.begin(), routes.end(), layers.begin(), [](const Route& route) { return route.layer; });
@@ -50,6 +52,7 @@ Layers assign_fewest(const Topology& topology, std::span<Route> routes, std::int
   keep();
   for (const LayerMethod method : methods) {
     if (method == methods.front() || best.count <= 1) continue;
+    if (deadline.passed() || (deadline.limited() && took > deadline.remaining())) break;
     const Layers found = assign_layers_by(method, topology, routes);
     if (found.count >= best.count) continue;
     best = found;
@@ -88,10 +91,11 @@ Result<LayerMethod> parse_layer_method(std::string_view text) {
                "', expected auto, lash, lash-longest, lash-shortest, lash-destination or dfsssp"};
 }
 
-Layers assign_layers_by(LayerMethod method, const Topology& topology, std::span<Route> routes, std::int32_t most) {
+Layers assign_layers_by(LayerMethod method, const Topology& topology, std::span<Route> routes, std::int32_t most,
+                        const Deadline& deadline) {
   switch (method) {
     case LayerMethod::automatic:
-      return assign_fewest(topology, routes, most);
+      return assign_fewest(topology, routes, most, deadline);
     case LayerMethod::lash_longest:
       return {assign_ordered(topology, routes, [](const Route& route) { return -hops(route); }), method};
     case LayerMethod::lash_shortest:

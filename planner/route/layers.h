@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "planner/deadline.h"
 #include "planner/result.h"
 #include "planner/route/lash.h"
 #include "planner/schedule/schedule.h"
@@ -35,8 +36,9 @@ struct Layers {
 
 /// Gives every route its layer, so that channel_dependencies_acyclic holds. Preconditions as assign_layers. Where
 /// `automatic` has one method only for the routes, and that takes more than `most` layers, it may end early as
-/// assign_layers does; otherwise `most` is of no effect.
+/// assign_layers does; otherwise `most` is of no effect. `automatic` tries no other method once the
+/// deadline has passed, or would before the next ends.
 Layers assign_layers_by(LayerMethod method, const Topology& topology, std::span<Route> routes,
-                        std::int32_t most = any_layers);
+                        std::int32_t most = any_layers, const Deadline& deadline = Deadline(0));
 
 }  // namespace libcoll

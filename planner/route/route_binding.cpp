@@ -2,15 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <cstddef>
 #include <cstdio>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
-#include <system_error>
 
+#include "planner/text_file.h"
 #include "planner/topology/toml_node.h"
 #include "planner/topology/toml_text.h"
 
@@ -221,15 +216,9 @@ Result<RouteBinding> read_route_binding(std::string_view text, std::string_view 
 }
 
 Result<RouteBinding> load_route_binding(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string cause = std::strerror(errno);
-  std::error_code ignored;
-  const bool is_directory = file && std::filesystem::is_directory(path, ignored);
-  if (!file || is_directory) {
-    return Error{"found no route binding file '" + path + "' (" + (is_directory ? "a directory" : cause) +
-                 "), expected one that can be read"};
-  }
-  return read_route_binding(std::string{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()}, path);
+  const Result<std::string> text = read_text_file(path, most_text_bytes);
+  if (text) return read_route_binding(*text, path);
+  return Error{"found no route binding file '" + path + "' (" + text.error().message + "), expected one"};
 }
 
 std::string write_route_binding(const RouteBinding& binding) {

@@ -141,7 +141,15 @@ Result<Topology> make_complete_bipartite(std::string_view arguments) {
 
 Result<Topology> make_genkautz(std::string_view arguments) {
   const Result<Numbers> numbers = exactly(2, arguments, 1);
-  return numbers.ok() ? generalized_kautz((*numbers)[0], (*numbers)[1]) : numbers.error();
+  if (!numbers) return numbers.error();
+  const std::int32_t nodes = (*numbers)[0];
+  const std::int32_t degree = (*numbers)[1];
+  // a and a + N give the same arc, and one of N in a row is the self-link.
+  if (degree >= nodes && nodes > 1) {
+    return Error{"found degree " + std::to_string(degree) +
+                 ", expected from 1 to N-1, one less than the number of nodes"};
+  }
+  return generalized_kautz(nodes, degree);
 }
 
 Result<Topology> make_kautz(std::string_view arguments) {

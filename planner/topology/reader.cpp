@@ -1,18 +1,15 @@
 #include "planner/topology/reader.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <initializer_list>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <utility>
 
 #include "planner/index.h"
+#include "planner/text_file.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
 #include "planner/topology/specification.h"
@@ -558,18 +555,13 @@ Result<Topology> read_topology(std::string_view text, const std::string& file) {
 
 Result<Topology> load_topology(const std::string& specification_or_path) {
   if (names_a_family(specification_or_path)) return generate(specification_or_path);
-  std::ifstream file(specification_or_path, std::ios::binary);
-  const std::string cause = std::strerror(errno);
   std::error_code ignored;
-  const bool is_directory = file && std::filesystem::is_directory(specification_or_path, ignored);
-  if (file && !is_directory) {
-    const std::string text{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-    return read_topology(text, specification_or_path);
-  }
-  if (!file && looks_like_specification(specification_or_path)) {
+  if (!std::filesystem::exists(specification_or_path, ignored) && looks_like_specification(specification_or_path)) {
     return Error{generate(specification_or_path).error().message + ", or a topology file that exists"};
   }
-  return Error{"found no topology file '" + specification_or_path + "' (" + (is_directory ? "a directory" : cause) +
+  const Result<std::string> text = read_text_file(specification_or_path, most_text_bytes);
+  if (text) return read_topology(*text, specification_or_path);
+  return Error{"found no topology file '" + specification_or_path + "' (" + text.error().message +
                "), expected one, or a specification such as torus:3x3x3"};
 }
 

@@ -25,8 +25,8 @@ expect_gone() {
   [[ ! -e $directory_of_fabrics/$1 ]] || fail "$directory_of_fabrics/$1 is left"
 }
 
-directory_of_fabrics=/tmp/libcoll-fabric-$(id -u)
-bring_up torus:2x2x2 --rate 1gbit
+bring_up torus:2x2x2 --rate 1gbit --json
+directory_of_fabrics=$(dirname "$(jq -r .directory up.out)")
 links_of_this_machine=$(ls /sys/class/net)
 
 case $case in

@@ -1,6 +1,11 @@
 // What the emulated fabric writes down about itself, and what it reads from the kernel.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +44,38 @@ TEST(FabricState, ReadsBackWhatItWrote) {
   const Result<FabricState> read = read_state(write_state(state));
   ASSERT_TRUE(read.ok()) << read.error().message;
   EXPECT_EQ(*read, state);
+}
+
+/// Restores the variable at the end.
+class RuntimeDirectory {
+ public:
+  explicit RuntimeDirectory(const std::string& path) {
+    if (const char* before = std::getenv(name)) before_ = before;
+    setenv(name, path.c_str(), 1);
+  }
+  RuntimeDirectory(const RuntimeDirectory&) = delete;
+  RuntimeDirectory& operator=(const RuntimeDirectory&) = delete;
+  ~RuntimeDirectory() { before_ ? setenv(name, before_->c_str(), 1) : unsetenv(name); }
+
+ private:
+  static constexpr const char* name = "XDG_RUNTIME_DIR";
+  std::optional<std::string> before_;
+};
+
+// Whoever can make a directory there first can keep fabrics from coming up.
+TEST(FabricState, DirectoryIsWhereNobodyElseCanMakeIt) {
+  std::string own = testing::TempDir() + "libcoll-runtime-XXXXXX";
+  ASSERT_NE(mkdtemp(own.data()), nullptr);  // mode 0700
+  const RuntimeDirectory variable(own);
+  const std::filesystem::path parent = std::filesystem::path(fabrics_directory()).parent_path();
+  struct stat facts {};
+  ASSERT_EQ(stat(parent.c_str(), &facts), 0) << parent;
+  EXPECT_EQ(facts.st_uid, geteuid()) << parent;
+  EXPECT_EQ(facts.st_mode & 022U, 0U) << parent;
+  // One that others can use is passed over.
+  ASSERT_EQ(chmod(own.c_str(), 0777), 0);
+  EXPECT_NE(std::filesystem::path(fabrics_directory()).parent_path(), own);
+  std::filesystem::remove_all(own);
 }
 
 TEST(FabricState, RefusesOtherText) {
