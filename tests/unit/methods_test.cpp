@@ -378,7 +378,7 @@ TEST(TsMcf, ReachesTheFluidOptimumWhereStepsAllow) {
     EXPECT_NEAR(number(figures, "stepped_load"), load, 1e-6);
     EXPECT_TRUE(schedule.routes.empty());
     double steps = 0;
-    for (const Rational of_step : step_loads(schedule)) steps += of_step.to_double();
+    for (const Rational& of_step : step_loads(schedule)) steps += of_step.to_double();
     EXPECT_NEAR(steps, number(figures, "stepped_load_chunks"), 1e-9);
     EXPECT_LE(steps, load / (1 - 0.02) + 1e-9);  // the accepted chunk loss
   }
