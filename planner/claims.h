@@ -18,7 +18,8 @@ struct FalseClaim {
 /// Every claim of the schedule that does not hold, none when all do:
 /// - steps: the last step of a transfer;
 /// - max_link_load and bandwidth_time: those of the transfers, exactly;
-/// - bandwidth_bound: a bound that is proved here: the bottleneck cut (paper 004) or the cuts around single hosts; where
+/// - bandwidth_bound: a bound that is proved here: the bottleneck cut (paper 004) or the cuts around single hosts;
+/// where
 ///   the fabric is rewired what holds on any topology; of all-to-all the certificate's; 0: no claim;
 /// - flow: of all-to-all, 1 / max_link_load, the rate that the transfers reach; 0: no claim, as for other collectives;
 /// - flow_upper_bound: Σ cap·ℓ / Σ dist_ℓ for the link lengths ℓ that the schedule carries (Proof::lengths); 0: no

@@ -1,5 +1,6 @@
 #include "planner/default_plan.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -54,7 +55,12 @@ PlanCandidate candidate_of(const Schedule& schedule) {
   return {schedule.algorithm, schedule.steps, schedule.proof.bandwidth_time};
 }
 
-DefaultPlans only(Made made, const PlanOptions& options) {
+void raise_bound(Schedule& schedule, const Rational& bound) {
+  schedule.proof.bandwidth_bound = std::max(schedule.proof.bandwidth_bound, bound);
+}
+
+DefaultPlans only(Made made, const Rational& bound, const PlanOptions& options) {
+  raise_bound(made.schedule, bound);
   if (options.figures != nullptr) *options.figures = std::move(made.figures);
   const PlanCandidate candidate = candidate_of(made.schedule);
   return {std::move(made.schedule), std::nullopt, {candidate}};
@@ -67,13 +73,14 @@ Result<DefaultPlans> plan_default(std::span<const Planner> table, const Topology
   const Deadline deadline(options.time_limit_seconds);
   const Result<Planner> fewest_steps = find_planner(table, collective, "bfb");
   const Result<Planner> forest = find_planner(table, collective, "forestcoll");
+  const Rational bound = quick_cut_bound(topology, collective, options.root);
   const bool both = is_gathering(collective) && fewest_steps.ok() && forest.ok() && takes(*fewest_steps, topology);
   if (!both) {
     const Result<Planner> planner = find_taking(table, topology, collective, {});
     if (!planner) return planner.error();
     Result<Made> made = make(*planner, topology, options);
     if (!made) return made.error();
-    return only(std::move(made).value(), options);
+    return only(std::move(made).value(), bound, options);
   }
   PlanOptions first = options;
   if (deadline.limited()) first.time_limit_seconds = share_of_fewest_steps * options.time_limit_seconds;
@@ -81,8 +88,8 @@ Result<DefaultPlans> plan_default(std::span<const Planner> table, const Topology
   const bool small = std::int64_t{topology.host_count()} * topology.link_count() <= most_forest_work;
   const bool affordable = deadline.limited() || small;
   if (steps.ok()) {
-    const bool optimal = steps->schedule.proof.bandwidth_time <= quick_cut_bound(topology, collective, options.root);
-    if (optimal || !affordable) return only(std::move(steps).value(), options);
+    const bool optimal = steps->schedule.proof.bandwidth_time <= bound;
+    if (optimal || !affordable) return only(std::move(steps).value(), bound, options);
   } else if (!affordable) {
     return steps.error();
   }
@@ -91,9 +98,11 @@ Result<DefaultPlans> plan_default(std::span<const Planner> table, const Topology
   Result<Made> trees = make(*forest, topology, second);
   if (!trees) {
     if (!steps) return trees.error();
-    return only(std::move(steps).value(), options);
+    return only(std::move(steps).value(), bound, options);
   }
-  if (!steps) return only(std::move(trees).value(), options);
+  if (!steps) return only(std::move(trees).value(), bound, options);
+  raise_bound(steps->schedule, bound);
+  raise_bound(trees->schedule, bound);
   DefaultPlans plans;
   plans.candidates = {candidate_of(steps->schedule), candidate_of(trees->schedule)};
   const bool forest_is_better = trees->schedule.proof.bandwidth_time < steps->schedule.proof.bandwidth_time;

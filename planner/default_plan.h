@@ -32,7 +32,7 @@ struct DefaultPlans {
 /// topologies where it takes more than seconds, by their size alone, so that every run makes the same plan; with
 /// options.time_limit_seconds it takes what BFB leaves of it. Other collectives, and tables that lack the two: the
 /// first planner of the collective that takes the topology (switches). options.figures are those of the plan of least
-/// T_B. Errors: of the last planner tried when none has a plan.
+/// T_B. Bounds are quick_cut_bound() at least. Errors: of the last planner tried when none has a plan.
 Result<DefaultPlans> plan_default(std::span<const Planner> table, const Topology& topology, Collective collective,
                                   const PlanOptions& options);
 

@@ -169,17 +169,21 @@ std::string least_steps_text(const Schedule& schedule) {
          short_text(schedule.proof.bandwidth_time) + " M/B";
 }
 
-/// What a file may claim: the best bound that is quick to prove, and of an all-to-all what its transfers reach.
+/// What a file may claim: of an all-to-all what its transfers reach.
 void settle_claims(Schedule& schedule, const PlanOptions& options) {
   Proof& proof = schedule.proof;
   if (schedule.collective == Collective::alltoall) {
     claim_what_is_reached(schedule);
     // Files do not tell the demand.
     if (!options.demand.empty()) proof.flow = proof.flow_upper_bound = 0;
-  } else if (schedule.wirings.empty()) {
-    proof.bandwidth_bound =
-        std::max(proof.bandwidth_bound, quick_cut_bound(schedule.topology, schedule.collective, schedule.root));
   }
+}
+
+/// The bound of the bottleneck cut, where that is quick.
+void raise_bound(Schedule& schedule) {
+  if (schedule.collective == Collective::alltoall || !schedule.wirings.empty()) return;
+  Rational& bound = schedule.proof.bandwidth_bound;
+  bound = std::max(bound, quick_cut_bound(schedule.topology, schedule.collective, schedule.root));
 }
 
 /// Before which steps the fabric is rewired, and to what.
@@ -271,7 +275,6 @@ Result<Plan> make_default_plan(const Topology& topology, Collective collective, 
   if (!plan) return plan;
   plan->least_steps = std::move(least_steps);
   plan->candidates = std::move(candidates);
-  if (plan->least_steps) settle_claims(*plan->least_steps, options);
   if (!plan->checked) return plan;
   plan->faults = verify(plan->schedule, faults_shown, options.threads);
   if (plan->faults.empty() && plan->least_steps) {
@@ -315,6 +318,7 @@ Result<Plan> make_plan(const Topology& topology, Collective collective, const st
   const std::string what =
       std::string(to_string(collective)) + " by " + std::string(planner->name) + " on " + topology.name();
   Result<Plan> plan = run_planner(what, options, [&](const PlanOptions& o) { return planner->plan(topology, o); });
+  if (plan.ok()) raise_bound(plan->schedule);
   if (plan.ok() && plan->checked) {
     const auto check = planner->lockstep ? &verify_lockstep : &verify;
     plan->faults = check(plan->schedule, faults_shown, options.threads);
@@ -328,6 +332,7 @@ Result<Plan> make_part_plan(const Topology& part, Collective collective, const s
   Result<Plan> plan =
       run_planner(std::string(to_string(collective)) + " on " + part.name(), options,
                   [&](const PlanOptions& o) { return plan_part(planners(), part, collective, name, o); });
+  if (plan.ok()) raise_bound(plan->schedule);
   if (plan.ok() && plan->checked) plan->faults = verify(plan->schedule, faults_shown, options.threads);
   return plan;
 }

@@ -11,7 +11,7 @@ namespace libcoll {
 namespace {
 
 /// Hosts to look at times links.
-constexpr std::int64_t most_quick_work = 1 << 22;
+constexpr std::int64_t most_quick_work = 1 << 20;
 
 Rational allgather_bound(const Topology& topology, const Effort& effort) {
   // All hosts are alike under translations: one of them sees the bottleneck.
