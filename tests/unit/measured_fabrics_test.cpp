@@ -1,7 +1,7 @@
 // Figures on fabrics whose bandwidths have many digits: what is claimed is what the transfers come to.
 //
-// LIBCOLL_FABRICS (default 1) fabrics for each number of nodes, up to LIBCOLL_FABRIC_NODES (default 32) of them, in
-// all-to-all up to LIBCOLL_FABRIC_ALLTOALL_NODES (default 8).
+// LIBCOLL_FABRICS (default 1) fabrics of every kind for each number of nodes, from LIBCOLL_FABRIC_LEAST_NODES (default
+// 8) to LIBCOLL_FABRIC_NODES (default 32) of them, in all-to-all up to LIBCOLL_FABRIC_ALLTOALL_NODES (default 8).
 #include "tests/unit/measured_fabrics.h"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(MeasuredFabrics, FiguresAreWhatTheTransfersComeTo) {
   const std::int32_t most_nodes = setting("LIBCOLL_FABRIC_NODES", 32);
   const std::int32_t most_alltoall_nodes = setting("LIBCOLL_FABRIC_ALLTOALL_NODES", 8);
   const auto fabrics = static_cast<std::uint32_t>(setting("LIBCOLL_FABRICS", 1));
-  for (std::int32_t nodes = 8; nodes <= most_nodes; nodes *= 2) {
+  for (std::int32_t nodes = setting("LIBCOLL_FABRIC_LEAST_NODES", 8); nodes <= most_nodes; nodes *= 2) {
     for (std::uint32_t seed = 1; seed <= fabrics; ++seed) {
       for (const Measured& how : kinds) {
         const Topology topology = measured_ring(nodes, how, seed);
