@@ -81,6 +81,25 @@ TEST(MeasuredFabrics, EveryPlannerClaimsWhatItsTransfersComeTo) {
   }
 }
 
+/// Bandwidths without a common divisor ask for more trees than a schedule can count.
+TEST(MeasuredFabrics, WhereTheOptimumTakesTooManyTreesFewerComeNear) {
+  constexpr std::int64_t bandwidths[] = {20'000'000'000'003, 21'000'000'000'011, 22'000'000'000'027, 23'000'000'000'039,
+                                         24'000'000'000'001};
+  std::vector<Link> links;
+  for (NodeId node = 0; node < 5; ++node) {
+    links.push_back({node, (node + 1) % 5, bandwidths[node]});
+    links.push_back({(node + 1) % 5, node, bandwidths[node]});
+  }
+  const Topology topology = Topology::make("fine", numbered_nodes(5), std::move(links)).value();
+  for (const Collective collective : {Collective::allgather, Collective::allreduce, Collective::broadcast}) {
+    const Result<Planner> forest = find_planner(broadcast_planners(), collective, "forestcoll");
+    const Result<Schedule> schedule = forest->plan(topology, {});
+    ASSERT_TRUE(schedule.ok()) << schedule.error().message;
+    expect_true_figures(*schedule, std::string(to_string(collective)));
+    EXPECT_LE(schedule->proof.bandwidth_time, schedule->proof.bandwidth_bound * Rational(501, 500));
+  }
+}
+
 TEST(MeasuredFabrics, FilesKeepFiguresOfAnyLength) {
   const Topology topology = measured_ring(64, {4, 0}, 1);
   const Result<Planner> bfb = find_planner(broadcast_planners(), Collective::allgather, "bfb");
