@@ -9,7 +9,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 packages=(
   g++ gcc gfortran cmake ninja-build pkg-config ccache
   libopenmpi-dev openmpi-bin libucx-dev libfabric-dev libglpk-dev libhwloc-dev libpugixml-dev libtomlplusplus-dev
-  libcli11-dev nlohmann-json3-dev libfftw3-dev libfftw3-mpi-dev jq iproute2
+  libcli11-dev nlohmann-json3-dev libboost-dev libfftw3-dev libfftw3-mpi-dev jq iproute2
 )
 test_packages=(
   libbenchmark-dev libgtest-dev clang-format clang-tidy

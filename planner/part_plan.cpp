@@ -109,7 +109,9 @@ Schedule lift(Schedule schedule, const Topology& part) {
   proof.bandwidth_bound = bandwidth_bound(part, schedule.collective, schedule.root);
   if (schedule.collective == Collective::alltoall) {
     proof.flow /= capacity.to_double();
-    proof.flow_upper_bound = std::max(proof.flow, 1 / distance_bound(part).to_double());
+    proof.flow_upper_bound = 1 / distance_bound(part).to_double();
+    proof.flow = std::min(proof.flow, proof.flow_upper_bound);
+    proof.lengths.clear();  // they are of other links
   }
   return schedule;
 }
@@ -155,7 +157,7 @@ Result<Schedule> on_default_routes(Schedule schedule) {
   }
   sort_transfers(schedule);
   Proof& proof = schedule.proof;
-  proof.max_link_load = max_link_load(schedule);
+  proof.max_link_load = busiest_load(schedule);
   proof.bandwidth_time = bandwidth_time(schedule);
   if (schedule.collective == Collective::alltoall) {
     proof.flow = std::min(1 / proof.max_link_load.to_double(), proof.flow_upper_bound);

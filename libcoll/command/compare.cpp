@@ -40,14 +40,14 @@ std::string optimality_of(const Schedule& schedule) {
     return text;
   }
   const Rational bound = universal_bound(schedule.collective, schedule.topology);
-  if (proof.bandwidth_time == bound) return "T_B optimal: no topology allows less than " + bound.to_string();
+  if (proof.bandwidth_time == bound) return "T_B optimal: no topology allows less than " + short_text(bound);
   if (proof.bandwidth_time == proof.bandwidth_bound) {
-    return "T_B optimal: this topology allows no less than " + proof.bandwidth_bound.to_string();
+    return "T_B optimal: this topology allows no less than " + short_text(proof.bandwidth_bound);
   }
   const Rational best = std::max(bound, proof.bandwidth_bound);
   std::snprintf(text, sizeof text, "T_B %.3g %% above the bound ",
                 100 * ((proof.bandwidth_time / best).to_double() - 1));
-  return text + best.to_string();
+  return text + short_text(best);
 }
 
 std::string seconds_text(double seconds) {
@@ -242,7 +242,8 @@ std::string comparison_text(const Comparison& comparison) {
   for (const ComparedAlgorithm* row : able) {
     const ComparedVariant& shown = row->best(size);
     std::vector<std::string>& cells = rows.emplace_back();
-    cells = {row->algorithm, std::to_string(shown.steps), std::to_string(shown.time.hops), shown.bandwidth_time};
+    cells = {row->algorithm, std::to_string(shown.steps), std::to_string(shown.time.hops),
+             short_text(shown.bandwidth_time, shown.bandwidth_time_float)};
     for (const double each : comparison.sizes) cells.push_back(seconds_text(row->best(each).time.seconds(each)));
     cells.push_back(seconds_text(row->plan_seconds));
     cells.emplace_back(!row->faults.empty() ? "FAULTY: " + row->faults.front() : row->lockstep ? "in lockstep" : "yes");

@@ -162,6 +162,8 @@ Result<std::vector<Planner>> planners_asked(const Options& options, const Reques
     }
     return compared;
   }
+  if (options.nodes.empty() && algorithm == automatic_plan)
+    return default_planners(planners(), request.topology, request.collective);
   if (!options.nodes.empty()) names = part_planners(request.topology, request.collective, algorithm_name(algorithm));
   if (names.empty()) names.emplace_back(algorithm_name(algorithm));
   std::vector<Planner> asked;
@@ -185,19 +187,6 @@ Status check_given(const Options& options, const Request& request, const std::st
   return check_options(*asked, options.given);
 }
 
-/// What was asked for; on fabrics with switches `auto` is the first planner that takes them. Parts of fabrics have
-/// their own choice.
-std::string algorithm_of(const Options& options, const Request& request) {
-  const Topology& topology = request.topology;
-  const bool choose = options.algorithm == automatic_plan && options.nodes.empty();
-  if (!choose || topology.node_count() == topology.host_count()) return options.algorithm;
-  for (const Planner& planner : planners()) {
-    const bool hosts_only = planner.needs.find("hosts only") != std::string_view::npos;
-    if (planner.collective == request.collective && !hosts_only) return std::string(planner.name);
-  }
-  return options.algorithm;
-}
-
 /// What harvest's rewirings are for.
 Status read_rewiring(const Options& options, PlanOptions& wanted) {
   wanted.size_bytes = static_cast<double>(options.sizes.front());
@@ -217,13 +206,17 @@ Status write_output(const Schedule& schedule, const std::optional<Dialect>& dial
   return text.ok() ? write_text(path, *text) : Status(text.error());
 }
 
-/// Under its own name, and as the plan of choice when no algorithm was asked for.
-Status store(const Options& options, const Schedule& schedule) {
+/// Under its own name, and as the plan of choice when no algorithm was asked for; the one of fewest steps beside it.
+Status store(const Options& options, const Plan& plan) {
+  const Schedule& schedule = plan.schedule;
   if (!schedule.wirings.empty()) return Error{"--cache keeps plans that programs run, and none can rewire the fabric"};
   const LoadedConfig loaded = load_config(environ);
   std::string directory = options.cache_dir.empty() ? loaded.config.cache_dir : options.cache_dir;
   if (directory.empty()) directory = default_cache_dir();
   if (Status stored = store_plan(directory, schedule); !stored) return stored;
+  if (plan.least_steps) {
+    if (Status stored = store_plan(directory, *plan.least_steps); !stored) return stored;
+  }
   return options.algorithm == automatic_plan ? store_plan(directory, schedule, automatic_plan) : Status();
 }
 
@@ -267,7 +260,7 @@ int plan(const Options& options) {
   wanted.schedule = !options.no_schedule;
   wanted.symmetry = !options.no_symmetry;
   if (const Status read = read_rewiring(options, wanted); !read) return fail(read.error().message, json_on_stdout);
-  std::string algorithm = algorithm_of(options, *request);
+  std::string algorithm = options.algorithm;
   if (const Status read = read_demand(options, *request, algorithm, wanted); !read) {
     return fail(read.error().message, json_on_stdout);
   }
@@ -290,7 +283,7 @@ int plan(const Options& options) {
     } else if (written.ok() && !options.forwarding_table.empty()) {
       written = write_text(options.forwarding_table, write_forwarding_table(request->topology, made->schedule.routes));
     }
-    if (written.ok() && options.cache) written = store(options, made->schedule);
+    if (written.ok() && options.cache) written = store(options, *made);
     if (!written) return fail(written.error().message, json_on_stdout);
   }
   made->deadline = limit.deadline();
@@ -321,9 +314,8 @@ void add_plan(CLI::App& app, int& exit_code) {
   sub->add_option("collective,--collective", options->collective,
                   "allgather, reduce_scatter, allreduce, alltoall, broadcast or reduce")
       ->required();
-  sub->add_option(
-      "--algorithm", options->algorithm,
-      "Planner by name (below); auto: the first of the collective, with switches the first that takes them");
+  sub->add_option("--algorithm", options->algorithm,
+                  "Planner by name (below); auto: the one of least T_B (allgather family: bfb or forestcoll)");
   sub->add_option("--root", options->root, "Whose vector is broadcast, or where the sum goes: a host; left out: 0")
       ->type_name("NODE");
   CLI::Option* nodes = sub->add_option("--nodes", options->nodes,

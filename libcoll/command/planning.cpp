@@ -16,6 +16,8 @@
 
 #include "libcoll/command/progress.h"
 #include "libcoll/runtime/plan_cache.h"
+#include "planner/broadcast/cut_bound.h"
+#include "planner/claims.h"
 #include "planner/part_plan.h"
 #include "planner/route/route_binding.h"
 #include "planner/route/route_classes.h"
@@ -105,7 +107,7 @@ std::optional<std::int32_t> route_classes_by_destination(const Plan& plan) {
 }
 
 /// F_upper_bound / F − 1: how much better the best could be.
-double gap(const Proof& proof) { return proof.flow > 0 ? proof.flow_upper_bound / proof.flow - 1 : 0; }
+double gap(const Plan& plan) { return plan.flow > 0 ? plan.flow_upper_bound / plan.flow - 1 : 0; }
 
 /// 1 − F'/F, where F' = 1 / (largest link load) is the rate the whole chunks reach; as the planner has it where loads
 /// of full blocks do not tell.
@@ -113,8 +115,7 @@ double loss_chunking(const Plan& plan) {
   for (const auto& [name, value] : plan.figures.more) {
     if (name == "loss_chunking") return std::get<double>(value);
   }
-  const Proof& proof = plan.schedule.proof;
-  const double slowdown = proof.max_link_load.to_double() * proof.flow;
+  const double slowdown = plan.schedule.proof.max_link_load.to_double() * plan.flow;
   return slowdown > 1 ? 1 - 1 / slowdown : 0;
 }
 
@@ -149,18 +150,46 @@ std::string percent(double fraction) {
   return text;
 }
 
+/// T_B beside what no schedule on this topology can beat.
 std::string bandwidth_text(const Schedule& schedule) {
-  const Proof& proof = schedule.proof;
-  const Rational bound = universal_bound(schedule);
-  std::string text = proof.bandwidth_time.to_string() + " M/B";
+  const Rational& time = schedule.proof.bandwidth_time;
+  const Rational bound = std::max(schedule.proof.bandwidth_bound, universal_bound(schedule));
+  std::string text = short_text(time) + " M/B";
   if (bound == Rational(0)) return text;
-  text += ", bound " + bound.to_string();
-  if (optimal(schedule)) return text + ": optimal";
-  text += ": " + percent((proof.bandwidth_time / bound).to_double() - 1) + " above";
-  // Where nodes have unequal degrees the weakest one sets a higher bound.
-  if (proof.bandwidth_bound > bound)
-    text += " (this topology allows no less than " + proof.bandwidth_bound.to_string() + ")";
-  return text;
+  text += ", bound " + short_text(bound);
+  return time == bound ? text + ": optimal" : text + ": " + percent((time / bound).to_double() - 1) + " above";
+}
+
+std::string candidates_text(const std::vector<PlanCandidate>& candidates) {
+  std::vector<std::string> parts;
+  for (const PlanCandidate& candidate : candidates) {
+    const std::string steps = candidate.steps > 0 ? "T_L " + std::to_string(candidate.steps) + ", " : "";
+    parts.push_back(candidate.algorithm + ": " + steps + "T_B " + short_text(candidate.bandwidth_time));
+  }
+  return join(parts, "; ");
+}
+
+/// The default plan of small vectors.
+std::string least_steps_text(const Schedule& schedule) {
+  return schedule.algorithm + ": " + count(static_cast<std::size_t>(schedule.steps), "step") + ", T_B " +
+         short_text(schedule.proof.bandwidth_time) + " M/B";
+}
+
+/// What a file may claim: of an all-to-all what its transfers reach.
+void settle_claims(Schedule& schedule, const PlanOptions& options) {
+  Proof& proof = schedule.proof;
+  if (schedule.collective == Collective::alltoall) {
+    claim_what_is_reached(schedule);
+    // Files do not tell the demand.
+    if (!options.demand.empty()) proof.flow = proof.flow_upper_bound = 0;
+  }
+}
+
+/// The bound of the bottleneck cut, where that is quick.
+void raise_bound(Schedule& schedule) {
+  if (schedule.collective == Collective::alltoall || !schedule.wirings.empty()) return;
+  Rational& bound = schedule.proof.bandwidth_bound;
+  bound = std::max(bound, quick_cut_bound(schedule.topology, schedule.collective, schedule.root));
 }
 
 /// Before which steps the fabric is rewired, and to what.
@@ -234,6 +263,31 @@ Result<Plan> run_planner(const std::string& what, const PlanOptions& options, co
   plan.seconds = spent.count();
   plan.schedule = std::move(schedule).value();
   plan.checked = options.schedule;
+  plan.flow = plan.schedule.proof.flow;
+  plan.flow_upper_bound = plan.schedule.proof.flow_upper_bound;
+  settle_claims(plan.schedule, options);
+  return plan;
+}
+
+Result<Plan> make_default_plan(const Topology& topology, Collective collective, const PlanOptions& options) {
+  std::optional<Schedule> least_steps;
+  std::vector<PlanCandidate> candidates;
+  Result<Plan> plan = run_planner(std::string(to_string(collective)) + " on " + topology.name(), options,
+                                  [&](const PlanOptions& wanted) -> Result<Schedule> {
+                                    Result<DefaultPlans> plans = plan_default(planners(), topology, collective, wanted);
+                                    if (!plans) return plans.error();
+                                    least_steps = std::move(plans->least_steps);
+                                    candidates = std::move(plans->candidates);
+                                    return std::move(plans->least_bandwidth_time);
+                                  });
+  if (!plan) return plan;
+  plan->least_steps = std::move(least_steps);
+  plan->candidates = std::move(candidates);
+  if (!plan->checked) return plan;
+  plan->faults = verify(plan->schedule, faults_shown, options.threads);
+  if (plan->faults.empty() && plan->least_steps) {
+    plan->faults = verify(*plan->least_steps, faults_shown, options.threads);
+  }
   return plan;
 }
 
@@ -244,6 +298,13 @@ std::string seconds_text(double seconds) {
 }
 
 }  // namespace
+
+std::string short_text(const std::string& exact, double value) {
+  constexpr std::size_t most = 24;
+  return exact.size() <= most ? exact : "about " + number(value);
+}
+
+std::string short_text(const Rational& value) { return short_text(value.to_string(), value.to_double()); }
 
 std::span<const Planner> planners() {
   static const std::vector<Planner> all = [] {
@@ -260,12 +321,13 @@ std::span<const Planner> planners() {
 
 Result<Plan> make_plan(const Topology& topology, Collective collective, const std::string& algorithm,
                        const PlanOptions& options) {
-  const Result<Planner> planner =
-      find_planner(planners(), collective, algorithm == automatic_plan ? std::string() : algorithm);
+  if (algorithm.empty() || algorithm == automatic_plan) return make_default_plan(topology, collective, options);
+  const Result<Planner> planner = find_planner(planners(), collective, algorithm);
   if (!planner) return planner.error();
   const std::string what =
       std::string(to_string(collective)) + " by " + std::string(planner->name) + " on " + topology.name();
   Result<Plan> plan = run_planner(what, options, [&](const PlanOptions& o) { return planner->plan(topology, o); });
+  if (plan.ok()) raise_bound(plan->schedule);
   if (plan.ok() && plan->checked) {
     const auto check = planner->lockstep ? &verify_lockstep : &verify;
     plan->faults = check(plan->schedule, faults_shown, options.threads);
@@ -279,6 +341,7 @@ Result<Plan> make_part_plan(const Topology& part, Collective collective, const s
   Result<Plan> plan =
       run_planner(std::string(to_string(collective)) + " on " + part.name(), options,
                   [&](const PlanOptions& o) { return plan_part(planners(), part, collective, name, o); });
+  if (plan.ok()) raise_bound(plan->schedule);
   if (plan.ok() && plan->checked) plan->faults = verify(plan->schedule, faults_shown, options.threads);
   return plan;
 }
@@ -307,14 +370,28 @@ Json plan_json(const Plan& plan) {
   for (const auto& [name, value] : plan.figures.more) {
     std::visit([&json, &key = name](const auto& figure) { json[key] = figure; }, value);
   }
+  if (plan.candidates.size() > 1) {
+    Json candidates = Json::array();
+    for (const PlanCandidate& candidate : plan.candidates) {
+      candidates.push_back({{"algorithm", candidate.algorithm},
+                            {"steps", candidate.steps},
+                            {"bandwidth_time", candidate.bandwidth_time.to_string()}});
+    }
+    json["candidates"] = candidates;
+  }
+  if (plan.least_steps) {
+    json["least_steps"] = {{"algorithm", plan.least_steps->algorithm},
+                           {"steps", plan.least_steps->steps},
+                           {"bandwidth_time", plan.least_steps->proof.bandwidth_time.to_string()}};
+  }
   if (is_rooted(schedule.collective)) json["root"] = schedule.root;
   if (schedule.algorithm == "harvest") json["rewirings"] = rewirings_json(schedule);
   if (schedule.collective != Collective::alltoall) return json;
   if (plan.figures.method.empty()) json["method"] = schedule.algorithm;  // there is no choice
   json["loss_routes"] = plan.figures.loss_routes;
-  json["F"] = proof.flow;
-  json["F_upper_bound"] = proof.flow_upper_bound;
-  json["gap"] = gap(proof);
+  json["F"] = plan.flow;
+  json["F_upper_bound"] = plan.flow_upper_bound;
+  json["gap"] = gap(plan);
   json["max_link_load"] = proof.max_link_load.to_double();
   json["max_link_load_exact"] = proof.max_link_load.to_string();
   json["routes"] = schedule.routes.size();
@@ -335,14 +412,16 @@ std::string plan_text(const Plan& plan) {
       {"T_L", count(static_cast<std::size_t>(schedule.steps), "step")},
       {"T_B", bandwidth_text(schedule)},
   };
+  if (plan.candidates.size() > 1) rows.push_back({"chosen from", candidates_text(plan.candidates)});
+  if (plan.least_steps) rows.push_back({"small vectors", least_steps_text(*plan.least_steps)});
   const bool rooted = is_rooted(schedule.collective);
   std::string chunks = std::to_string(schedule.chunks_per_shard) + (rooted ? "" : " per shard");
   if (schedule.collective == Collective::alltoall) {
     rows.push_back(
-        {"F", number(proof.flow) + ", upper bound " + number(proof.flow_upper_bound) + ": gap " + percent(gap(proof))});
+        {"F", number(plan.flow) + ", upper bound " + number(plan.flow_upper_bound) + ": gap " + percent(gap(plan))});
     chunks += ", rounding to them loses " + percent(loss_chunking(plan)) + " of F";
     rows.push_back({"routes", routes_text(plan)});
-    rows.push_back({"load", proof.max_link_load.to_string() + " shards on the busiest link"});
+    rows.push_back({"load", short_text(proof.max_link_load) + " shards on the busiest link"});
   }
   rows.push_back({"chunks", chunks});
   for (const auto& [name, value] : plan.figures.more) {

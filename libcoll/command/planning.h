@@ -1,12 +1,14 @@
 // Making one plan, timed and verified, and the figures that are said about it.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "libcoll/command/command.h"
 #include "planner/deadline.h"
+#include "planner/default_plan.h"
 #include "planner/planner.h"
 #include "planner/schedule/schedule.h"
 
@@ -22,18 +24,31 @@ struct Plan {
   Schedule schedule;
   double seconds = 0;  ///< planning alone
   PlanFigures figures;
+  /// Of all-to-all: F of the fluid plan, before it is rounded to chunks, and the certified bound on it; its schedule
+  /// claims what its transfers reach.
+  double flow = 0;
+  double flow_upper_bound = 0;
+  /// Where no planner was asked for by name: the plan of fewest steps, for small vectors, unless that is `schedule`;
+  /// and what was compared.
+  std::optional<Schedule> least_steps;
+  std::vector<PlanCandidate> candidates;
   bool checked = true;              ///< false: no schedule was asked for, there is nothing to check
   std::vector<std::string> faults;  ///< of verify(); empty: the schedule is right
   Deadline deadline{0};             ///< figures that take long are left out after it
 };
 
-/// Plans, with life signs at a terminal. `algorithm` is a planner's name; "auto" or empty: the collective's default.
+/// Plans, with life signs at a terminal. `algorithm` is a planner's name; "auto" or empty: the best of the collective,
+/// see plan_default(). The bound of allgather, reduce_scatter and allreduce is that of the bottleneck cut.
 Result<Plan> make_plan(const Topology& topology, Collective collective, const std::string& algorithm,
                        const PlanOptions& options);
 
 /// The same for a part of a fabric (part_of): "auto" or empty is the best of several, see plan_part().
 Result<Plan> make_part_plan(const Topology& part, Collective collective, const std::string& algorithm,
                             const PlanOptions& options);
+
+/// As people read it: the fraction, or where that is long, what it comes to: "about 0.123456789".
+std::string short_text(const Rational& value);
+std::string short_text(const std::string& exact, double value);
 
 /// The figures with their fixed names (man page, section JSON).
 Json plan_json(const Plan& plan);

@@ -74,10 +74,7 @@ std::string seconds_text(double seconds) {
   return text;
 }
 
-Planned figures_of(const Plan& plan) {
-  const Proof& proof = plan.schedule.proof;
-  return {plan.seconds, proof.flow, proof.flow_upper_bound};
-}
+Planned figures_of(const Plan& plan) { return {plan.seconds, plan.flow, plan.flow_upper_bound}; }
 
 /// The figures of a plan as text, for the parent of a process that makes it.
 std::string planned_text(const Topology& topology, const Scheme& scheme, const PlanOptions& options) {
@@ -460,7 +457,7 @@ void add_flow(const Topology& topology, const char* algorithm, const char* who, 
   ReportRow of_flow{{"F", who, algorithm}, {}, flow, ""};
   ReportRow of_throughput{{"(N-1)Fb in GB/s", who, algorithm}, {}, throughput, ""};
   if (plan) {
-    of_flow.ours = plan->schedule.proof.flow;
+    of_flow.ours = plan->flow;
     of_throughput.ours = (topology.host_count() - 1) * *of_flow.ours *
                          static_cast<double>(topology.unit_bandwidth_bytes_per_second()) / gigabyte;
   } else {

@@ -87,8 +87,7 @@ void plan_all_to_all(const Topology& topology, const ReportScope& scope, double 
     return;
   }
   // Blocks of M/N at rate F·b.
-  row.ours = vector_bytes / topology.host_count() / (plan->schedule.proof.flow * link_bytes_per_second) *
-             microseconds_per_second;
+  row.ours = vector_bytes / topology.host_count() / (plan->flow * link_bytes_per_second) * microseconds_per_second;
   if (difference(row).value_or(0) < 0) {
     row.why = "another graph than the paper's, with fewer steps";
   } else if (difference(row).value_or(0) > 0) {

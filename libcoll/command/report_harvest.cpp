@@ -370,7 +370,7 @@ ReportTable ports_against_static(const ReportScope& scope) {
       continue;
     }
     for (const double size : geometric(first_size, last_size, 4)) {
-      const std::optional<double> fixed = static_flow_seconds(kautz, flow->schedule.proof.flow, size);
+      const std::optional<double> fixed = static_flow_seconds(kautz, flow->flow, size);
       for (const double nanoseconds : geometric(first_nanoseconds, last_nanoseconds, 10)) {
         const double delay = nanoseconds / nanoseconds_per_second;
         const HeatCell cell = heat(*ready, size, delay);

@@ -162,7 +162,7 @@ Result<double> planned_alltoall(const Topology& topology, const FindOptions& opt
   wanted.schedule = false;
   const Result<Plan> plan = make_plan(topology, Collective::alltoall, "mcf-path", wanted);
   if (!plan) return plan.error();
-  return options.bytes() / topology.host_count() / (plan->schedule.proof.flow * link_bytes_per_second(options));
+  return options.bytes() / topology.host_count() / (plan->flow * link_bytes_per_second(options));
 }
 
 Result<std::vector<Choice>> find_options(const FindOptions& options, const Deadline& deadline) {
@@ -223,7 +223,7 @@ std::string microseconds(double seconds) {
   return text;
 }
 
-std::string decimals(Rational value) {
+std::string decimals(const Rational& value) {
   char text[32];
   std::snprintf(text, sizeof text, "%.4f", value.to_double());
   return text;

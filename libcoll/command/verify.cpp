@@ -9,6 +9,7 @@
 #include "libcoll/command/command.h"
 #include "libcoll/command/time_limit.h"
 #include "libcoll/command/validators.h"
+#include "planner/claims.h"
 #include "planner/schedule/xml.h"
 
 namespace libcoll::command {
@@ -20,9 +21,15 @@ struct VerifyOptions {
   bool json = false;
 };
 
-Json verify_json(const Schedule& schedule, const std::vector<std::string>& faults) {
+Json verify_json(const Schedule& schedule, const std::vector<std::string>& faults,
+                 const std::vector<FalseClaim>& claims) {
+  Json false_figures = Json::array();
+  for (const FalseClaim& claim : claims) {
+    false_figures.push_back({{"name", claim.name}, {"claimed", claim.claimed}, {"found", claim.found}});
+  }
   return {{"ok", faults.empty()},
           {"errors", faults},
+          {"false_claims", false_figures},
           {"collective", to_string(schedule.collective)},
           {"algorithm", schedule.algorithm},
           {"topology", schedule.topology.name()},
@@ -48,9 +55,12 @@ int verify_file(const VerifyOptions& options) {
   if (!text) return fail(text.error().message, options.json);
   const Result<Schedule> schedule = read_schedule(*text, options.file);
   if (!schedule) return fail(schedule.error().message, options.json);
-  const std::vector<std::string> faults = verify(*schedule);
+  std::vector<std::string> faults = verify(*schedule);
+  std::vector<FalseClaim> claims;
+  if (faults.empty()) claims = false_claims(*schedule);
+  for (const FalseClaim& claim : claims) faults.push_back(to_string(claim));
   if (options.json) {
-    print_json(verify_json(*schedule, faults));
+    print_json(verify_json(*schedule, faults, claims));
   } else {
     std::fputs(verify_text(options.file, *schedule, faults).c_str(), stdout);
   }
@@ -61,12 +71,13 @@ int verify_file(const VerifyOptions& options) {
 
 void add_verify(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<VerifyOptions>();
-  CLI::App* sub = app.add_subcommand("verify", "Check a schedule file; exit code 1 when the schedule is wrong");
+  CLI::App* sub =
+      app.add_subcommand("verify", "Check a schedule file and every figure in it; exit code 1 when one is wrong");
   sub->add_option("file", options->file, "Schedule in the native dialect; - is standard input")->required();
   sub->add_option("--time-limit", options->time_limit_seconds, "Then there is no verdict; 0: none")
       ->type_name("SECONDS")
       ->check(seconds_from(0));
-  sub->add_flag("--json", options->json, "Machine-readable output: ok, errors[]");
+  sub->add_flag("--json", options->json, "Machine-readable output: ok, errors[], false_claims[]");
   sub->callback([options, &exit_code] { exit_code = verify_file(*options); });
 }
 

@@ -96,9 +96,11 @@ class Builder {
 
   [[nodiscard]] std::int64_t chunk_boundary(ShardId shard, std::int64_t chunk) const {
     const std::int64_t chunks = program_.chunks_per_shard;
-    if (program_.collective != Collective::allreduce) return chunk * elements_of(shard) / chunks;
     // 128 bits: chunk index times element count may pass 63.
     __extension__ using Wide = __int128;
+    if (program_.collective != Collective::allreduce) {
+      return static_cast<std::int64_t>(Wide{chunk} * elements_of(shard) / chunks);
+    }
     return static_cast<std::int64_t>(Wide{shard * chunks + chunk} * shape_.elements / (program_.nodes * chunks));
   }
 

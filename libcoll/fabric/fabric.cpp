@@ -208,8 +208,9 @@ Result<Topology> emulated_topology(const Topology& topology, std::int64_t unit_b
   }
   std::vector<Link> links(topology.links().begin(), topology.links().end());
   for (LinkId id = 0; id < topology.link_count(); ++id) {
-    const Rational rate = Rational(unit_bytes_per_second) * topology.capacity(id);
-    links[at(id)].bandwidth_bytes_per_second = rate.numerator() / std::max<std::int64_t>(1, rate.denominator());
+    const std::optional<std::int64_t> rate = topology.capacity(id).floor(unit_bytes_per_second);
+    if (!rate) return Error{"found a link that is too fast to emulate, expected less than 2^63 bytes per second"};
+    links[at(id)].bandwidth_bytes_per_second = *rate;
   }
   Result<Topology> result = Topology::make(topology.name(), std::move(nodes), std::move(links));
   if (!result) return result;

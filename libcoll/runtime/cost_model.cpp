@@ -135,7 +135,8 @@ std::vector<TuningChoice> choices_by_size(const Best& best) {
 }  // namespace
 
 PlanCost plan_cost(const Schedule& schedule) {
-  return {lockstep_time(schedule).hops, schedule.proof.bandwidth_time.to_double(), node_degree(schedule)};
+  return {lockstep_time(schedule).hops, schedule.proof.bandwidth_time.to_double(),
+          static_cast<std::int32_t>(node_degree(schedule))};
 }
 
 CostLine plan_line(CallKind call, std::int32_t ranks, const PlanCost& plan, const LinkFigures& links) {

@@ -94,6 +94,19 @@ Result<FileDescriptor> open_cache(const std::string& directory) {
   return std::move(**opened);
 }
 
+/// What load_plan() would refuse is not stored: it would be planned again by every run.
+Status check_plan_text(const std::string& text, const std::string& path, const Schedule& schedule) {
+  if (text.size() > max_plan_bytes) {
+    return Error{"it takes " + std::to_string(text.size()) + " bytes, expected at most " +
+                 std::to_string(max_plan_bytes)};
+  }
+  const Result<Schedule> read = read_schedule(text, path);
+  if (!read) return read.error();
+  if (!(*read == schedule)) return Error{"it does not read back as it was written"};
+  if (const std::vector<std::string> faults = verify(*read, 1); !faults.empty()) return Error{faults.front()};
+  return {};
+}
+
 std::string environment_value(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
@@ -147,8 +160,13 @@ Status store_plan(const std::string& directory, const Schedule& schedule, std::s
   if (!opened) return opened.error();
   const std::string name =
       plan_file_name(schedule.topology, schedule.collective, algorithm.empty() ? schedule.algorithm : algorithm);
-  if (Status stored = replace_file(opened->get(), name, write_schedule(schedule)); !stored) {
-    return Error{"plan " + directory + "/" + name + " " + stored.error().message};
+  const std::string path = directory + "/" + name;
+  const std::string text = write_schedule(schedule);
+  if (const Status sound = check_plan_text(text, path, schedule); !sound) {
+    return Error{"plan " + path + " is not kept: " + sound.error().message};
+  }
+  if (Status stored = replace_file(opened->get(), name, text); !stored) {
+    return Error{"plan " + path + " " + stored.error().message};
   }
   return {};
 }

@@ -31,7 +31,8 @@ Result<std::optional<Schedule>> load_plan(const std::string& directory, const To
                                           std::string_view algorithm);
 
 /// Writes atomically (temporary file, then rename), making the directory (mode 0700) when it is missing. The
-/// plan is filed under `algorithm`, by default the schedule's own.
+/// plan is filed under `algorithm`, by default the schedule's own. Error, and nothing stored, when load_plan() would
+/// refuse the file: too large, out of the reader's bounds, or a schedule that verify() finds wrong.
 Status store_plan(const std::string& directory, const Schedule& schedule, std::string_view algorithm = {});
 
 /// Who is to make a plan that is not in the cache.

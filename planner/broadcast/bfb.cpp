@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -70,26 +71,28 @@ Cut cut_of(const Problem& problem, const std::vector<bool>& in_set) {
 }
 
 /// The transport problem: `supply` units per source, at most room[i] units over link i.
+template <class Amount>
 struct Transport {
-  MaxFlow network;
+  BasicMaxFlow<Amount> network;
   std::vector<std::vector<std::int32_t>> arcs;  ///< [class][i] belongs to SourceClass::links[i]
   bool complete = false;                        ///< everything arrives
 };
 
-Transport transport(const Problem& problem, std::int64_t supply, std::span<const std::int64_t> room) {
+template <class Amount>
+Transport<Amount> transport(const Problem& problem, Amount supply, const std::vector<Amount>& room) {
   const auto classes = static_cast<std::int32_t>(problem.classes.size());
   const auto links = static_cast<std::int32_t>(problem.links.size());
   const std::int32_t source = classes + links;
-  Transport result{MaxFlow(source + 2), {}, false};
-  std::int64_t wanted = 0;
+  Transport<Amount> result{BasicMaxFlow<Amount>(source + 2), {}, false};
+  Amount wanted = 0;
   for (std::int32_t i = 0; i < classes; ++i) {
     const SourceClass& members = problem.classes[static_cast<std::size_t>(i)];
-    const std::int64_t amount = supply * static_cast<std::int64_t>(members.sources.size());
+    const Amount amount = supply * static_cast<Amount>(members.sources.size());
     wanted += amount;
     result.network.add_arc(source, i, amount);
     std::vector<std::int32_t>& arcs = result.arcs.emplace_back();
     for (const std::int32_t link : members.links) {
-      arcs.push_back(result.network.add_arc(i, classes + link, MaxFlow::infinite));
+      arcs.push_back(result.network.add_arc(i, classes + link, BasicMaxFlow<Amount>::infinite));
     }
   }
   for (std::int32_t i = 0; i < links; ++i) {
@@ -99,7 +102,8 @@ Transport transport(const Problem& problem, std::int64_t supply, std::span<const
   return result;
 }
 
-Cut violated_cut(const Problem& problem, const Transport& transport) {
+template <class Amount>
+Cut violated_cut(const Problem& problem, const Transport<Amount>& transport) {
   std::vector<bool> in_set;
   for (std::size_t i = 0; i < problem.classes.size(); ++i) {
     in_set.push_back(transport.network.on_source_side(static_cast<std::int32_t>(i)));
@@ -109,58 +113,73 @@ Cut violated_cut(const Problem& problem, const Transport& transport) {
 
 Cut whole(const Problem& problem) { return cut_of(problem, std::vector<bool>(problem.classes.size(), true)); }
 
+/// Whether every source finds room at the load; if not, `cut` becomes one that it violates.
+template <class Amount>
+bool load_suffices(const Problem& problem, const Rational& load, Cut& cut) {
+  std::vector<Amount> room;
+  for (std::size_t i = 0; i < problem.links.size(); ++i) room.push_back(Amount{load.numerator()} * problem.width(i));
+  const Transport<Amount> trial = transport(problem, Amount{load.denominator()}, room);
+  if (!trial.complete) cut = violated_cut(problem, trial);
+  return trial.complete;
+}
+
 /// max over sets S of sources of |S| / width(N(S)), which Theorem 19 makes the optimum of LP (1). Newton's method
 /// on that ratio: every violated cut is the next candidate.
 Rational fractional_load(const Problem& problem) {
   if (problem.classes.empty()) return 0;
   Cut cut = whole(problem);
+  const std::int64_t sources = cut.sources;
+  Wide128 width = 0;
+  for (std::size_t i = 0; i < problem.links.size(); ++i) width += problem.width(i);
   for (;;) {
     const Rational load(cut.sources, cut.width());
-    std::vector<std::int64_t> room;
-    for (std::size_t i = 0; i < problem.links.size(); ++i) room.push_back(load.numerator() * problem.width(i));
-    const Transport trial = transport(problem, load.denominator(), room);
-    if (trial.complete) return load;
-    cut = violated_cut(problem, trial);
+    const bool narrow = std::max(load.numerator() * width, Wide128{load.denominator()} * sources) < MaxFlow::infinite;
+    const bool enough =
+        narrow ? load_suffices<std::int64_t>(problem, load, cut) : load_suffices<Wide128>(problem, load, cut);
+    if (enough) return load;
   }
 }
 
-/// Chunks a link of this width takes without exceeding the load.
-std::int64_t room_of(Rational load, std::int64_t width) {
-  __extension__ using Wide = __int128;
-  return static_cast<std::int64_t>(Wide{load.numerator()} * width / load.denominator());
+/// Chunks a link of this width takes without exceeding the load; more than `most` do not count.
+std::int64_t room_of(const Rational& load, std::int64_t width, std::int64_t most) {
+  return std::min(load.floor(width).value_or(most), most);
 }
 
 /// The least load under which whole chunks fit through the cut, each source having `chunks` of them.
 Rational chunked_load(const Cut& cut, std::int64_t chunks) {
-  Rational load(cut.sources * chunks, cut.width());
+  const std::int64_t wanted = cut.sources * chunks;
+  Rational load(wanted, cut.width());
   for (;;) {
     std::int64_t fitting = 0;
     Rational next(0);
     for (const std::int64_t width : cut.widths) {
-      const std::int64_t room = room_of(load, width);
+      const std::int64_t room = room_of(load, width, wanted);
       fitting += room;
+      if (fitting >= wanted) return load;
       const Rational larger(room + 1, width);
       if (next == Rational(0) || larger < next) next = larger;
     }
-    if (fitting >= cut.sources * chunks) return load;
     load = next;
   }
 }
 
 struct ChunkedPlan {
-  Rational load;        ///< chunks per width 1
-  Transport transport;  ///< whole chunks
+  Rational load;                      ///< chunks per width 1
+  Transport<std::int64_t> transport;  ///< whole chunks
 };
 
 /// The optimum of the integer program (13) for one node and step. Newton's method as above: rounding the room of
 /// every link down keeps the max-flow integral and each violated cut a proof that its load is needed.
 ChunkedPlan chunked_plan(const Problem& problem, std::int64_t chunks) {
   Rational load(0);
-  if (!problem.classes.empty()) load = chunked_load(whole(problem), chunks);
+  const Cut all = whole(problem);
+  if (!problem.classes.empty()) load = chunked_load(all, chunks);
   for (;;) {
     std::vector<std::int64_t> room;
-    for (std::size_t i = 0; i < problem.links.size(); ++i) room.push_back(room_of(load, problem.width(i)));
-    Transport trial = transport(problem, chunks, room);
+    for (std::size_t i = 0; i < problem.links.size(); ++i) {
+      room.push_back(room_of(load, problem.width(i), all.sources * chunks));
+    }
+    Transport<std::int64_t> trial = transport(problem, chunks, room);
     if (trial.complete) return {load, std::move(trial)};
     load = chunked_load(violated_cut(problem, trial), chunks);
   }
@@ -249,9 +268,11 @@ Rational step_load(const std::vector<Problem>& step, const Effort& effort, const
 /// it is above the limit.
 std::int64_t exact_chunks(std::span<const Rational> loads, const Steps& steps, std::int64_t limit) {
   std::int64_t chunks = 1;
-  for (const Rational load : loads) {
+  for (const Rational& load : loads) {
     for (const std::int64_t width : steps.distinct_widths) {
-      chunks = std::lcm(chunks, (load * Rational(width)).denominator());
+      const Rational room = load * Rational(width);
+      if (!room.is_narrow() || room.denominator() > limit) return 0;
+      chunks = std::lcm(chunks, room.denominator());  // both are below 2^31
       if (chunks > limit) return 0;
     }
   }
@@ -271,13 +292,12 @@ Rational chunked_time(const Steps& steps, std::int64_t chunks, const Effort& eff
 /// What no plan with that many chunks can beat: every step's largest load is some link's whole number of chunks.
 Rational chunked_time_bound(std::span<const Rational> loads, const Steps& steps, std::int64_t chunks) {
   Rational time(0);
-  for (const Rational load : loads) {
+  for (const Rational& load : loads) {
     Rational least(0);
     for (const std::int64_t width : steps.distinct_widths) {
-      const Rational full = load * Rational(chunks) * Rational(width);
-      // NOLINTNEXTLINE(clang-analyzer-core.DivideZero): a denominator is positive
-      const std::int64_t rounded_up = (full.numerator() + full.denominator() - 1) / full.denominator();
-      const Rational candidate = Rational(rounded_up) / Rational(chunks * width);
+      const std::optional<std::int64_t> rounded_up = (load * Rational(chunks)).ceil(width);
+      // So many chunks that rounding does not matter.
+      const Rational candidate = rounded_up ? Rational(*rounded_up, width) / Rational(chunks) : load;
       if (least == Rational(0) || candidate < least) least = candidate;
     }
     time += least;
@@ -356,8 +376,8 @@ void append_class(const Schedule& schedule, const Problem& problem, const Source
   }
 }
 
-std::vector<Transfer> transfers_of(const Schedule& schedule, const Problem& problem, const Transport& solved, NodeId u,
-                                   std::int32_t step) {
+std::vector<Transfer> transfers_of(const Schedule& schedule, const Problem& problem,
+                                   const Transport<std::int64_t>& solved, NodeId u, std::int32_t step) {
   std::vector<Transfer> transfers;
   for (std::size_t i = 0; i < problem.classes.size(); ++i) {
     std::vector<std::int64_t> chunks_over;
@@ -416,7 +436,7 @@ void report(const PlanOptions& options, const Topology& topology, std::span<cons
   Rational load(0);
   std::int64_t steps = 0;
   for (const Phase& phase : phases) {
-    for (const Rational each : phase.loads) load += each * Rational(phase.steps.unit);
+    for (const Rational& each : phase.loads) load += each * Rational(phase.steps.unit);
     steps += static_cast<std::int64_t>(phase.loads.size());
   }
   const Rational unit(degree(topology), topology.host_count());
@@ -439,7 +459,7 @@ Result<Schedule> without_transfers(const Topology& topology, Collective collecti
     if (!loads) return loads.error();
     if (options.figures != nullptr) options.figures->symmetry_order = images;
     schedule.steps += static_cast<std::int32_t>(loads->size());
-    for (const Rational load : *loads) schedule.proof.max_link_load += load;
+    for (const Rational& load : *loads) schedule.proof.max_link_load += load;
     schedule.proof.bandwidth_bound += allgather_bandwidth_bound(graph);
   }
   schedule.proof.bandwidth_time = schedule.proof.max_link_load * Rational(degree(topology), topology.host_count());

@@ -76,7 +76,7 @@ class Arrivals {
   [[nodiscard]] bool empty() const { return different_.empty(); }
 
   /// Whether the load is certainly enough; false when that takes a closer look. Loads must not shrink within a step.
-  [[nodiscard]] bool fits(Rational load) {
+  [[nodiscard]] bool fits(const Rational& load) {
     std::array<std::int64_t, max_balanced_links> served{};
     std::int64_t fresh = 0;
     for (const std::uint32_t mask : different_) {

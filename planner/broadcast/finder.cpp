@@ -39,7 +39,7 @@ FoundTopology optimal_base(std::string specification, std::int32_t nodes, std::i
 FoundTopology measured_base(std::string specification, std::int32_t nodes, std::int32_t degree,
                             std::span<const Rational> loads) {
   Rational time(0);
-  for (const Rational load : loads) time += load;
+  for (const Rational& load : loads) time += load;
   time *= Rational(degree, nodes);
   const bool optimal = time == Rational(nodes - 1, nodes);
   return {std::move(specification), {nodes, degree, std::ssize(loads), time}, true, optimal};

@@ -27,12 +27,8 @@ std::optional<Number> parse(std::string_view text) {
 }
 
 std::optional<Rational> parse_fraction(std::string_view text) {
-  const std::size_t slash = text.find('/');
-  const auto numerator = parse<std::int64_t>(text.substr(0, slash));
-  const auto denominator =
-      slash == std::string_view::npos ? std::optional<std::int64_t>(1) : parse<std::int64_t>(text.substr(slash + 1));
-  if (!numerator || !denominator || *numerator < 0 || *denominator < 1) return std::nullopt;
-  return Rational(*numerator, *denominator);
+  const std::optional<Rational> value = Rational::parse(text);
+  return value && *value >= Rational(0) ? value : std::nullopt;
 }
 
 Error fault(const std::string& file, std::int64_t number, std::string_view line, std::string_view expected) {

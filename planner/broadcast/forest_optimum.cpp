@@ -140,8 +140,9 @@ Result<bool> serve_all(Search& search, std::span<const NodeId> hosts, const Effo
   }
 }
 
-std::int64_t floor_of(Rational scale, std::int64_t width) {
-  return static_cast<std::int64_t>(Wide{scale.numerator()} * width / scale.denominator());
+/// More than `largest_sum` do not fit anywhere.
+std::int64_t floor_of(const Rational& scale, std::int64_t width) {
+  return std::min(scale.floor(width).value_or(largest_sum), largest_sum);
 }
 
 /// The least U with Σ ⌊U·width⌋ >= wanted over a cut's links: from below, one link's next whole tree after the other.
@@ -150,15 +151,15 @@ Rational least_scale(const Cut& cut, std::int64_t wanted) {
   for (const std::int64_t width : cut.widths) ++count[width];
   Rational scale(wanted, cut.width());
   for (;;) {
-    std::int64_t fitting = 0;
+    Wide fitting = 0;
     Rational next(0);
     for (const auto& [width, links] : count) {
-      const std::int64_t trees = floor_of(scale, width);
-      fitting += links * trees;
+      const std::int64_t trees = std::min(floor_of(scale, width), wanted);
+      fitting += std::min(links * Wide{trees}, Wide{wanted});
+      if (fitting >= wanted) return scale;
       const Rational larger(trees + 1, width);
       if (next == Rational(0) || larger < next) next = larger;
     }
-    if (fitting >= wanted) return scale;
     scale = next;
   }
 }
@@ -245,6 +246,7 @@ Result<BottleneckCut> forest_optimum(const Topology& topology, std::span<const N
                                      std::span<const NodeId> roots, const Effort& effort) {
   if (Status status = check_connected(topology); !status) return status.error();
   Search search(topology, roots);
+  if (!search.fits(1, 1)) return too_fine(topology);
   std::vector<NodeId> all;
   if (sinks.empty()) {
     all.resize(search.hosts());
@@ -273,8 +275,8 @@ Result<BottleneckCut> forest_optimum(const Topology& topology, std::span<const N
   return best;
 }
 
-Rational simplest_between(Rational low, Rational high) {
-  const std::int64_t whole = low.numerator() / low.denominator();
+Rational simplest_between(const Rational& low, const Rational& high) {
+  const std::int64_t whole = low.floor().value_or(0);
   if (low == Rational(whole)) return low;
   if (Rational(whole + 1) <= high) return Rational(whole + 1);
   const Rational rest = simplest_between(Rational(1) / (high - Rational(whole)), Rational(1) / (low - Rational(whole)));
@@ -301,13 +303,19 @@ Result<Rational> forest_optimum_by_bisection(const Topology& topology) {
   return simplest_between(Rational(below, grid), Rational(above, grid));
 }
 
-TreeCount optimal_trees(Rational inverse_x, const LinkWidths& widths) {
+TreeCount optimal_trees(const Rational& inverse_x, const LinkWidths& widths) {
   std::int64_t divisor = inverse_x.denominator();
   for (const std::int64_t width : widths.width) divisor = std::gcd(divisor, width);
   return {inverse_x.denominator() / divisor, Rational(inverse_x.numerator(), divisor)};
 }
 
-std::vector<std::int64_t> tree_capacities(const LinkWidths& widths, Rational scale) {
+bool trees_fit(const LinkWidths& widths, const TreeCount& count, std::int64_t roots) {
+  Wide total = 0;
+  for (const std::int64_t width : widths.width) total += floor_of(count.scale, width);
+  return total < largest_sum && Wide{count.trees} * roots < largest_sum;
+}
+
+std::vector<std::int64_t> tree_capacities(const LinkWidths& widths, const Rational& scale) {
   std::vector<std::int64_t> capacities;
   capacities.reserve(widths.width.size());
   for (const std::int64_t width : widths.width) capacities.push_back(floor_of(scale, width));
@@ -318,14 +326,14 @@ Result<TreeCount> fixed_trees(const Topology& topology, std::int64_t trees, std:
                               const Effort& effort) {
   if (Status status = check_connected(topology); !status) return status.error();
   Search search(topology, roots);
+  if (!search.fits(1, trees)) return too_fine(topology);
   Rational scale(0);
   for (NodeId host = 0; host < topology.host_count(); ++host) {
     const Cut cut = search.around(host);
     scale = std::max(scale, least_scale(cut, cut.hosts * trees));
   }
   const auto apply = [&] {
-    const Wide largest = Wide{scale.numerator()} / scale.denominator() + 1;
-    if (!search.fits(largest, trees)) return false;
+    if (!search.fits(Wide{floor_of(scale, 1)} + 1, trees)) return false;
     search.set_capacities([&](std::int64_t width) { return floor_of(scale, width); });
     return true;
   };
@@ -361,7 +369,7 @@ Result<TreeCount> fixed_trees_by_bisection(const Topology& topology, std::int64_
   return TreeCount{trees, simplest_between(Rational(below, grid), Rational(above, grid))};
 }
 
-Result<TreeCount> best_small_trees(const Topology& topology, Rational inverse_x, std::int64_t most,
+Result<TreeCount> best_small_trees(const Topology& topology, const Rational& inverse_x, std::int64_t most,
                                    std::span<const NodeId> roots, const Effort& effort) {
   TreeCount best;
   for (std::int64_t trees = 1; trees <= most; ++trees) {
@@ -370,6 +378,19 @@ Result<TreeCount> best_small_trees(const Topology& topology, Rational inverse_x,
     if (best.trees > 0 && !found->proven) break;
     if (best.trees == 0 || found->inverse_rate() < best.inverse_rate()) best = *found;
     if (best.inverse_rate() == inverse_x) break;
+  }
+  return best;
+}
+
+Result<TreeCount> enough_trees(const Topology& topology, const Rational& inverse_x, std::int64_t most,
+                               std::span<const NodeId> roots, const Effort& effort) {
+  constexpr std::int64_t small = 10;  // what paper 004 §4.5 scans
+  const Rational enough = inverse_x * Rational(501, 500);
+  Result<TreeCount> best = best_small_trees(topology, inverse_x, std::min(most, small), roots, effort);
+  for (std::int64_t trees = 16; best.ok() && trees <= most && best->inverse_rate() > enough; trees *= 2) {
+    const Result<TreeCount> found = fixed_trees(topology, trees, roots, effort);
+    if (!found || !found->proven) break;  // too many to compute with, or no time for more
+    if (found->inverse_rate() < best->inverse_rate()) best = found;
   }
   return best;
 }

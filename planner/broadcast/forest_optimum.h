@@ -97,7 +97,7 @@ Result<BottleneckCut> forest_optimum(const Topology& topology, std::span<const N
 Result<Rational> forest_optimum_by_bisection(const Topology& topology);
 
 /// The fraction of least denominator in [low, high], by continued fractions. Precondition: 0 <= low <= high.
-Rational simplest_between(Rational low, Rational high);
+Rational simplest_between(const Rational& low, const Rational& high);
 
 /// k trees per root, each of bandwidth y = 1/scale (in LinkWidths::unit); a link of width b carries ⌊b·scale⌋ of them.
 struct TreeCount {
@@ -109,7 +109,10 @@ struct TreeCount {
 };
 
 /// The least k with which the optimum is reached, and its U (Proposition 3).
-TreeCount optimal_trees(Rational inverse_x, const LinkWidths& widths);
+TreeCount optimal_trees(const Rational& inverse_x, const LinkWidths& widths);
+
+/// Whether flows of so many trees can be computed: all capacities together, and all demands, stay below 2^61.
+bool trees_fit(const LinkWidths& widths, const TreeCount& count, std::int64_t roots);
 
 /// The best U for a given k (Theorem 14): the least one with which k trees per root fit into the capacities ⌊U·b⌋.
 /// Newton's method as above, and `roots` as above. After the deadline U is what the cuts so far ask for. Preconditions:
@@ -120,9 +123,14 @@ Result<TreeCount> fixed_trees(const Topology& topology, std::int64_t trees, std:
 /// The same by Algorithm 3, the reference for tests; small widths.
 Result<TreeCount> fixed_trees_by_bisection(const Topology& topology, std::int64_t trees);
 
+/// A number of trees up to `most` whose rate is within 1/500 of the optimum, or the best there is: the best small one
+/// (below), then 16, 32, 64, … Errors as above.
+Result<TreeCount> enough_trees(const Topology& topology, const Rational& inverse_x, std::int64_t most,
+                               std::span<const NodeId> roots = {}, const Effort& effort = {});
+
 /// The best of k = 1..most, the least k of equals (paper 004 §4.5 scans a small range of k); of those looked at before
 /// the deadline, at least k = 1. Errors as above.
-Result<TreeCount> best_small_trees(const Topology& topology, Rational inverse_x, std::int64_t most,
+Result<TreeCount> best_small_trees(const Topology& topology, const Rational& inverse_x, std::int64_t most,
                                    std::span<const NodeId> roots = {}, const Effort& effort = {});
 
 /// The lower bound on T_B of a broadcast from this host, in M/B: d·b over the least max-flow from the root to a host
@@ -133,7 +141,7 @@ Result<Rational> broadcast_bandwidth_bound(const Topology& topology, NodeId root
 /// Refuses a root that does not exist or is a switch.
 Status check_root(const Topology& topology, NodeId root);
 
-/// ⌊scale · width⌋ for every link.
-std::vector<std::int64_t> tree_capacities(const LinkWidths& widths, Rational scale);
+/// ⌊scale · width⌋ for every link, 2^61 where it is more.
+std::vector<std::int64_t> tree_capacities(const LinkWidths& widths, const Rational& scale);
 
 }  // namespace libcoll

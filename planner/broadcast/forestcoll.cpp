@@ -63,6 +63,11 @@ Error too_late(const Topology& topology, const std::string& what) {
                ": allow more, or take another planner"};
 }
 
+Error too_many(const Topology& topology, const TreeCount& count) {
+  return Error{"forestcoll on " + topology.name() + ": " + std::to_string(count.trees) +
+               " trees per root are too many to compute with, expected fewer (--trees, --max-chunks)"};
+}
+
 Result<Forest> pack(const Topology& topology, const TreeCount& count, std::span<const std::int64_t> capacity,
                     std::span<const std::int64_t> demand, const Effort& effort) {
   Forest forest;
@@ -189,8 +194,10 @@ Result<TreeCount> choose_trees(const Topology& topology, const PlanOptions& opti
   if (options.trees < 0) return best_small_trees(topology, inverse_x, small_trees, roots, effort);
   const TreeCount optimal = optimal_trees(inverse_x, target.widths);
   const std::int64_t limit = options.max_chunks > 0 ? options.max_chunks : std::numeric_limits<std::int32_t>::max();
-  if (optimal.trees <= limit) return optimal;
-  return best_small_trees(topology, inverse_x, std::min(limit, most_trees_scanned), roots, effort);
+  const std::int64_t root_count = roots.empty() ? topology.host_count() : std::ssize(roots);
+  if (optimal.trees <= limit && trees_fit(target.widths, optimal, root_count)) return optimal;
+  if (limit > most_trees_scanned) return enough_trees(topology, inverse_x, limit, roots, effort);
+  return best_small_trees(topology, inverse_x, limit, roots, effort);
 }
 
 Result<Target> make_target(const Topology& topology, const PlanOptions& options, const Effort& effort,
@@ -216,7 +223,7 @@ Result<Target> make_target(const Topology& topology, const PlanOptions& options,
 
 /// Shards per unit capacity that a link of a forest with this 1/x carries at most; capacities are in units of the
 /// slowest link.
-Rational load_of(const Topology& topology, const LinkWidths& widths, Rational inverse_x) {
+Rational load_of(const Topology& topology, const LinkWidths& widths, const Rational& inverse_x) {
   return inverse_x * Rational(topology.unit_bandwidth_bytes_per_second() / widths.unit);
 }
 
@@ -437,7 +444,9 @@ Result<Schedule> plan_one_phase(Collective collective, const Topology& topology,
 
 Result<Forest> allgather_forest(const Topology& topology, const TreeCount& count, const Effort& effort) {
   if (Status status = check_connected(topology); !status) return status.error();
-  const std::vector<std::int64_t> capacity = tree_capacities(link_widths(topology), count.scale);
+  const LinkWidths widths = link_widths(topology);
+  if (!trees_fit(widths, count, topology.host_count())) return too_many(topology, count);
+  const std::vector<std::int64_t> capacity = tree_capacities(widths, count.scale);
   std::vector<OutTree> trees = pack_by_translation(topology, capacity, count.trees, translations(topology));
   if (!trees.empty()) return Forest{count, physical_links(topology, capacity), std::move(trees), 0};
   return pack(topology, count, capacity, std::vector<std::int64_t>(at(topology.host_count()), count.trees), effort);
@@ -446,9 +455,11 @@ Result<Forest> allgather_forest(const Topology& topology, const TreeCount& count
 Result<Forest> broadcast_forest(const Topology& topology, NodeId root, const TreeCount& count, const Effort& effort) {
   if (Status status = check_connected(topology); !status) return status.error();
   if (Status status = check_root(topology, root); !status) return status.error();
+  const LinkWidths widths = link_widths(topology);
+  if (!trees_fit(widths, count, 1)) return too_many(topology, count);
   std::vector<std::int64_t> demand(at(topology.host_count()), 0);
   demand[at(root)] = count.trees;
-  return pack(topology, count, tree_capacities(link_widths(topology), count.scale), demand, effort);
+  return pack(topology, count, tree_capacities(widths, count.scale), demand, effort);
 }
 
 Result<Forest> broadcast_forest(const Topology& topology, NodeId root) {

@@ -5,9 +5,11 @@
 
 namespace libcoll {
 
-MaxFlow::MaxFlow(std::int32_t vertices) : arcs_of_(index(vertices)), level_(index(vertices), -1) {}
+template <class Amount>
+BasicMaxFlow<Amount>::BasicMaxFlow(std::int32_t vertices) : arcs_of_(index(vertices)), level_(index(vertices), -1) {}
 
-std::int32_t MaxFlow::add_arc(std::int32_t from, std::int32_t to, std::int64_t capacity) {
+template <class Amount>
+std::int32_t BasicMaxFlow<Amount>::add_arc(std::int32_t from, std::int32_t to, Amount capacity) {
   const auto arc = static_cast<std::int32_t>(arcs_.size());
   arcs_.push_back({to, capacity});
   arcs_.push_back({from, 0});
@@ -16,18 +18,23 @@ std::int32_t MaxFlow::add_arc(std::int32_t from, std::int32_t to, std::int64_t c
   return arc;
 }
 
-std::int64_t MaxFlow::flow(std::int32_t arc) const { return arcs_[index(arc ^ 1)].rest; }
+template <class Amount>
+Amount BasicMaxFlow<Amount>::flow(std::int32_t arc) const {
+  return arcs_[index(arc ^ 1)].rest;
+}
 
-std::int64_t MaxFlow::run(std::int32_t source, std::int32_t sink) {
-  std::int64_t total = 0;
+template <class Amount>
+Amount BasicMaxFlow<Amount>::run(std::int32_t source, std::int32_t sink) {
+  Amount total = 0;
   while (build_levels(source, sink)) {
     current_.assign(arcs_of_.size(), 0);
-    while (const std::int64_t sent = augment(source, sink, infinite)) total += sent;
+    while (const Amount sent = augment(source, sink, infinite)) total += sent;
   }
   return total;
 }
 
-bool MaxFlow::build_levels(std::int32_t source, std::int32_t sink) {
+template <class Amount>
+bool BasicMaxFlow<Amount>::build_levels(std::int32_t source, std::int32_t sink) {
   std::fill(level_.begin(), level_.end(), -1);
   std::vector<std::int32_t> queue{source};
   level_[index(source)] = 0;
@@ -43,15 +50,16 @@ bool MaxFlow::build_levels(std::int32_t source, std::int32_t sink) {
   return level_[index(sink)] >= 0;
 }
 
-std::int64_t MaxFlow::augment(std::int32_t vertex, std::int32_t sink, std::int64_t limit) {
+template <class Amount>
+Amount BasicMaxFlow<Amount>::augment(std::int32_t vertex, std::int32_t sink, Amount limit) {
   if (vertex == sink) return limit;
   const std::vector<std::int32_t>& arcs = arcs_of_[index(vertex)];
-  std::int64_t total = 0;
+  Amount total = 0;
   for (std::size_t& next = current_[index(vertex)]; next < arcs.size(); ++next) {
     const std::int32_t id = arcs[next];
     const std::int32_t to = arcs_[index(id)].to;
     if (arcs_[index(id)].rest == 0 || level_[index(to)] != level_[index(vertex)] + 1) continue;
-    const std::int64_t sent = augment(to, sink, std::min(limit - total, arcs_[index(id)].rest));
+    const Amount sent = augment(to, sink, std::min(limit - total, arcs_[index(id)].rest));
     arcs_[index(id)].rest -= sent;
     arcs_[index(id ^ 1)].rest += sent;
     total += sent;
@@ -60,5 +68,8 @@ std::int64_t MaxFlow::augment(std::int32_t vertex, std::int32_t sink, std::int64
   }
   return total;
 }
+
+template class BasicMaxFlow<std::int64_t>;
+template class BasicMaxFlow<Wide128>;
 
 }  // namespace libcoll

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -28,8 +29,7 @@ std::vector<std::int64_t> multiplicities(const Topology& topology) {
   const std::int64_t multiplier = common <= max_multiplier ? common : 1;
   std::vector<std::int64_t> result;
   for (LinkId link = 0; link < topology.link_count(); ++link) {
-    const Rational capacity = topology.capacity(link) * Rational(multiplier);
-    result.push_back(capacity.numerator() / capacity.denominator());
+    result.push_back(topology.capacity(link).floor(multiplier).value_or(std::numeric_limits<std::int64_t>::max()));
   }
   return result;
 }

@@ -257,7 +257,7 @@ Schedule on_links_and_routes(const Topology& topology, Collective collective, st
   sort_transfers(schedule);
   add_routes(schedule);
   sort_transfers(schedule);
-  schedule.proof.max_link_load = max_link_load(schedule);
+  schedule.proof.max_link_load = busiest_load(schedule);
   schedule.proof.bandwidth_time = bandwidth_time(schedule);
   return schedule;
 }

@@ -68,7 +68,7 @@ constexpr std::array candidates = {Candidate{"ring", quick_ring}, Candidate{"bfb
 
 }  // namespace
 
-Result<QuickPlan> quick_allgather(const Topology& topology, Rational least_load, const PlanOptions& options,
+Result<QuickPlan> quick_allgather(const Topology& topology, const Rational& least_load, const PlanOptions& options,
                                   const Deadline& deadline) {
   if (Status status = check_connected(topology); !status) return status.error();
   PlanOptions wanted = options;

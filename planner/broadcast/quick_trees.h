@@ -24,7 +24,7 @@ struct QuickPlan {
 /// tried in this order until one has no more than `least_load` (shards per unit capacity), which a proof says is the
 /// least there can be. The ring is always made; what is not done by the deadline, or takes more than options.max_chunks
 /// (if set), is passed over. Error when a host cannot reach another.
-Result<QuickPlan> quick_allgather(const Topology& topology, Rational least_load, const PlanOptions& options,
+Result<QuickPlan> quick_allgather(const Topology& topology, const Rational& least_load, const PlanOptions& options,
                                   const Deadline& deadline);
 
 /// The broadcast from options.root along a chain of all hosts. Errors: as above, or when the root is no host.

@@ -94,15 +94,9 @@ double rounded_up(const Bound& bound) {
 }
 
 Rational rounded_down(const Bound& bound) {
-  Wide a = bound.distances;
-  Wide b = bound.capacity;
-  while (b != 0) a = std::exchange(b, a % b);
-  const Wide numerator = bound.distances / a;
-  const Wide denominator = bound.capacity / a;
-  if (denominator <= finest_denominator) {
-    return {static_cast<std::int64_t>(numerator), static_cast<std::int64_t>(denominator)};
-  }
-  return {static_cast<std::int64_t>(bound.distances * finest_denominator / bound.capacity), finest_denominator};
+  const Rational exact = Rational::quotient(bound.distances, bound.capacity);
+  if (exact.is_narrow() && exact.denominator() <= finest_denominator) return exact;
+  return {exact.floor(finest_denominator).value_or(0), finest_denominator};
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ std::vector<PairPaths> heaviest(std::vector<PairPaths> pairs, std::int32_t most)
 ChunkProblem chunk_problem(const LinkClasses& classes, std::span<const PairPaths> pairs, std::int32_t hosts,
                            std::span<const double> demand) {
   ChunkProblem problem;
-  for (const Rational capacity : classes.capacity) problem.capacity.push_back(capacity.to_double());
+  for (const Rational& capacity : classes.capacity) problem.capacity.push_back(capacity.to_double());
   problem.group.assign(problem.capacity.size(), 0);
   problem.size.reserve(pairs.size());
   problem.commodities.reserve(pairs.size());

@@ -95,19 +95,4 @@ double upper_rate_on_fabric(const InjectionNetwork& network, double rate) {
   return std::nextafter(rate * network.unit.to_double(), std::numeric_limits<double>::infinity());
 }
 
-Rational injection_load(const Schedule& schedule) {
-  const Topology& fabric = schedule.topology;
-  if (fabric.injection_bytes_per_second() <= 0) return 0;
-  std::vector<std::int64_t> sent(at(fabric.host_count()), 0);
-  std::vector<std::int64_t> received(at(fabric.host_count()), 0);
-  for (const Transfer& transfer : schedule.transfers) {
-    sent[at(transfer.from)] += transfer.chunk_count;
-    received[at(transfer.to)] += transfer.chunk_count;
-  }
-  const std::int64_t most =
-      std::max(*std::max_element(sent.begin(), sent.end()), *std::max_element(received.begin(), received.end()));
-  return Rational(most, schedule.chunks_per_shard) /
-         Rational(fabric.injection_bytes_per_second(), fabric.unit_bandwidth_bytes_per_second());
-}
-
 }  // namespace libcoll

@@ -38,8 +38,4 @@ std::vector<LinkId> fabric_path(const InjectionNetwork& network, std::span<const
 /// The rate on the fabric that one on the network is, rounded up: for upper bounds.
 double upper_rate_on_fabric(const InjectionNetwork& network, double rate);
 
-/// Most shards that any host sends or receives over all steps, per unit of injection bandwidth (in b, as link
-/// capacities); 0 where injection has no limit. Where it is more than max_link_load, it is what bounds the schedule.
-Rational injection_load(const Schedule& schedule);
-
 }  // namespace libcoll

@@ -139,7 +139,7 @@ Schedule empty_schedule(const Topology& fabric, const char* algorithm) {
 
 /// The largest load as the proof has it when there are no transfers to add up: that of the fluid plan, or the bound
 /// when the two are one but for rounding.
-Rational fluid_load(double flow, Rational bound) {
+Rational fluid_load(double flow, const Rational& bound) {
   constexpr double rounding = 1e-12;
   return bound.to_double() * flow >= 1 - rounding ? bound : rounded_up(1 / flow);
 }
@@ -391,6 +391,7 @@ Result<Schedule> lower(const Topology& fabric, FluidPlan plan, const PlanOptions
   const FlowCertificate& certificate = plan.flow.certificate;
   const Rational load_bound = certificate.load_lower_bound / plan.network.unit;
   schedule.proof.flow_upper_bound = upper_rate_on_fabric(plan.network, certificate.flow_upper_bound);
+  if (options.demand.empty()) schedule.proof.lengths = certificate.lengths;
   schedule.proof.flow = std::min(plan.flow.flow * plan.network.unit.to_double(), schedule.proof.flow_upper_bound);
   if (!options.schedule) {
     schedule.proof.max_link_load = fluid_load(schedule.proof.flow, load_bound);
@@ -500,8 +501,10 @@ void note_many_layers(std::int32_t layers, const PlanOptions& options) {
 }
 
 Rational rounded_up(double value) {
-  constexpr std::int64_t denominator = 1'000'000'000;
-  return {static_cast<std::int64_t>(std::ceil(value * denominator)), denominator};
+  // Doubles above 2^30 need no fraction: their rounding is smaller than what rounding up to 10⁻⁹ adds to others.
+  constexpr double large = 1 << 30;
+  const std::int64_t denominator = value < large ? 1'000'000'000 : 1;
+  return {static_cast<std::int64_t>(std::ceil(value * static_cast<double>(denominator))), denominator};
 }
 
 Result<Schedule> lower_to_routes(const Topology& fabric, FluidPlan plan, const PlanOptions& options,

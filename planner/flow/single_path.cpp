@@ -69,6 +69,7 @@ Result<Schedule> plan(const Topology& topology, const PlanOptions& options, cons
   proof.bandwidth_time = time_of_load * proof.max_link_load;
   proof.bandwidth_bound = time_of_load * certificate.load_lower_bound / network.unit;
   proof.flow_upper_bound = upper_rate_on_fabric(network, certificate.flow_upper_bound);
+  proof.lengths = certificate.lengths;
   proof.flow = std::min(1 / load, proof.flow_upper_bound);
   if (!options.schedule) {
     schedule.routes.clear();

@@ -87,7 +87,7 @@ ChunkProblem stepped_problem(const LinkClasses& rows, const std::vector<TimedPai
   ChunkProblem problem;
   problem.groups = steps;
   for (std::int32_t step = 0; step < steps; ++step) {
-    for (const Rational capacity : rows.capacity) {
+    for (const Rational& capacity : rows.capacity) {
       problem.capacity.push_back(capacity.to_double());
       problem.group.push_back(step);
     }

@@ -419,6 +419,7 @@ Result<Schedule> plan_ts_mcf(const Topology& topology, const PlanOptions& option
   const double reached = options.demand.empty() ? 1 / schedule.proof.max_link_load.to_double() : 1 / chunked_load;
   schedule.proof.flow = std::min(reached, upper);
   schedule.proof.flow_upper_bound = upper;
+  if (options.demand.empty()) schedule.proof.lengths = bound.lengths;
   const Rational time_of_load(degree(topology), hosts);
   schedule.proof.bandwidth_time = time_of_load * schedule.proof.max_link_load;
   if (options.demand.empty()) {

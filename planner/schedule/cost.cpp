@@ -5,6 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "planner/index.h"
+
 namespace libcoll {
 namespace {
 
@@ -122,6 +124,15 @@ Rational max_load_by(const Schedule& schedule) {
   return loads.take_max();
 }
 
+/// Of the transfers that reduce, and of those that copy: the two phases of an allreduce.
+Rational max_load_of(const Schedule& schedule, TransferKind kind) {
+  LinkLoads loads(schedule);
+  for (const Transfer& transfer : schedule.transfers) {
+    if (transfer.kind == kind) loads.add(transfer);
+  }
+  return loads.take_max();
+}
+
 }  // namespace
 
 std::vector<Rational> step_loads(const Schedule& schedule) {
@@ -130,6 +141,26 @@ std::vector<Rational> step_loads(const Schedule& schedule) {
 
 Rational max_link_load(const Schedule& schedule) {
   return schedule.wirings.empty() ? max_load_by<LinkLoads>(schedule) : max_load_by<WiredLoads>(schedule);
+}
+
+Rational injection_load(const Schedule& schedule) {
+  const Topology& fabric = schedule.topology;
+  if (fabric.injection_bytes_per_second() <= 0) return 0;
+  std::vector<std::int64_t> sent(at(fabric.host_count()), 0);
+  std::vector<std::int64_t> received(at(fabric.host_count()), 0);
+  for (const Transfer& transfer : schedule.transfers) {
+    sent[at(transfer.from)] += transfer.chunk_count;
+    received[at(transfer.to)] += transfer.chunk_count;
+  }
+  const std::int64_t most =
+      std::max(*std::max_element(sent.begin(), sent.end()), *std::max_element(received.begin(), received.end()));
+  return Rational(most, schedule.chunks_per_shard) /
+         Rational(fabric.injection_bytes_per_second(), fabric.unit_bandwidth_bytes_per_second());
+}
+
+Rational busiest_load(const Schedule& schedule) {
+  const Rational load = max_link_load(schedule);
+  return schedule.collective == Collective::alltoall ? std::max(load, injection_load(schedule)) : load;
 }
 
 Rational universal_bandwidth_bound(Collective collective, std::int32_t hosts) {
@@ -141,11 +172,14 @@ Rational universal_bandwidth_bound(Collective collective, std::int32_t hosts) {
 Rational bandwidth_time(const Schedule& schedule) {
   const Rational unit(node_degree(schedule), shards_in_vector(schedule));
   const bool in_steps = !schedule.wirings.empty();
+  if (!in_steps && schedule.pipelined && schedule.collective == Collective::allreduce) {
+    return unit * (max_load_of(schedule, TransferKind::reduce) + max_load_of(schedule, TransferKind::copy));
+  }
   if (!in_steps && (schedule.collective == Collective::alltoall || schedule.pipelined)) {
-    return unit * max_link_load(schedule);
+    return unit * busiest_load(schedule);
   }
   Rational total;
-  for (const Rational load : step_loads(schedule)) total += load;
+  for (const Rational& load : step_loads(schedule)) total += load;
   return unit * total;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -31,9 +32,11 @@ class Writer {
     number(value.size());
     bytes_ += value;
   }
+  /// One of more than 64 bits as a text, behind a denominator of 0.
   void rational(const Rational& value) {
-    integer(value.numerator());
-    integer(value.denominator());
+    integer(value.is_narrow() ? value.numerator() : 0);
+    integer(value.is_narrow() ? value.denominator() : 0);
+    if (!value.is_narrow()) text(value.to_string());
   }
   [[nodiscard]] std::string take() { return std::move(bytes_); }
 
@@ -77,6 +80,11 @@ class Reader {
   Rational rational() {
     const std::int64_t numerator = integer();
     const std::int64_t denominator = integer();
+    if (good_ && numerator == 0 && denominator == 0) {
+      const std::optional<Rational> value = Rational::parse(text());
+      good_ = good_ && value;
+      return value.value_or(Rational());
+    }
     return good_ && within(denominator, 1, max_int64) ? Rational(numerator, denominator) : Rational();
   }
   /// Of elements, each of which takes a byte at least.
@@ -285,6 +293,9 @@ std::string pack_schedule(const Schedule& schedule) {
   writer.rational(schedule.proof.max_link_load);
   writer.real(schedule.proof.flow);
   writer.real(schedule.proof.flow_upper_bound);
+  writer.number(schedule.proof.lengths.size());
+  Fields<1> lengths;
+  for (const std::int64_t length : schedule.proof.lengths) lengths.write(writer, {length});
   return writer.take();
 }
 
@@ -313,6 +324,9 @@ Result<Schedule> unpack_schedule(std::string_view bytes) {
   schedule.proof.max_link_load = reader.rational();
   schedule.proof.flow = reader.real();
   schedule.proof.flow_upper_bound = reader.real();
+  schedule.proof.lengths.resize(reader.count());
+  Fields<1> lengths;
+  for (std::int64_t& length : schedule.proof.lengths) length = lengths.read(reader)[0];
   if (!reader.good() || !reader.at_end()) return refused("something in it is out of bounds");
   return schedule;
 }

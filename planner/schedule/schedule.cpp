@@ -47,7 +47,7 @@ const Wiring* wiring_in(const Schedule& schedule, std::int32_t step) {
   return after == schedule.wirings.begin() ? nullptr : &*std::prev(after);
 }
 
-std::int32_t node_degree(const Schedule& schedule) {
+std::int64_t node_degree(const Schedule& schedule) {
   if (schedule.wirings.empty()) return degree(schedule.topology);
   std::int64_t largest = 0;
   for (const Wiring& wiring : schedule.wirings) {
@@ -60,7 +60,7 @@ std::int32_t node_degree(const Schedule& schedule) {
     }
   }
   const std::int64_t unit = schedule.topology.unit_bandwidth_bytes_per_second();
-  return static_cast<std::int32_t>((largest + unit - 1) / unit);
+  return (largest + unit - 1) / unit;
 }
 
 std::int64_t shards_in_vector(const Schedule& schedule) {

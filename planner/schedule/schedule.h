@@ -64,15 +64,20 @@ struct Proof {
   /// T_B in units of M/B, B = degree·b. Allgather family: Σ_t of the largest link load of step t, times d/N
   /// (paper 000 (2)), broadcast and reduce: times d; so for every schedule with wirings. All-to-all and pipelined
   /// schedules: the same factor times max_link_load (steps do not separate, chunks flow); an allreduce of two pipelined
-  /// phases claims the sum of both, which is no less.
+  /// phases claims the sum of both, of its reducing and of its copying transfers.
   Rational bandwidth_time;
   /// The lower bound of the collective on this topology in M/B; (N−1)/N for allgather on a regular graph.
   Rational bandwidth_bound;
-  /// Largest Σ over all steps of shards per unit capacity on one link.
+  /// Largest Σ over all steps of shards per unit capacity on one link; of all-to-all also on what a host injects or
+  /// takes in, where that is limited.
   Rational max_link_load;
   /// All-to-all only (0 otherwise): rate of every pair by the fluid plan, the certified upper bound on it.
   double flow = 0;
   double flow_upper_bound = 0;
+  /// The certificate of flow_upper_bound and, for all-to-all, of bandwidth_bound: link lengths ℓ ≥ 0 with
+  /// F ≤ Σ_e cap_e·ℓ_e / Σ_{s,d} dist_ℓ(s,d) (paper 003), by link; behind them, where injection is a bottleneck, those
+  /// of what each host injects and of what each host takes in. Empty: 1 for every link.
+  std::vector<std::int64_t> lengths = {};
   friend bool operator==(const Proof&, const Proof&) = default;
 };
 
@@ -119,7 +124,7 @@ const Wiring* wiring_in(const Schedule& schedule, std::int32_t step);
 
 /// d: the largest degree of a host. With wirings, the largest bandwidth of a host in any of them in units of b, rounded
 /// up.
-std::int32_t node_degree(const Schedule& schedule);
+std::int64_t node_degree(const Schedule& schedule);
 
 /// How many shards M is: N, or the one of a rooted collective (all-to-all: the N blocks of a node).
 std::int64_t shards_in_vector(const Schedule& schedule);

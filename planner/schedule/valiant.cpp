@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -38,7 +40,7 @@ class Spreading {
     }
     sort_transfers(schedule_);
     Proof& proof = schedule_.proof;
-    proof.max_link_load = max_link_load(schedule_);
+    proof.max_link_load = busiest_load(schedule_);
     proof.bandwidth_time = bandwidth_time(schedule_);
     proof.flow = std::min(1 / proof.max_link_load.to_double(), proof.flow_upper_bound);
     return std::move(schedule_);
@@ -75,7 +77,11 @@ Result<Schedule> spread_over_nodes(const Schedule& uniform) {
   if (uniform.collective != Collective::alltoall || uniform.steps != 1 || !uniform.wirings.empty()) {
     return Error{"valiant: " + uniform.algorithm + " is no all-to-all in one step"};
   }
-  PairTransfers pairs(at(nodes * nodes));
+  if (std::int64_t{nodes} * uniform.chunks_per_shard > std::numeric_limits<std::int32_t>::max()) {
+    return Error{"valiant: " + std::to_string(uniform.chunks_per_shard) + " chunks of each of " +
+                 std::to_string(nodes) + " nodes are too many"};
+  }
+  PairTransfers pairs(at(nodes) * at(nodes));
   for (const Transfer& transfer : uniform.transfers) {
     if (!ends_are_the_blocks(transfer, nodes)) return Error{"valiant: hosts forward in " + uniform.algorithm};
     pairs[at(transfer.shard)].push_back(transfer);

@@ -612,7 +612,7 @@ void check_data(const Schedule& schedule, Timing timing, std::int32_t threads, F
 
 // --- Claims. ---
 
-void check_claim(const char* name, Rational actual, Rational claimed, Faults& faults) {
+void check_claim(const char* name, const Rational& actual, const Rational& claimed, Faults& faults) {
   if (actual <= claimed) return;
   faults.add(std::string(name) + " of the transfers is " + actual.to_string() + ", the proof claims " +
              claimed.to_string());

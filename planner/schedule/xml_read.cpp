@@ -17,8 +17,8 @@ constexpr std::int64_t max_nodes = 32768;
 constexpr std::int64_t max_steps = 1 << 20;
 constexpr std::int64_t max_layers = 256;
 constexpr std::int64_t max_classes = 4096;
+constexpr std::int64_t max_length = 1'000'000'000;
 constexpr std::int64_t max_int32 = std::numeric_limits<std::int32_t>::max();
-constexpr std::int64_t max_int64 = std::numeric_limits<std::int64_t>::max();
 
 using Names = std::initializer_list<std::string_view>;
 
@@ -46,12 +46,8 @@ std::optional<Number> parse_number(std::string_view text) {
 }
 
 std::optional<Rational> parse_rational(std::string_view text) {
-  const std::size_t slash = text.find('/');
-  const auto numerator = parse_number<std::int64_t>(text.substr(0, slash));
-  const auto denominator = slash == std::string_view::npos ? std::optional<std::int64_t>(1)
-                                                           : parse_number<std::int64_t>(text.substr(slash + 1));
-  if (!numerator || !denominator || *numerator < 0 || *denominator < 1) return std::nullopt;
-  return Rational(*numerator, *denominator);
+  const std::optional<Rational> value = Rational::parse(text);
+  return value && *value >= Rational(0) ? value : std::nullopt;
 }
 
 /// Reads one file. The first fault is kept and makes every later read a no-op that returns a harmless value,
@@ -201,7 +197,7 @@ class Reader {
     has_topology_ = true;
     check_attributes(node, {"name", "nics_forward", "injection"});
     const bool nics_forward = integer(node, "nics_forward", 0, 1) == 1;
-    const std::int64_t injection = integer(node, "injection", 0, max_int64);
+    const std::int64_t injection = integer(node, "injection", 0, max_bandwidth_bytes_per_second);
     std::vector<Node> nodes;
     std::vector<Link> links;
     for (const pugi::xml_node child : node.children()) {
@@ -237,20 +233,36 @@ class Reader {
     Link link;
     link.from = integer32(node, "from", 0, last);
     link.to = integer32(node, "to", 0, last);
-    link.bandwidth_bytes_per_second = integer(node, "bandwidth", 1, max_int64);
+    link.bandwidth_bytes_per_second = integer(node, "bandwidth", 1, max_bandwidth_bytes_per_second);
     link.latency_seconds = number(node, "latency");
     links.push_back(link);
   }
 
   void read_proof(pugi::xml_node node) {
     has_proof_ = true;
-    check_leaf(node, {"bandwidth_time", "bandwidth_bound", "max_link_load", "flow", "flow_upper_bound"});
+    check_leaf(node, {"bandwidth_time", "bandwidth_bound", "max_link_load", "flow", "flow_upper_bound"}, {"lengths"});
     Proof& proof = schedule_.proof;
     proof.bandwidth_time = rational(node, "bandwidth_time");
     proof.bandwidth_bound = rational(node, "bandwidth_bound");
     proof.max_link_load = rational(node, "max_link_load");
     proof.flow = number(node, "flow");
     proof.flow_upper_bound = number(node, "flow_upper_bound");
+    if (node.attribute("lengths")) read_lengths(node);
+  }
+
+  void read_lengths(pugi::xml_node node) {
+    std::string_view rest = node.attribute("lengths").value();
+    for (;;) {
+      const std::size_t space = rest.find(' ');
+      const auto length = parse_number<std::int64_t>(rest.substr(0, space));
+      if (!length || *length < 0 || *length > max_length) {
+        return fail_value(node, "lengths",
+                          "integers from 0 to " + std::to_string(max_length) + " with one space between them");
+      }
+      schedule_.proof.lengths.push_back(*length);
+      if (space == std::string_view::npos) return;
+      rest.remove_prefix(space + 1);
+    }
   }
 
   void read_wiring_event(pugi::xml_node node) {
@@ -272,7 +284,8 @@ class Reader {
       const std::size_t space = rest.find(' ');
       const auto bandwidth = parse_number<std::int64_t>(rest.substr(0, space));
       const bool last = &live == &wiring.links.back();
-      if (!bandwidth || *bandwidth < 1 || last != (space == std::string_view::npos)) {
+      const bool sound = bandwidth && *bandwidth >= 1 && *bandwidth <= max_bandwidth_bytes_per_second;
+      if (!sound || last != (space == std::string_view::npos)) {
         return fail_value(node, "bandwidths", "one whole number of bytes/s for each link, one space between them");
       }
       live.bandwidth_bytes_per_second = *bandwidth;

@@ -4,7 +4,7 @@
 //     topology name nics_forward injection (bytes/s) — with node name host switch, link from to bandwidth latency
 //     rewiring s (step it comes before) name seconds links (ids, live from then on)
 //       [bandwidths (bytes/s, when not all are the topology's)] — the first is in force from the start
-//     proof bandwidth_time bandwidth_bound max_link_load flow flow_upper_bound
+//     proof bandwidth_time bandwidth_bound max_link_load flow flow_upper_bound [lengths (by link, of the certificate)]
 //     route u (source) v (destination) layer [class (when not 0)] links — numbered from 0 in file order
 //     step s — with t: u (from) v (to) s (shard) c (first chunk) cnt (chunks) [r (route)] [type="rrc" (reduce)]
 #include <charconv>
@@ -38,7 +38,8 @@ class Writer {
   void attribute(std::string_view name, std::integral auto value) { number_attribute(name, value); }
   /// The shortest text that reads back as the same number.
   void attribute(std::string_view name, double value) { number_attribute(name, value); }
-  void attribute(std::string_view name, std::span<const LinkId> ids) {
+  template <std::integral Integer>
+  void attribute(std::string_view name, std::span<const Integer> ids) {
     text_.append(" ").append(name).append("=\"");
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (i > 0) text_.push_back(' ');
@@ -119,6 +120,7 @@ void write_proof(Writer& writer, const Proof& proof) {
   writer.attribute("max_link_load", proof.max_link_load.to_string());
   writer.attribute("flow", proof.flow);
   writer.attribute("flow_upper_bound", proof.flow_upper_bound);
+  if (!proof.lengths.empty()) writer.attribute("lengths", std::span<const std::int64_t>(proof.lengths));
   writer.end_empty();
 }
 
@@ -146,7 +148,7 @@ void write_route(Writer& writer, const Route& route) {
   writer.attribute("v", route.destination);
   writer.attribute("layer", route.layer);
   if (route.route_class != 0) writer.attribute("class", route.route_class);
-  writer.attribute("links", std::span(route.links));
+  writer.attribute("links", std::span<const LinkId>(route.links));
   writer.end_empty();
 }
 

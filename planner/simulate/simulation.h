@@ -29,12 +29,13 @@ struct Simulation {
   std::size_t messages = 0;          ///< transfers, or their segments
 };
 
-/// Data-flow: each link carries its transfers in canonical order, a chunk (or segment) at a time at the bandwidth of
-/// the slowest link of its route, all of which it holds for that long; a chunk that is reduced has arrived when all its
-/// contributions of earlier steps have. Lockstep: a step takes its α, its longest way's latency and its largest load,
-/// and what rewiring before it takes (paper 002, Equation 4). Precondition: verify() or, for lockstep,
-/// verify_lockstep() finds the schedule right. Errors: data-flow of a schedule that rewires the fabric, which has steps
-/// only; more chunks and segments than memory has room for.
+/// Data-flow: a chunk (or segment) that is there competes for the next link of its way; of those that wait for a link
+/// the one of the earliest step goes first, in canonical order, those on routes in turn from every source to all its
+/// destinations, segment by segment. A route's links forward as soon as a head arrives (cut-through) and queue what has
+/// to wait. A chunk that is reduced has arrived when all its contributions of earlier steps have. Lockstep: a step
+/// takes its α, its longest way's latency and its largest load, and what rewiring before it takes (paper 002, Equation
+/// 4). Precondition: verify() or, for lockstep, verify_lockstep() finds the schedule right. Errors: data-flow of a
+/// schedule that rewires the fabric, which has steps only; more chunks and segments than memory has room for.
 Result<Simulation> simulate(const Schedule& schedule, const SimulationOptions& options);
 
 }  // namespace libcoll

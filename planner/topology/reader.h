@@ -21,7 +21,6 @@ Result<Topology> load_topology(const std::string& specification_or_path);
 
 /// "25Gbps", "3GB/s", "100mbit", "3GiB/s", a plain number of bytes per second → bytes per second, rounded to
 /// whole ones, from 1 to max_bandwidth_bytes_per_second. b is bits and B is bytes; prefixes are case-insensitive.
-inline constexpr std::int64_t max_bandwidth_bytes_per_second = 100'000'000'000'000;
 Result<std::int64_t> parse_bandwidth(std::string_view text);
 
 /// "1us", "500ns", "2ms", "0.5s", a plain number of seconds → seconds (>= 0).

@@ -16,6 +16,8 @@ using LinkId = std::int32_t;
 
 inline constexpr std::int64_t default_bandwidth_bytes_per_second = 3'125'000'000;  // 25 Gbps, paper 003 §5.1
 inline constexpr double default_latency_seconds = 1e-6;
+/// What files and specifications may ask for: the links of 32768 nodes add up to less than 2^63.
+inline constexpr std::int64_t max_bandwidth_bytes_per_second = 100'000'000'000'000;
 
 /// A host of the fabric (which is also a router), or a switch.
 struct Node {

@@ -117,7 +117,7 @@ TEST(Hdrm, PartnersAreBelowAnUpperAndALowerSwitchAndNoLinkIsShared) {
   const Schedule schedule = planned("hdrm", allgather, "bigraph:4x16");
   for (const Transfer& t : schedule.transfers) EXPECT_NE(t.from < 32, t.to < 32);
   std::int32_t shards = 1;
-  for (const Rational load : step_loads(schedule)) {
+  for (const Rational& load : step_loads(schedule)) {
     EXPECT_EQ(load, Rational(shards));
     shards *= 2;
   }

@@ -172,7 +172,7 @@ TEST_F(Command, PlansBroadcastAndReduceWithARoot) {
   }
   // The corners of a mesh have two links, hosts up to four.
   const std::string text = libcoll("plan mesh:3x3 broadcast --root 4").out;
-  for (const char* part : {"broadcast from 4 by forestcoll on mesh:3x3", "this topology allows no less than 2",
+  for (const char* part : {"broadcast from 4 by forestcoll on mesh:3x3", "2 M/B, bound 2: optimal",
                            "bottleneck_outside", "every one checked"}) {
     EXPECT_TRUE(contains(text, part)) << part << " in\n" << text;
   }
@@ -259,6 +259,22 @@ TEST_F(Command, VerifyFindsADamagedSchedule) {
   const Outcome outcome = libcoll("verify bad.xml");
   EXPECT_EQ(outcome.code, 1);
   EXPECT_TRUE(contains(outcome.out, verify(damaged).front()));
+}
+
+TEST_F(Command, VerifyNamesFiguresThatAreNotWhatTheFileClaims) {
+  EXPECT_EQ(libcoll("plan torus:3x3 allreduce --output plan.xml").code, 0);
+  std::string text = read_file(path("plan.xml"));
+  const std::string claim = "bandwidth_bound=\"16/9\"";
+  const std::size_t where = text.find(claim);
+  ASSERT_NE(where, std::string::npos);
+  write("liar.xml", text.replace(where, claim.size(), "bandwidth_bound=\"8/9\""));
+  const Json checked = json("verify liar.xml", 1);
+  EXPECT_EQ(checked["ok"], false);
+  ASSERT_EQ(checked["false_claims"].size(), 1U);
+  EXPECT_EQ(checked["false_claims"][0]["name"], "bandwidth_bound");
+  EXPECT_EQ(checked["false_claims"][0]["claimed"], "8/9");
+  EXPECT_EQ(checked["false_claims"][0]["found"], "16/9");
+  EXPECT_TRUE(contains(libcoll("verify liar.xml").out, "bandwidth_bound: claimed 8/9, found 16/9"));
 }
 
 TEST_F(Command, VerifyRefusesInJsonToo) {

@@ -61,7 +61,7 @@ TEST_P(Expanded, LineGraphIsTheorem7) {
   // better. Of these bases only moore8 breaks it, whose line graph is bandwidth-optimal.
   const auto loads = bfb_step_loads(line.topology).value();
   Rational sum(0);
-  for (const Rational load : loads) sum += load;
+  for (const Rational& load : loads) sum += load;
   const Rational optimum = sum * Rational(degree(line.topology), line.topology.host_count());
   const bool moore8 = std::string(GetParam()) == "graph:moore8";
   EXPECT_EQ(optimum, moore8 ? Rational(15, 16) : line.proof.bandwidth_time);

@@ -33,7 +33,7 @@ Rational bandwidth_time_of_bfb(const Topology& topology) {
   Rational sum(0);
   const auto loads = bfb_step_loads(topology);
   EXPECT_TRUE(loads.ok()) << loads.error().message;
-  for (const Rational load : *loads) sum += load;
+  for (const Rational& load : *loads) sum += load;
   return sum * Rational(degree(topology), topology.host_count());
 }
 

@@ -338,7 +338,7 @@ TEST(TsMcf, LoadIsTheSumOfItsSteps) {
     PlanFigures figures;
     const Schedule schedule = planned(plan_ts_mcf, made(specification), {}, &figures);
     double steps = 0;
-    for (const Rational of_step : step_loads(schedule)) steps += of_step.to_double();
+    for (const Rational& of_step : step_loads(schedule)) steps += of_step.to_double();
     EXPECT_NEAR(steps, number(figures, "stepped_load_chunks"), 1e-9);
   }
 }

@@ -66,7 +66,7 @@ TEST(MultiTree, EveryTransferIsOneLinkAndNoLinkIsUsedTwiceInAStep) {
       const Schedule schedule = planned(collective, topology);
       EXPECT_TRUE(schedule.routes.empty());
       EXPECT_EQ(schedule.transfers.size(), static_cast<std::size_t>(n) * static_cast<std::size_t>(n - 1));
-      for (const Rational load : step_loads(schedule)) EXPECT_EQ(load, Rational(1));
+      for (const Rational& load : step_loads(schedule)) EXPECT_EQ(load, Rational(1));
       EXPECT_EQ(schedule.proof.bandwidth_time, Rational(degree(topology) * schedule.steps, n));
       EXPECT_GE(schedule.steps, least_steps(topology));
       EXPECT_GE(schedule.proof.bandwidth_time, schedule.proof.bandwidth_bound);
@@ -137,10 +137,10 @@ TEST(MultiTree, WideLinksCountAsSeveral) {
   const Topology topology = Topology::make("wide", numbered_nodes(3), links).value();
   const Schedule schedule = planned(Collective::allgather, topology);
   EXPECT_EQ(schedule.steps, 2);
-  for (const Rational load : step_loads(schedule)) EXPECT_LE(load, Rational(1));
+  for (const Rational& load : step_loads(schedule)) EXPECT_LE(load, Rational(1));
   // Trunks of eight between the boards, two of them.
   const Schedule dgx2 = planned(Collective::allgather, "dgx2:2");
-  for (const Rational load : step_loads(dgx2)) EXPECT_LE(load, Rational(1));
+  for (const Rational& load : step_loads(dgx2)) EXPECT_LE(load, Rational(1));
 }
 
 TEST(MultiTree, ReduceScatterIsTheReverseOnTheTranspose) {

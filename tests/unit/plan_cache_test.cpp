@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "planner/schedule/verify.h"
+#include "planner/schedule/xml.h"
 
 namespace libcoll {
 namespace {
@@ -250,8 +251,25 @@ TEST_F(PlanCache, RefusesAWrongPlan) {
   Schedule wrong = exchange();
   wrong.transfers.pop_back();  // node 0 never gets shard 1
   ASSERT_FALSE(verify(wrong).empty());
-  ASSERT_TRUE(store_plan(directory_, wrong).ok());
+  store();
+  std::ofstream(path()) << write_schedule(wrong);
   expect_refused(verify(wrong).front());
+}
+
+TEST_F(PlanCache, KeepsNothingThatItWouldRefuse) {
+  Schedule wrong = exchange();
+  wrong.transfers.pop_back();
+  Schedule unreadable = exchange();  // files have layers up to 255
+  unreadable.routes = {{0, 1, {0}, 256, 0}};
+  unreadable.transfers.front().route = 0;
+  Schedule renamed = exchange();  // XML has no such character
+  renamed.topology.set_name(std::string("a\0b", 3));
+  for (const Schedule& schedule : {wrong, unreadable, renamed}) {
+    const Status stored = store_plan(directory_, schedule);
+    ASSERT_FALSE(stored.ok());
+    EXPECT_TRUE(contains(stored.error().message, "is not kept")) << stored.error().message;
+    EXPECT_FALSE(std::filesystem::exists(path()));
+  }
 }
 
 TEST_F(PlanCache, RefusesForeignPlans) {

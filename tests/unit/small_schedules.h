@@ -199,7 +199,7 @@ inline Schedule awkward_schedule() {
   nodes[0].host = "c101-001";
   nodes[1].name = "\xc3\xa9";  // é
   std::vector<Link> links(schedule.topology.links().begin(), schedule.topology.links().end());
-  links[0].bandwidth_bytes_per_second = 9'223'372'036'854'775'807;
+  links[0].bandwidth_bytes_per_second = max_bandwidth_bytes_per_second;
   links[0].latency_seconds = 0.1 + 0.2;
   links[1].latency_seconds = 5e-324;
   schedule.topology = *Topology::make("odd &amp; name", nodes, links);
