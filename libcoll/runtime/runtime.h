@@ -134,6 +134,7 @@ class Runtime {
   [[nodiscard]] bool has_background_progress() const { return background_progress_; }
   /// Any thread may call MPI at any time.
   void set_threads_may_call_mpi() { threads_may_call_mpi_ = true; }
+  [[nodiscard]] bool threads_may_call_mpi() const { return threads_may_call_mpi_; }
   /// Moves our messages along from within the program's MPI; whether anything moved. Does nothing when a call of ours
   /// is at it.
   bool progress() noexcept;
