@@ -184,11 +184,11 @@ PersistentPointer plan_fortran(PersistentPointer (*plan)(Parameters...) noexcept
     libcoll::pmpi::after_init();                                                        \
   }
 
-#define LIBCOLL_FORTRAN_MPI_INIT_THREAD(symbol)                                            \
+#define LIBCOLL_FORTRAN_MPI_INIT_THREAD(symbol)                                          \
   LIBCOLL_EXPORT void symbol(MPI_Fint* required, MPI_Fint* provided, MPI_Fint* ierror) { \
-    static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol);    \
-    fall_through(required, provided, ierror);                                              \
-    libcoll::pmpi::after_init();                                                           \
+    static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol);  \
+    fall_through(required, provided, ierror);                                            \
+    libcoll::pmpi::after_init();                                                         \
   }
 
 #define LIBCOLL_FORTRAN_FINALIZE(symbol)                                                \

@@ -1,5 +1,5 @@
-// Communicators of our own, over which the ranks of the program's communicators agree: what the program has begun on its
-// own ones, rightly or not, is never met there.
+// Communicators of our own, over which the ranks of the program's communicators agree: what the program has begun on
+// its own ones, rightly or not, is never met there.
 #pragma once
 
 #include <optional>

@@ -121,7 +121,8 @@ void announce(void* library, std::string_view prefix, const PmixProcess& self) n
 }
 
 /// Has the caller's PMIx begin, and says there that this process has libcoll.
-int begin_space(void* caller, std::string_view prefix, PmixProcess* process, PmixInfo* info, std::size_t count) noexcept {
+int begin_space(void* caller, std::string_view prefix, PmixProcess* process, PmixInfo* info,
+                std::size_t count) noexcept {
   // PMIx as the caller sees it: a library of MPI's, of its own or above it.
   Dl_info owner{};
   void* library = nullptr;

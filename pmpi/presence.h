@@ -1,7 +1,8 @@
 // Which processes of the job have libcoll: said by each before the others can ask, in the job's key-value space (PMIx).
 //
-// A process says so from within PMIx_Init, which MPI_Init calls whatever language the program is written in. MPI's fence
-// comes after that, so a key that is not there afterwards never comes. No message is sent and nobody is waited for.
+// A process says so from within PMIx_Init, which MPI_Init calls whatever language the program is written in. MPI's
+// fence comes after that, so a key that is not there afterwards never comes. No message is sent and nobody is waited
+// for.
 #pragma once
 
 #include <optional>

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -89,6 +90,17 @@ int finish_with_self(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
+/// When ranks that agree have waited for the others for too long.
+void tell_of_agreement(const Runtime& process) noexcept try {
+  const std::chrono::nanoseconds waited(Agreeing::untold_nanoseconds());
+  const auto in_words = [] {
+    const MpiHost host(Agreeing::take_untold());
+    return host.name() + ": rank " + std::to_string(host.rank()) + " waits for others to agree on how calls go";
+  };
+  if (waited.count() > 0) process.warn_of_silence(waited, in_words);
+} catch (...) {  // NOLINT(bugprone-empty-catch): no memory for a line; the agreement goes on
+}
+
 /// Called by MPI whenever it makes progress: what a call of ours left to be delivered moves as well.
 int progress_ours() {
   // MPI makes progress inside our own calls, too: the transport is at it then.
@@ -97,7 +109,10 @@ int progress_ours() {
   if (process == nullptr) return 0;
   const bool moved = process->progress_in_passing();
   complete_ended(*process);
-  if (!moved) Agreeing::nap();
+  if (!moved) {
+    tell_of_agreement(*process);
+    Agreeing::nap();
+  }
   return moved ? 1 : 0;
 }
 
@@ -385,15 +400,16 @@ MPI_Comm own_of(MPI_Comm comm) {
 
 bool MpiHost::allgather(const void* mine, std::size_t bytes, void* all) {
   const int count = static_cast<int>(bytes);
-  const Agreeing agreeing;
+  const Agreeing agreeing(comm_);
   const MPI_Comm own = own_of(comm_);
-  return own != MPI_COMM_NULL && PMPI_Allgather(mine, count, OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), all, count,
+  return own != MPI_COMM_NULL &&
+         PMPI_Allgather(mine, count, OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), all, count,
                         OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), own) == MPI_SUCCESS;
 }
 
 bool MpiHost::broadcast(void* data, std::size_t bytes) {
   constexpr std::size_t most = 1U << 30U;
-  const Agreeing agreeing;
+  const Agreeing agreeing(comm_);
   const MPI_Comm own = own_of(comm_);
   if (own == MPI_COMM_NULL) return false;
   for (std::size_t begin = 0; begin < bytes; begin += most) {
