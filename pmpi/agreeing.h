@@ -4,8 +4,11 @@
 #include <chrono>
 #include <cstdint>
 #include <thread>
+#include <utility>
 
 #include "libcoll/runtime/clock.h"
+
+struct ompi_communicator_t;  // what Open MPI's MPI_Comm points to
 
 namespace libcoll::pmpi {
 
@@ -14,8 +17,14 @@ namespace libcoll::pmpi {
 /// nap whenever MPI makes progress.
 class Agreeing {
  public:
-  Agreeing() { since = steady_nanoseconds(); }
-  ~Agreeing() { since = 0; }
+  explicit Agreeing(ompi_communicator_t* comm) {
+    since = steady_nanoseconds();
+    over = comm;
+  }
+  ~Agreeing() {
+    since = 0;
+    over = nullptr;
+  }
   Agreeing(const Agreeing&) = delete;
   Agreeing& operator=(const Agreeing&) = delete;
 
@@ -24,12 +33,18 @@ class Agreeing {
     if (since != 0 && steady_nanoseconds() - since > prompt_nanoseconds) std::this_thread::sleep_for(length);
   }
 
+  /// How long this thread has been at it; 0: it is not, or that was told of.
+  static std::int64_t untold_nanoseconds() { return since == 0 || over == nullptr ? 0 : steady_nanoseconds() - since; }
+  /// The program's communicator, to be told of; null afterwards.
+  static ompi_communicator_t* take_untold() { return std::exchange(over, nullptr); }
+
  private:
   static constexpr std::int64_t prompt_nanoseconds = 500'000;
   static constexpr std::chrono::microseconds length{100};
 
   // The library is loaded with the program, so there is room in its thread-local storage.
   static inline thread_local std::int64_t since __attribute__((tls_model("initial-exec"))) = 0;
+  static inline thread_local ompi_communicator_t* over __attribute__((tls_model("initial-exec"))) = nullptr;
 };
 
 }  // namespace libcoll::pmpi

@@ -45,6 +45,20 @@ LIBCOLL_EXPORT int MPI_Barrier(MPI_Comm comm) {
   return fall_through(comm);
 }
 
+LIBCOLL_EXPORT int MPI_Init(int* argc, char*** argv) {
+  static const auto fall_through = libcoll::pmpi::next<decltype(&MPI_Init)>("MPI_Init");
+  const int code = fall_through(argc, argv);
+  libcoll::pmpi::after_init();
+  return code;
+}
+
+LIBCOLL_EXPORT int MPI_Init_thread(int* argc, char*** argv, int required, int* provided) {
+  static const auto fall_through = libcoll::pmpi::next<decltype(&MPI_Init_thread)>("MPI_Init_thread");
+  const int code = fall_through(argc, argv, required, provided);
+  libcoll::pmpi::after_init();
+  return code;
+}
+
 LIBCOLL_EXPORT int MPI_Finalize() {
   static const auto fall_through = libcoll::pmpi::next<decltype(&MPI_Finalize)>("MPI_Finalize");
   libcoll::pmpi::before_finalize();

@@ -42,11 +42,11 @@ void or_words(const void*, void* destination, const void* left, const void* righ
   for (std::int64_t i = 0; i < elements; ++i) to[i] = a[i] | b[i];
 }
 
-/// Calls of one kind with memory of their own, both ways. The root of rooted ones is rank 0.
+/// Calls of one kind with memory and a communicator of their own, both ways. The root of rooted ones is rank 0.
 class Trial {
  public:
   Trial(Communicator& communicator, CallKind kind, MPI_Comm comm)
-      : communicator_(communicator), kind_(kind), comm_(comm), ranks_(communicator.size()) {
+      : communicator_(communicator), kind_(kind), comm_(own_of(comm)), ranks_(communicator.size()) {
     const auto words = static_cast<std::size_t>(ranks_ * largest_bytes() / word_bytes);
     input_.resize(words);
     output_.resize(words);

@@ -10,6 +10,7 @@
 #include "libcoll/runtime/figures.h"
 #include "libcoll/runtime/log.h"
 #include "pmpi/mpi_symbols.h"
+#include "pmpi/own_communicator.h"
 #include "pmpi/process.h"
 
 namespace libcoll::pmpi {
@@ -54,6 +55,16 @@ void collect(Report& job, int ranks) {
   }
 }
 
+/// Whether it does so while there is patience.
+bool ends(MPI_Request& request) {
+  const Clock::time_point begin = Clock::now();
+  for (int done = 0; Clock::now() - begin < patience;) {
+    if (PMPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0) return true;
+    sched_yield();
+  }
+  return false;
+}
+
 void send_to_root(const Report& report) {
   std::string text = pack(report);
   MPI_Request request = nullptr;
@@ -61,21 +72,37 @@ void send_to_root(const Report& report) {
                  report_tag, MPI_COMM_WORLD, &request) != MPI_SUCCESS) {
     return;
   }
-  const Clock::time_point begin = Clock::now();
-  for (int done = 0; Clock::now() - begin < patience;) {
-    if (PMPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0) return;
-    sched_yield();
-  }
+  if (ends(request)) return;
   // Rank 0 does not take it, and MPI may look at it until the end.
   static const std::string kept = std::move(text);
   PMPI_Request_free(&request);
+}
+
+int reporting_ranks(int ranks) {
+  const std::optional<Presence>& presence = presence_in_world();
+  return presence ? ranks - static_cast<int>(presence->absentees.size()) : ranks;
+}
+
+/// Rank 0 is who writes them: its setting decides, where the others can hear of it.
+bool wants_statistics(const Config& config) {
+  const bool mine = !config.stats.empty();
+  const std::optional<Presence>& presence = presence_in_world();
+  const bool has_root = !presence || presence->absentees.empty() || presence->absentees.front().world_rank != 0;
+  const MPI_Comm own = own_world_communicator();
+  if (!has_root || own == MPI_COMM_NULL) return mine && has_root;
+  static char word;
+  word = mine ? 1 : 0;
+  MPI_Request request = nullptr;
+  const auto byte = OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte);
+  if (PMPI_Ibcast(&word, 1, byte, 0, own, &request) != MPI_SUCCESS || !ends(request)) return false;
+  return word != 0;
 }
 
 void write_statistics(const Statistics& statistics, const Config& config) {
   const MpiHost world(MPI_COMM_WORLD);
   Report job = statistics.report();
   if (world.rank() != 0) return send_to_root(job);
-  collect(job, world.size());
+  collect(job, reporting_ranks(world.size()));
   const Status written = report_statistics(statistics, job, config.stats, world.size());
   if (!written) log(LogLevel::warn, written.error().message);
 }
@@ -92,7 +119,7 @@ void write_trace_of(const Statistics& statistics, const Trace& trace, const Conf
 
 void write_reports(const Statistics& statistics, const Trace* trace, const Config& config) {
   if (trace != nullptr) write_trace_of(statistics, *trace, config);
-  if (!config.stats.empty()) write_statistics(statistics, config);
+  if (wants_statistics(config)) write_statistics(statistics, config);
 }
 
 }  // namespace libcoll::pmpi

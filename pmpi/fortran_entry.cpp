@@ -177,6 +177,20 @@ PersistentPointer plan_fortran(PersistentPointer (*plan)(Parameters...) noexcept
     fall_through(comm, ierror);                                                           \
   }
 
+#define LIBCOLL_FORTRAN_MPI_INIT(symbol)                                                \
+  LIBCOLL_EXPORT void symbol(MPI_Fint* ierror) {                                        \
+    static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol); \
+    fall_through(ierror);                                                               \
+    libcoll::pmpi::after_init();                                                        \
+  }
+
+#define LIBCOLL_FORTRAN_MPI_INIT_THREAD(symbol)                                          \
+  LIBCOLL_EXPORT void symbol(MPI_Fint* required, MPI_Fint* provided, MPI_Fint* ierror) { \
+    static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol);  \
+    fall_through(required, provided, ierror);                                            \
+    libcoll::pmpi::after_init();                                                         \
+  }
+
 #define LIBCOLL_FORTRAN_FINALIZE(symbol)                                                \
   LIBCOLL_EXPORT void symbol(MPI_Fint* ierror) {                                        \
     static const auto fall_through = libcoll::pmpi::next<decltype(&(symbol))>(#symbol); \
@@ -193,5 +207,7 @@ PersistentPointer plan_fortran(PersistentPointer (*plan)(Parameters...) noexcept
 #undef LIBCOLL_ENTRY
 
 LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_BARRIER, mpi_barrier, MPI_BARRIER)
+LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_MPI_INIT, mpi_init, MPI_INIT)
+LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_MPI_INIT_THREAD, mpi_init_thread, MPI_INIT_THREAD)
 LIBCOLL_ALL_MANGLINGS(LIBCOLL_FORTRAN_FINALIZE, mpi_finalize, MPI_FINALIZE)
 // NOLINTEND(readability-identifier-naming)

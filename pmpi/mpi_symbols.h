@@ -23,7 +23,9 @@
 #pragma weak PMPI_Comm_c2f
 #pragma weak PMPI_Comm_call_errhandler
 #pragma weak PMPI_Comm_create
+#pragma weak PMPI_Comm_create_group
 #pragma weak PMPI_Comm_create_keyval
+#pragma weak PMPI_Comm_free
 #pragma weak PMPI_Comm_f2c
 #pragma weak PMPI_Comm_get_attr
 #pragma weak PMPI_Comm_get_name
@@ -43,6 +45,7 @@
 #pragma weak PMPI_Group_size
 #pragma weak PMPI_Group_translate_ranks
 #pragma weak PMPI_Ibarrier
+#pragma weak PMPI_Ibcast
 #pragma weak PMPI_Initialized
 #pragma weak PMPI_Iprobe
 #pragma weak PMPI_Irecv

@@ -78,6 +78,7 @@ constexpr bool lasts(Reason reason) noexcept {
     case Reason::bad_topology:
     case Reason::bad_route_binding:
     case Reason::settings_differ:
+    case Reason::not_everywhere:
     case Reason::single_rank:
     case Reason::inter_communicator:
     case Reason::unknown_nodes:

@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <bit>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
@@ -17,11 +18,13 @@
 
 #include "libcoll/runtime/log.h"
 #include "libcoll/transport/ucx_transport.h"
+#include "libcoll/version.h"
 #include "pmpi/agreeing.h"
 #include "pmpi/entrance.h"
 #include "pmpi/finalize_report.h"
 #include "pmpi/mpi_messages.h"
 #include "pmpi/next.h"
+#include "pmpi/own_communicator.h"
 #include "pmpi/pending.h"
 #include "pmpi/persistent.h"
 #include "pmpi/precedent.h"
@@ -64,11 +67,13 @@ int delete_state(MPI_Comm, int, void* attribute, void*) {
   Precedents::forget_all();  // its handle may come back for another one
   const std::unique_ptr<CommunicatorState> state(static_cast<CommunicatorState*>(attribute));
   forget_wishes(*state);
+  if (state->own != MPI_COMM_NULL) give_back_own_communicator(state->own);
   return MPI_SUCCESS;
 }
 
 /// MPI_COMM_SELF's attributes go first in MPI_Finalize, while MPI still works, whatever language called it.
 int finish_with_self(MPI_Comm, int, void*, void*) {
+  keep_own_communicators();
   Runtime* process = process_runtime.load();
   if (process == nullptr) return MPI_SUCCESS;
   finish_pending(*process);
@@ -85,6 +90,17 @@ int finish_with_self(MPI_Comm, int, void*, void*) {
   return MPI_SUCCESS;
 }
 
+/// When ranks that agree have waited for the others for too long.
+void tell_of_agreement(const Runtime& process) noexcept try {
+  const std::chrono::nanoseconds waited(Agreeing::untold_nanoseconds());
+  const auto in_words = [] {
+    const MpiHost host(Agreeing::take_untold());
+    return host.name() + ": rank " + std::to_string(host.rank()) + " waits for others to agree on how calls go";
+  };
+  if (waited.count() > 0) process.warn_of_silence(waited, in_words);
+} catch (...) {  // NOLINT(bugprone-empty-catch): no memory for a line; the agreement goes on
+}
+
 /// Called by MPI whenever it makes progress: what a call of ours left to be delivered moves as well.
 int progress_ours() {
   // MPI makes progress inside our own calls, too: the transport is at it then.
@@ -93,7 +109,10 @@ int progress_ours() {
   if (process == nullptr) return 0;
   const bool moved = process->progress_in_passing();
   complete_ended(*process);
-  if (!moved) Agreeing::nap();
+  if (!moved) {
+    tell_of_agreement(*process);
+    Agreeing::nap();
+  }
   return moved ? 1 : 0;
 }
 
@@ -145,6 +164,30 @@ std::string library_directory() {
   return slash == std::string::npos ? "." : path.substr(0, slash);
 }
 
+/// "rank 2 on n2 has none, rank 5 on n3 has 0.9.0"
+std::string in_words(const std::vector<Absentee>& absentees) {
+  constexpr std::size_t most_named = 8;
+  std::string text;
+  for (std::size_t i = 0; i < absentees.size() && i < most_named; ++i) {
+    const Absentee& each = absentees[i];
+    text.append(i == 0 ? "" : ", ").append("rank ").append(std::to_string(each.world_rank));
+    text.append(" on ").append(each.host.empty() ? "an unknown host" : each.host);
+    text.append(" has ").append(each.version.empty() ? "none" : each.version);
+  }
+  return text.append(absentees.size() > most_named ? ", ..." : "");
+}
+
+/// One of those that have it does, whoever that is.
+void warn_of_absentees(int world_rank) {
+  const std::optional<Presence>& presence = presence_in_world();
+  if (!presence || presence->absentees.empty() || !presence->serves) return;
+  int first = 0;
+  for (const Absentee& each : presence->absentees) first += each.world_rank == first ? 1 : 0;
+  if (first != world_rank) return;
+  log(LogLevel::warn, "not all ranks have libcoll " LIBCOLL_VERSION " (" + in_words(presence->absentees) +
+                          "); every call falls through");
+}
+
 void start_runtime() {
   if (!mpi_is_supported()) {
     unsupported = true;
@@ -165,6 +208,7 @@ void start_runtime() {
   if (can_register_progress() && (!serves || opal_progress_register_lp(&progress_ours) == 0)) {
     process->set_background_progress(serves ? &attend : nullptr);
   }
+  warn_of_absentees(MpiHost(MPI_COMM_WORLD).world_rank());
   int level = MPI_THREAD_SINGLE;
   PMPI_Query_thread(&level);
   if (level == MPI_THREAD_MULTIPLE) {
@@ -186,6 +230,15 @@ bool mpi_is_running() {
   return initialized != 0 && finalized == 0;
 }
 
+/// What all processes of the world have said decides for them alike, and they need not agree on anything.
+Reason obstacle_in_world(const Runtime& process) {
+  const std::optional<Presence>& presence = presence_in_world();
+  if (!presence) return Reason::count_;
+  if (!presence->absentees.empty()) return Reason::not_everywhere;
+  if (presence->serves) return Reason::count_;
+  return process.obstacle() == Reason::count_ ? Reason::no_topology : process.obstacle();
+}
+
 /// What a process knows of a communicator by itself.
 std::unique_ptr<CommunicatorState> make_state(Runtime& process, MPI_Comm comm) {
   auto state = std::make_unique<CommunicatorState>();
@@ -201,8 +254,9 @@ std::unique_ptr<CommunicatorState> make_state(Runtime& process, MPI_Comm comm) {
   } else if (host.size() == 1) {
     state->obstacle = Reason::single_rank;
   } else {
-    return state;
+    state->obstacle = obstacle_in_world(process);
   }
+  if (state->obstacle == Reason::count_) return state;
   if (host.rank() == 0) {
     log(LogLevel::info, host.name() + ": falls through, " + std::string(to_string(state->obstacle)));
   }
@@ -336,27 +390,42 @@ std::string MpiHost::name() const {
   return length > 0 ? std::string(text.data()) : "communicator " + std::to_string(PMPI_Comm_c2f(comm_));
 }
 
+MPI_Comm own_of(MPI_Comm comm) {
+  Runtime* process = runtime();
+  CommunicatorState* state = process == nullptr ? nullptr : known_state(*process, comm);
+  if (state == nullptr) return MPI_COMM_NULL;
+  if (state->own == MPI_COMM_NULL) state->own = make_own_communicator(comm, process->threads_may_call_mpi());
+  return state->own;
+}
+
 bool MpiHost::allgather(const void* mine, std::size_t bytes, void* all) {
   const int count = static_cast<int>(bytes);
-  const Agreeing agreeing;
-  return PMPI_Allgather(mine, count, OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), all, count,
-                        OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), comm_) == MPI_SUCCESS;
+  const Agreeing agreeing(comm_);
+  const MPI_Comm own = own_of(comm_);
+  return own != MPI_COMM_NULL &&
+         PMPI_Allgather(mine, count, OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), all, count,
+                        OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), own) == MPI_SUCCESS;
 }
 
 bool MpiHost::broadcast(void* data, std::size_t bytes) {
   constexpr std::size_t most = 1U << 30U;
-  const Agreeing agreeing;
+  const Agreeing agreeing(comm_);
+  const MPI_Comm own = own_of(comm_);
+  if (own == MPI_COMM_NULL) return false;
   for (std::size_t begin = 0; begin < bytes; begin += most) {
     const int count = static_cast<int>(std::min(most, bytes - begin));
     if (PMPI_Bcast(static_cast<char*>(data) + begin, count, OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), 0,
-                   comm_) != MPI_SUCCESS) {
+                   own) != MPI_SUCCESS) {
       return false;
     }
   }
   return true;
 }
 
-bool MpiHost::begin_barrier() { return PMPI_Ibarrier(comm_, &barrier_) == MPI_SUCCESS; }
+bool MpiHost::begin_barrier() {
+  const MPI_Comm own = own_of(comm_);
+  return own != MPI_COMM_NULL && PMPI_Ibarrier(own, &barrier_) == MPI_SUCCESS;
+}
 
 bool MpiHost::barrier_passed() {
   int passed = 0;
@@ -386,7 +455,7 @@ bool MpiHost::reach_all(Runtime& process) {
   if (!allgather(&mine, 1, votes.data())) return false;
   const char least = *std::min_element(votes.begin(), votes.end());
   if (least != with_new_channel) return least == yes;
-  PrivateMessages::Channel channel{PrivateMessages::make_communicator(comm_), processes};
+  PrivateMessages::Channel channel{PrivateMessages::make_communicator(own_of(comm_)), processes};
   char made = channel.comm == MPI_COMM_NULL ? no : yes;
   if (made == yes) {
     const std::lock_guard guard(process.lock());
@@ -400,6 +469,10 @@ void progress_mpi() noexcept {
   // A probe moves everything along; whether it finds something is of no interest.
   int found = 0;
   PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+}
+
+void after_init() noexcept {
+  if (mpi_is_running() && mpi_is_supported()) open_own_world();
 }
 
 void before_finalize() {

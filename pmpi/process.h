@@ -17,6 +17,7 @@ namespace libcoll::pmpi {
 struct CommunicatorState {
   Reason obstacle = Reason::count_;            ///< known without asking the others
   std::shared_ptr<Communicator> communicator;  ///< null until all ranks have agreed, and when there is an obstacle
+  MPI_Comm own = MPI_COMM_NULL;                ///< of ours, over which the ranks agree; made when they first do
   CommunicatorRecord* record = nullptr;        ///< null: nobody wants to know
   /// By CallKind, once both ways were tried: the largest size that is left to MPI.
   std::array<std::optional<std::int64_t>, call_count> native_up_to;
@@ -50,7 +51,11 @@ void before_barrier(MPI_Comm comm) noexcept;
 /// The record of a communicator, also of one that was never looked at. Precondition: process.keeps_records().
 CommunicatorRecord& record_of(Runtime& process, MPI_Comm comm);
 
-/// MPI as the runtime sees it on this communicator.
+/// A communicator of ours with the same processes (own_communicator.h); MPI_COMM_NULL when there is none. Collective
+/// when it is asked for first.
+MPI_Comm own_of(MPI_Comm comm);
+
+/// MPI as the runtime sees it on this communicator. The ranks agree over one of our own.
 class MpiHost final : public HostCommunicator {
  public:
   explicit MpiHost(MPI_Comm comm) : comm_(comm) {}
@@ -75,6 +80,8 @@ class MpiHost final : public HostCommunicator {
 /// Lets the program's own messages move.
 void progress_mpi() noexcept;
 
+/// After the real MPI_Init.
+void after_init() noexcept;
 /// Before and after the real MPI_Finalize.
 void before_finalize();
 void after_finalize();

@@ -119,7 +119,14 @@ Reason choose(Runtime& process, const Way& way, std::int64_t bytes, Communicator
   Reason reason = Reason::count_;
   CommunicatorState* state = agreed_state(process, way, reason);
   if (reason != Reason::count_) return reason;
-  if (way.may_agree()) fulfil_wishes(*state, way.comm);
+  if (way.may_agree()) {
+    fulfil_wishes(*state, way.comm);
+  } else if (state->communicator == nullptr) {
+    // Settings may differ by rank until the ranks have agreed on them: all wish for that, also those that would leave
+    // the call to MPI.
+    wish(*state, *collective_of(way.kind));
+    return Reason::not_agreed;
+  }
   reason = choice_of(process, way);
   const bool must_prove = state->communicator != nullptr && state->communicator->must_be_faster();
   if (reason == Reason::count_ && must_prove && !can_be_proven(*state->communicator, way.kind, bytes)) {

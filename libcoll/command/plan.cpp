@@ -21,6 +21,7 @@
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/plan_cache.h"
 #include "planner/broadcast/forest_optimum.h"
+#include "planner/default_plan.h"
 #include "planner/flow/demand.h"
 #include "planner/flow/demand_reader.h"
 #include "planner/part_plan.h"

@@ -31,6 +31,7 @@ void DirectExchange::start(std::span<const std::byte> block, TagSpace tags) {
   if (blocks_.size() < bytes) blocks_.resize(bytes);
   std::memcpy(place(0), block.data(), block.size());
   std::fill(awaited_.begin(), awaited_.end(), 0);
+  is_missing_.assign(messages_.size(), 1);
   for (const ConcatenationMessage& message : messages_) ++awaited_[at(message.round)];
   next_send_ = 0;
   unfinished_ = completions_.size();
@@ -70,10 +71,20 @@ void DirectExchange::count(std::uint32_t index, Posted posted) noexcept {
 void DirectExchange::completed(std::uint32_t index, bool ok) noexcept {
   --unfinished_;
   if (!ok) failed_ = true;
-  if (index < messages_.size()) --awaited_[at(messages_[index].round)];
+  if (index >= messages_.size()) return;
+  is_missing_[index] = 0;
+  --awaited_[at(messages_[index].round)];
 }
 
 void DirectExchange::advance() noexcept { post_sends(); }
+
+void DirectExchange::add_awaited(std::vector<std::int32_t>& senders) const {
+  for (std::size_t index = 0; index < is_missing_.size(); ++index) {
+    const std::int32_t sender = messages_[index].from;
+    const bool is_known = std::find(senders.begin(), senders.end(), sender) != senders.end();
+    if (is_missing_[index] != 0 && !is_known) senders.push_back(sender);
+  }
+}
 
 const std::byte* DirectExchange::block_of(std::int32_t rank) const {
   return blocks_.data() + (rank - rank_ + ranks()) % ranks() * block_bytes_;

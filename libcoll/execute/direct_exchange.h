@@ -35,6 +35,7 @@ class DirectExchange final : public Driven, public Waiter {
   void advance() noexcept override;
   [[nodiscard]] bool over() const override { return failed_ || unfinished_ == 0; }
   [[nodiscard]] bool failed() const override { return failed_; }
+  void add_awaited(std::vector<std::int32_t>& senders) const override;
   [[nodiscard]] std::span<const PeerId> peers() const override { return peers_; }
   [[nodiscard]] std::int64_t largest_message_bytes() const override { return largest_blocks_ * block_bytes_; }
   void completed(std::uint32_t index, bool ok) noexcept override;
@@ -68,9 +69,10 @@ class DirectExchange final : public Driven, public Waiter {
   std::vector<std::byte> blocks_;        ///< by place
   std::int64_t block_bytes_ = 0;
   TagSpace tags_{0, 0};
-  std::vector<std::int32_t> awaited_;  ///< receives that are not there, by round
-  std::size_t next_send_ = 0;          ///< first message that was not sent yet
-  std::size_t unfinished_ = 0;         ///< receives and sends
+  std::vector<std::uint8_t> is_missing_;  ///< by receive
+  std::vector<std::int32_t> awaited_;     ///< receives that are not there, by round
+  std::size_t next_send_ = 0;             ///< first message that was not sent yet
+  std::size_t unfinished_ = 0;            ///< receives and sends
   bool failed_ = false;
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <span>
+#include <vector>
 
 #include "libcoll/transport/transport.h"
 
@@ -20,6 +21,8 @@ class Driven {
   [[nodiscard]] virtual int milliseconds_to_next_advance() const { return std::numeric_limits<int>::max(); }
   /// Nothing that the transport can bring is waited for: it is over, or other processes of the node are waited for.
   [[nodiscard]] virtual bool rests() const { return over(); }
+  /// Adds the senders of messages that it waits for, as its tags number them, each once.
+  virtual void add_awaited([[maybe_unused]] std::vector<std::int32_t>& senders) const {}
   /// Whom it sends to or receives from; negative entries are none.
   [[nodiscard]] virtual std::span<const PeerId> peers() const = 0;
   [[nodiscard]] virtual std::int64_t largest_message_bytes() const = 0;

@@ -67,9 +67,19 @@ void Execution::completed(std::uint32_t index, bool ok) noexcept {
   if (index < script_.first_receive()) {
     --lanes_[script_.lane(script_.sends[index])].in_flight;
   } else {
-    run(script_.receives[index - script_.first_receive()].copies);
+    const Message& message = script_.receives[index - script_.first_receive()];
+    --lanes_[script_.lane(message)].awaited;
+    run(message.copies);
   }
   finish(index);
+}
+
+void Execution::add_awaited(std::vector<NodeId>& senders) const {
+  for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
+    const auto sender = static_cast<NodeId>(lane % static_cast<std::size_t>(script_.nodes));
+    const bool is_known = std::find(senders.begin(), senders.end(), sender) != senders.end();
+    if (lanes_[lane].awaited > 0 && !is_known) senders.push_back(sender);
+  }
 }
 
 std::byte* Execution::at(Span span) const {
@@ -115,6 +125,7 @@ void Execution::finish(std::uint32_t task) {
 
 void Execution::post_receive(std::uint32_t task) {
   const Message& message = script_.receives[task - script_.first_receive()];
+  ++lanes_[script_.lane(message)].awaited;
   if (observer_ != nullptr) observer_->posted(task);
   const Posted posted =
       transport_.receive(message.route_class, tags_.tag(message.peer, message.index), at(message.data),

@@ -115,6 +115,9 @@ class Execution final : public Waiter {
   /// When pacing holds a send back: how soon advance() should be called again.
   [[nodiscard]] int milliseconds_to_next_send() const;
 
+  /// Nodes whose messages are not there yet, each once.
+  void add_awaited(std::vector<NodeId>& senders) const;
+
   void completed(std::uint32_t index, bool ok) noexcept override;
 
  private:
@@ -122,7 +125,8 @@ class Execution final : public Waiter {
   struct Lane {
     std::vector<std::uint32_t> ready;  ///< min-heap of send tasks
     std::int64_t in_flight = 0;
-    std::int64_t bytes = 0;  ///< of all its sends
+    std::int64_t awaited = 0;  ///< messages that the peer has yet to send
+    std::int64_t bytes = 0;    ///< of all its sends
     std::int64_t sent_bytes = 0;
   };
 

@@ -54,6 +54,7 @@ void ScatteredReduction::start(const std::byte* input, std::int64_t elements, st
     std::memset(at_place(sums_, place) + slice.bytes, 0, at(block_bytes_ - slice.bytes));
   }
   std::fill(awaited_.begin(), awaited_.end(), 0);
+  is_missing_.assign(2 * messages_.size(), 1);
   for (const ConcatenationMessage& message : messages_) {
     ++awaited_[at(rounds_ - 1 - message.round)];
     ++awaited_[at(rounds_ + message.round)];
@@ -118,6 +119,16 @@ void ScatteredReduction::advance() noexcept {
   }
 }
 
+void ScatteredReduction::add_awaited(std::vector<std::int32_t>& senders) const {
+  for (std::size_t index = 0; index < is_missing_.size(); ++index) {
+    const bool backwards = index < messages_.size();
+    const ConcatenationMessage& message = messages_[backwards ? index : index - messages_.size()];
+    const std::int32_t sender = backwards ? message.to : message.from;
+    const bool is_known = std::find(senders.begin(), senders.end(), sender) != senders.end();
+    if (is_missing_[index] != 0 && !is_known) senders.push_back(sender);
+  }
+}
+
 void ScatteredReduction::count(std::uint32_t index, Posted posted) noexcept {
   if (posted != Posted::pending) completed(index, posted == Posted::done);
 }
@@ -127,6 +138,7 @@ void ScatteredReduction::completed(std::uint32_t index, bool ok) noexcept {
   if (!ok) failed_ = true;
   const std::size_t receives = 2 * messages_.size();
   if (index >= receives) return;
+  is_missing_[index] = 0;
   const bool backwards = index < messages_.size();
   const std::int32_t round = messages_[backwards ? index : index - messages_.size()].round;
   --awaited_[at(backwards ? rounds_ - 1 - round : rounds_ + round)];

@@ -38,6 +38,7 @@ class ScatteredReduction final : public Driven, public Waiter {
   void advance() noexcept override;
   [[nodiscard]] bool over() const override { return failed_ || (next_step_ == step_count() && unfinished_ == 0); }
   [[nodiscard]] bool failed() const override { return failed_; }
+  void add_awaited(std::vector<std::int32_t>& senders) const override;
   [[nodiscard]] std::span<const PeerId> peers() const override { return peers_; }
   [[nodiscard]] std::int64_t largest_message_bytes() const override { return largest_blocks_ * block_bytes_; }
   void completed(std::uint32_t index, bool ok) noexcept override;
@@ -90,9 +91,10 @@ class ScatteredReduction final : public Driven, public Waiter {
   std::int64_t element_bytes_ = 0;
   Reducer reducer_;
   TagSpace tags_{0, 0};
-  std::vector<std::int32_t> awaited_;  ///< receives that are not there, by step
-  std::int32_t next_step_ = 0;         ///< whose messages were not sent yet
-  std::size_t unfinished_ = 0;         ///< receives and sends
+  std::vector<std::uint8_t> is_missing_;  ///< by receive
+  std::vector<std::int32_t> awaited_;     ///< receives that are not there, by step
+  std::int32_t next_step_ = 0;            ///< whose messages were not sent yet
+  std::size_t unfinished_ = 0;            ///< receives and sends
   bool failed_ = false;
 };
 

@@ -230,6 +230,7 @@ Reason Communicator::agree(HostCommunicator& host) {
   NodeId node_count = 0;
   const Reason chosen = choose_part(host.rank() == 0, nodes, node_count);
   if (chosen != Reason::count_) return chosen;
+  for (const Introduction& rank : all) hosts_.emplace_back(rank.host.data());
   std::vector<RankPlace> places;
   for (std::size_t rank = 0; rank < all.size(); ++rank) places.push_back({nodes[rank], all[rank].world_rank, -1});
   rank_ = host.rank();

@@ -319,7 +319,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   /// Has what goes from rank to rank started with tags of its own, and waits for its end. The tags; nothing when it
   /// failed.
   template <class Start>
-  std::optional<TagSpace> exchange(Driven& running, const Start& start, ProgressHook hook);
+  std::optional<TagSpace> exchange(Collective collective, Driven& running, const Start& start, ProgressHook hook);
   /// A message to one rank, and the one that comes from another at the same time.
   struct RankMessage;
   /// Of one by direct_ that is over.
@@ -334,6 +334,12 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   [[nodiscard]] Pace pace_of(const LoweredPlan& plan, const Shape& shape) const;
   /// Runs a call from its beginning to its end.
   bool drive(RunningCall& running, ProgressHook hook);
+
+  // Of a call that stands still, for a person.
+  /// "MPI_COMM_WORLD: allreduce, call 17: rank 0 "
+  [[nodiscard]] std::string in_words(Collective collective, std::uint32_t number) const;
+  /// "waits for rank 3 on n3 over 3->0, rank 5 on n5 over 5->0"
+  [[nodiscard]] std::string awaited_nodes_in_words(const std::vector<NodeId>& nodes) const;
 
   // For running calls; under the runtime's lock, but for the first three.
   /// The same on every rank.
@@ -376,6 +382,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   std::vector<std::int32_t> rank_of_node_;  ///< with a hierarchy: of this rank's slice; empty when it is in none
   std::vector<std::int32_t> place_of_shard_;  ///< in the buffers: the node's rank, with a hierarchy the node
   std::vector<std::string> addresses_;        ///< by communicator rank
+  std::vector<std::string> hosts_;            ///< the same
   std::array<Prospect, collective_count> prospects_;
   std::unique_ptr<DirectExchange> direct_;         ///< null where all calls go by plans; with a hierarchy, by node
   std::unique_ptr<ScatteredReduction> scattered_;  ///< goes with it

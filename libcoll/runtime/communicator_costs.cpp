@@ -128,7 +128,7 @@ std::optional<LinkFigures> Communicator::measure_links(HostCommunicator& host, P
         const std::lock_guard guard(runtime_.lock());
         greeting->start(TagSpace(id_, greetings_++));
       }
-      if (runtime_.drive(*greeting, hook)) continue;
+      if (runtime_.drive(*greeting, hook, [this] { return name_ + ": measuring links"; })) continue;
       // Messages may yet arrive in its memory.
       static_cast<void>(greeting.release());
       return false;

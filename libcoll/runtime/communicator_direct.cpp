@@ -71,7 +71,8 @@ bool Communicator::moves_directly(const Call& part, const Turn& turn, const Chan
 
 /// The tags must not repeat those of a call that is still under way.
 template <class Start>
-std::optional<TagSpace> Communicator::exchange(Driven& running, const Start& start, ProgressHook hook) {
+std::optional<TagSpace> Communicator::exchange(Collective collective, Driven& running, const Start& start,
+                                               ProgressHook hook) {
   std::optional<TagSpace> tags;
   const auto try_to_start = [&] {
     if (!under_way_.empty() &&
@@ -90,8 +91,19 @@ std::optional<TagSpace> Communicator::exchange(Driven& running, const Start& sta
     runtime_.progress();
     hook();
   };
-  if (!try_at_once() && !runtime_.wait(try_to_start, meanwhile)) return std::nullopt;
-  return runtime_.drive(running, hook) ? tags : std::nullopt;
+  if (!try_at_once() && !runtime_.wait(try_to_start, meanwhile, [this, collective] {
+        return this->in_words(collective, calls_) + "waits for calls before it";
+      }))
+    return std::nullopt;
+  const auto in_words = [this, &running, collective] {
+    std::vector<std::int32_t> places;
+    running.add_awaited(places);
+    // Without a hierarchy they are ranks.
+    if (!hierarchy_)
+      std::transform(places.begin(), places.end(), places.begin(), [this](auto r) { return node_of(r); });
+    return this->in_words(collective, calls_ - 1) + awaited_nodes_in_words(places);
+  };
+  return runtime_.drive(running, hook, in_words) ? tags : std::nullopt;
 }
 
 struct Communicator::RankMessage {
@@ -105,7 +117,7 @@ bool Communicator::run_direct(const Call& call, ProgressHook hook) {
   const std::int64_t began = record_ != nullptr ? steady_nanoseconds() : 0;
   const std::int64_t block_bytes = call.elements * call.element_bytes;
   const auto start = [&](TagSpace tags) { direct_->start({call.input, static_cast<std::size_t>(block_bytes)}, tags); };
-  const std::optional<TagSpace> tags = exchange(*direct_, start, hook);
+  const std::optional<TagSpace> tags = exchange(call.collective, *direct_, start, hook);
   if (!tags) {
     // Messages may yet arrive in its memory.
     static_cast<void>(direct_.release());
@@ -136,7 +148,7 @@ bool Communicator::run_scattered(const Call& call, ProgressHook hook) {
   const auto start = [&](TagSpace tags) {
     scattered_->start(call.input, call.elements, call.element_bytes, call.reducer, tags);
   };
-  const std::optional<TagSpace> tags = exchange(*scattered_, start, hook);
+  const std::optional<TagSpace> tags = exchange(call.collective, *scattered_, start, hook);
   if (!tags) {
     static_cast<void>(scattered_.release());  // as above
     return false;
@@ -154,6 +166,26 @@ bool Communicator::run_scattered(const Call& call, ProgressHook hook) {
   }
   record_exchange(call.collective, messages, *tags, began);
   return true;
+}
+
+std::string Communicator::in_words(Collective collective, std::uint32_t number) const {
+  return name_ + ": " + std::string(to_string(collective)) + ", call " + std::to_string(number) + ": rank " +
+         std::to_string(rank_) + " ";
+}
+
+std::string Communicator::awaited_nodes_in_words(const std::vector<NodeId>& nodes) const {
+  constexpr std::size_t most_named = 8;
+  if (nodes.empty()) return "waits for its messages to be taken";
+  std::string text;
+  for (std::size_t i = 0; i < nodes.size() && i < most_named; ++i) {
+    const auto rank = static_cast<std::size_t>(rank_of_node_[at(nodes[i])]);
+    text.append(i == 0 ? "waits for rank " : ", rank ")
+        .append(std::to_string(rank))
+        .append(" on ")
+        .append(hosts_[rank]);
+    text.append(" over ").append(std::to_string(nodes[i])).append("->").append(std::to_string(node_));
+  }
+  return text.append(nodes.size() > most_named ? ", ..." : "");
 }
 
 NodeId Communicator::node_of(std::int32_t rank) const {

@@ -202,7 +202,9 @@ bool Communicator::take_turn(HostCommunicator& host, Opening opening) {
     }
     host.progress();
   };
-  return (begin_at_once() || runtime_.wait(begin, meanwhile)) && !broken_;
+  return (begin_at_once() ||
+          runtime_.wait(begin, meanwhile, [this] { return name_ + ": a call waits for new plans"; })) &&
+         !broken_;
 }
 
 bool Communicator::hear_turn(HostCommunicator& host) {

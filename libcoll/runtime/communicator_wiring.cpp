@@ -58,7 +58,10 @@ bool Communicator::greet(HostCommunicator& host, const Lanes& lanes, Words words
   }
   Flush flush;
   const auto is_over = [&] { return greeting->over() && runtime_.transport().flushed(flush, lanes.peers); };
-  if (runtime_.wait(is_over, [&host] { host.progress(); })) return !greeting->failed();
+  const auto in_words = [this] { return name_ + ": rank " + std::to_string(rank_) + " waits for connections"; };
+  if (runtime_.wait(
+          is_over, [&host] { host.progress(); }, in_words))
+    return !greeting->failed();
   // Messages may yet arrive in its memory.
   static_cast<void>(greeting.release());
   const std::lock_guard guard(runtime_.lock());

@@ -338,9 +338,26 @@ std::vector<Setting> make_settings() {
           "or a tuning table says so."),
       integer<&Config::timeout_seconds, 0, 86'400>(
           "timeout_seconds", "A call in which nothing moves for this long fails; 0: it waits as long as MPI would."),
+      integer<&Config::watchdog_seconds, 0, 86'400>(
+          "watchdog_seconds",
+          "A call in which nothing moves for this long is told of on stderr, with the ranks it waits for; 0: never."),
       integer<&Config::resend_seconds, 0, 3600>("resend_seconds",
                                                 "Messages missing for this long are sent again another way; 0: never."),
   };
+}
+
+/// Settings of SettingScope::rank; all others have to be the same on all ranks.
+constexpr std::array<std::string_view, 22> settings_of_ranks{
+    "enable",           "topology",        "route_binding", "transport",      "tuning_table",
+    "ofi_provider",     "log_level",       "stats",         "trace",          "trace_events",
+    "cache_dir",        "command",         "host",          "pacing",         "background_planning",
+    "planning_seconds", "progress_thread", "in_flight",     "resend_seconds", "poll_microseconds",
+    "timeout_seconds",  "watchdog_seconds"};
+
+SettingScope scope_of(std::string_view name) {
+  const bool is_of_rank =
+      std::find(settings_of_ranks.begin(), settings_of_ranks.end(), name) != settings_of_ranks.end();
+  return is_of_rank ? SettingScope::rank : SettingScope::job;
 }
 
 const Setting* find_setting(std::string_view name) {
@@ -531,7 +548,10 @@ std::span<const Setting> settings() {
   }();
   static const std::vector<Setting> table = [] {
     std::vector<Setting> made = make_settings();
-    for (std::size_t i = 0; i < made.size(); ++i) made[i].default_value = defaults[i];
+    for (std::size_t i = 0; i < made.size(); ++i) {
+      made[i].default_value = defaults[i];
+      made[i].scope = scope_of(made[i].name);
+    }
     return made;
   }();
   return table;

@@ -58,6 +58,7 @@ struct Config {
   std::int64_t node_bytes = 8 * 1024 * 1024;    ///< memory that the ranks of a node share per communicator
   OneNode one_node = OneNode::faster;           ///< which calls within one node are served
   std::int64_t timeout_seconds = 0;             ///< a call that did not move for so long fails; 0: it waits for ever
+  std::int64_t watchdog_seconds = 60;           ///< a call that did not move for so long is told of; 0: never
   std::int64_t resend_seconds = 0;              ///< messages missing for so long are sent another way; 0: never
 };
 
@@ -65,6 +66,12 @@ struct Config {
 const std::string& call_setting(const Config& config, CallKind kind);
 
 enum class SettingType : std::uint8_t { boolean, integer, bytes, text, choice };
+
+/// Where a setting has to be the same before calls are served.
+enum class SettingScope : std::uint8_t {
+  job,   ///< on all ranks of a communicator: it decides how calls go
+  rank,  ///< nowhere, or what it comes to is compared instead (the contents of a file, the transport that was found)
+};
 
 /// One setting. Its environment variable is LIBCOLL_ + the upper-cased name, its key in a configuration file
 /// is the name.
@@ -76,6 +83,7 @@ struct Setting {
   std::string_view text;           ///< one line
   Status (*assign)(Config& config, std::string_view value);
   std::string (*print)(const Config& config);
+  SettingScope scope = SettingScope::job;
 };
 
 std::span<const Setting> settings();

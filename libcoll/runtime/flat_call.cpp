@@ -122,7 +122,16 @@ void FlatCall::abandon() noexcept {
   communicator_.leave(*this);
 }
 
-bool FlatCall::drive(ProgressHook hook) { return communicator_.runtime_.drive(*this, hook); }
+bool FlatCall::drive(ProgressHook hook) {
+  return communicator_.runtime_.drive(*this, hook, [this] { return in_words(); });
+}
+
+std::string FlatCall::in_words() const {
+  if (!flight_) return communicator_.in_words(call_.collective, number()) + "waits for calls before it";
+  std::vector<NodeId> nodes;
+  flight_->execution->add_awaited(nodes);
+  return communicator_.in_words(call_.collective, number()) + communicator_.awaited_nodes_in_words(nodes);
+}
 
 int FlatCall::milliseconds_to_next_advance() const {
   return flight_ ? flight_->execution->milliseconds_to_next_send() : std::numeric_limits<int>::max();

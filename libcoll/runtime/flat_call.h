@@ -43,6 +43,7 @@ class FlatCall final : public RunningCall {
   [[nodiscard]] bool failed() const override { return failed_; }
   void abandon() noexcept override;
   bool drive(ProgressHook hook) override;
+  [[nodiscard]] std::string in_words() const override;
   [[nodiscard]] bool calls_mpi() const override { return call_.reducer.calls_mpi; }
   [[nodiscard]] std::span<const PeerId> peers() const override { return plan_->peers; }
   [[nodiscard]] std::int64_t largest_message_bytes() const override { return largest_message_bytes_; }

@@ -5,6 +5,7 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "libcoll/execute/driven.h"
@@ -74,6 +75,8 @@ class RunningCall : public Driven {
   /// the configured time; then it is to be abandoned.
   virtual bool drive(ProgressHook hook) = 0;
 
+  /// Which call it is and whom it waits for, for a person.
+  [[nodiscard]] virtual std::string in_words() const = 0;
   /// Whether advance() may call MPI.
   [[nodiscard]] virtual bool calls_mpi() const = 0;
   /// Tells the other processes of the node that this one lives, and returns whether one that is waited for has since
@@ -90,9 +93,13 @@ class Unattended {
   Unattended& operator=(const Unattended&) = delete;
 
   [[nodiscard]] RunningCall& running() const { return *running_; }
+  /// That it has stood still was said.
+  [[nodiscard]] bool is_told_of() const { return told_of_; }
+  void set_told_of(bool told) { told_of_ = told; }
 
  private:
   std::unique_ptr<RunningCall> running_;
+  bool told_of_ = false;
 };
 
 }  // namespace libcoll

@@ -266,22 +266,18 @@ void Runtime::find_command(const std::string& library_directory) {
 std::uint64_t Runtime::digest() const {
   std::string text = LIBCOLL_VERSION;
   for (const std::string& part :
-       {std::to_string(config_.segment_bytes), std::to_string(config_.bundle_bytes),
-        std::to_string(config_.round_bytes), std::to_string(config_.direct_bytes), std::to_string(config_.spread_bytes),
-        std::to_string(config_.node_bytes), std::to_string(config_.leaders),
-        std::to_string(static_cast<int>(config_.one_node)), std::to_string(static_cast<int>(config_.measure)),
-        std::to_string(static_cast<int>(config_.cost_model)), std::to_string(static_cast<int>(config_.nonblocking)),
-        std::to_string(static_cast<int>(route_binding_.backend)),
+       {std::to_string(static_cast<int>(route_binding_.backend)),
         transport_ == nullptr ? std::string() : transport_->name(),
         std::string(resilient_ == nullptr ? "once" : "again"),
         // The plan file's name is a hash over the whole topology.
         plan_file_name(topology_, Collective::allgather, ""),
         // Devices may be named differently from node to node.
-        std::to_string(route_binding_.classes.size()), route_binding_.routes, write_tuning_table(tuning_table_)}) {
+        std::to_string(route_binding_.classes.size()), route_binding_.routes,
+        std::to_string(static_cast<int>(config_.tuning_table.empty())), write_tuning_table(tuning_table_)}) {
     text.append(part).append("\n");
   }
-  for (std::size_t kind = 0; kind < call_count; ++kind) {
-    text.append(call_setting(config_, static_cast<CallKind>(kind))).append("\n");
+  for (const Setting& setting : settings()) {
+    if (setting.scope == SettingScope::job) text.append(setting.print(config_)).append("\n");
   }
   for (const Node& node : topology_.nodes()) text.append(node.host).append("\n");
   return hash(text);
@@ -347,7 +343,23 @@ void Runtime::advance_unattended(bool may_call_mpi) noexcept {
 }
 
 void Runtime::note_movement() noexcept {
-  if (config_.timeout_seconds > 0 && !unattended_.empty()) still_since_ = Clock::now();
+  const bool is_watched = config_.timeout_seconds > 0 || config_.watchdog_seconds > 0;
+  if (is_watched && !unattended_.empty()) still_since_ = Clock::now();
+}
+
+bool Runtime::warn_of_silence(Clock::duration still, const std::function<std::string()>& in_words) const {
+  if (config_.watchdog_seconds == 0 || still < std::chrono::seconds(config_.watchdog_seconds)) return false;
+  log(LogLevel::warn, in_words() + "; nothing has moved for " +
+                          std::to_string(std::chrono::duration_cast<std::chrono::seconds>(still).count()) + " s");
+  return true;
+}
+
+void Runtime::warn_of_unattended(Clock::duration still) noexcept try {
+  for (Unattended* call : unattended_) {
+    const auto in_words = [call] { return call->running().in_words(); };
+    if (!call->is_told_of()) call->set_told_of(warn_of_silence(still, in_words));
+  }
+} catch (...) {  // NOLINT(bugprone-empty-catch): no memory for a line; the call goes on
 }
 
 void Runtime::exchange_signs_of_life(Clock::time_point now) noexcept {
@@ -362,11 +374,11 @@ void Runtime::give_up_unattended() noexcept {
   if (unattended_.empty()) return;
   const Clock::time_point now = Clock::now();
   exchange_signs_of_life(now);
-  if (config_.timeout_seconds == 0) return;
   // Nobody may have asked because nobody waits.
   if (now - asked_at_ > longest_absence) still_since_ = now;
   asked_at_ = now;
-  if (now - still_since_ <= std::chrono::seconds(config_.timeout_seconds)) return;
+  warn_of_unattended(now - still_since_);
+  if (config_.timeout_seconds == 0 || now - still_since_ <= std::chrono::seconds(config_.timeout_seconds)) return;
   for (const Unattended* call : unattended_) call->running().abandon();
   advance_unattended();
 }
@@ -464,7 +476,7 @@ bool Runtime::polling_pays() noexcept {
   return fruitless % waits_per_try == 0;
 }
 
-bool Runtime::wait_for_rest(Driven& running, ProgressHook hook) {
+bool Runtime::wait_for_rest(Driven& running, ProgressHook hook, const std::function<std::string()>& in_words) {
   const auto poll_time = std::chrono::microseconds(config_.poll_microseconds);
   const auto patience = std::chrono::seconds(config_.timeout_seconds);
   const Clock::time_point begin = Clock::now();
@@ -472,6 +484,7 @@ bool Runtime::wait_for_rest(Driven& running, ProgressHook hook) {
   Clock::time_point next_hook = begin + shortest_hook_interval;
   bool still = false;
   bool poll = true;
+  bool told = false;
   for (bool rests = false;;) {
     const bool moved = step(running, rests);
     if (rests) return true;
@@ -485,6 +498,10 @@ bool Runtime::wait_for_rest(Driven& running, ProgressHook hook) {
       still = true;
       still_since = now;
       poll = polling_pays();
+    }
+    if (!told && now - still_since > shortest_hook_interval) {
+      const std::lock_guard guard(lock_);
+      told = warn_of_silence(now - still_since, in_words);
     }
     if (config_.timeout_seconds > 0 && now - still_since > patience) {
       log(LogLevel::error, "a collective fails: nothing moved for " + std::to_string(config_.timeout_seconds) + " s");
@@ -506,8 +523,10 @@ bool Runtime::wait_for_rest(Driven& running, ProgressHook hook) {
   }
 }
 
-bool Runtime::wait(const std::function<bool()>& done, const std::function<void()>& meanwhile) {
+bool Runtime::wait(const std::function<bool()>& done, const std::function<void()>& meanwhile,
+                   const std::function<std::string()>& in_words) {
   Clock::time_point still_since = Clock::now();
+  bool told = false;
   for (;;) {
     bool moved = false;
     {
@@ -518,6 +537,7 @@ bool Runtime::wait(const std::function<bool()>& done, const std::function<void()
     }
     const Clock::time_point now = Clock::now();
     if (moved) still_since = now;
+    told = told || warn_of_silence(now - still_since, in_words);
     if (config_.timeout_seconds > 0 && now - still_since > std::chrono::seconds(config_.timeout_seconds)) return false;
     meanwhile();
     if (!moved && arm()) transport_->block(1);
@@ -542,9 +562,9 @@ void Runtime::flush(std::span<const PeerId> peers, ProgressHook hook) {
   }
 }
 
-bool Runtime::drive(Driven& running, ProgressHook hook) {
+bool Runtime::drive(Driven& running, ProgressHook hook, const std::function<std::string()>& in_words) {
   waiting_.fetch_add(1, std::memory_order_relaxed);
-  const bool rests = wait_for_rest(running, hook);
+  const bool rests = wait_for_rest(running, hook, in_words);
   waiting_.fetch_sub(1, std::memory_order_relaxed);
   if (!rests || running.failed()) return false;
   if (!background_progress_ || running.largest_message_bytes() > transport_->unflushed_bytes()) {

@@ -134,6 +134,7 @@ class Runtime {
   [[nodiscard]] bool has_background_progress() const { return background_progress_; }
   /// Any thread may call MPI at any time.
   void set_threads_may_call_mpi() { threads_may_call_mpi_ = true; }
+  [[nodiscard]] bool threads_may_call_mpi() const { return threads_may_call_mpi_; }
   /// Moves our messages along from within the program's MPI; whether anything moved. Does nothing when a call of ours
   /// is at it.
   bool progress() noexcept;
@@ -161,10 +162,15 @@ class Runtime {
   /// Runs a call that has begun until it rests: polls, then blocks on the transport's descriptor. What is still held
   /// back for its peers then goes out too; with background progress that is waited for a short time only. False when
   /// the transport failed or nothing moved for the configured time.
-  bool drive(Driven& running, ProgressHook hook);
+  /// `in_words` says for a person which call it is and whom it waits for; it is asked under the lock.
+  bool drive(Driven& running, ProgressHook hook, const std::function<std::string()>& in_words);
+  /// Says once that nothing has moved for so long, as LIBCOLL_WATCHDOG_SECONDS has it; whether it has been said.
+  bool warn_of_silence(std::chrono::steady_clock::duration still, const std::function<std::string()>& in_words) const;
   /// Moves messages along until `done`, asked under the lock, is true, and calls `meanwhile`. False when nothing moved
   /// for the configured time.
-  bool wait(const std::function<bool()>& done, const std::function<void()>& meanwhile);
+  /// `in_words` as for drive().
+  bool wait(const std::function<bool()>& done, const std::function<void()>& meanwhile,
+            const std::function<std::string()>& in_words);
 
  private:
   void read_topology();
@@ -195,13 +201,14 @@ class Runtime {
   /// Gives calls that nobody waits for up when nothing moved for the configured time, in which MPI kept asking for
   /// progress.
   void give_up_unattended() noexcept;
+  void warn_of_unattended(std::chrono::steady_clock::duration still) noexcept;
   void note_movement() noexcept;
   /// Has MPI ask for progress as often as there is something to do here. Under the lock.
   void attend(bool closely) noexcept;
   /// Of unattended calls, now and then; what the others of the node show is movement as well.
   void exchange_signs_of_life(std::chrono::steady_clock::time_point now) noexcept;
   /// False when it gave up: nothing moved for the configured time.
-  bool wait_for_rest(Driven& running, ProgressHook hook);
+  bool wait_for_rest(Driven& running, ProgressHook hook, const std::function<std::string()>& in_words);
   bool polling_pays() noexcept;
   void flush(std::span<const PeerId> peers, ProgressHook hook);
 

@@ -42,7 +42,15 @@ void SliceExchange::abandon() noexcept {
   communicator_.note_failure(nullptr);
 }
 
-bool SliceExchange::drive(ProgressHook hook) { return communicator_.runtime_.drive(*this, hook); }
+bool SliceExchange::drive(ProgressHook hook) {
+  return communicator_.runtime_.drive(*this, hook, [this] { return in_words(); });
+}
+
+std::string SliceExchange::in_words() const {
+  std::vector<NodeId> nodes;
+  if (communicator_.direct_ != nullptr) communicator_.direct_->add_awaited(nodes);
+  return communicator_.in_words(call_.collective, number_) + communicator_.awaited_nodes_in_words(nodes);
+}
 
 std::span<const PeerId> SliceExchange::peers() const {
   const DirectExchange* exchange = communicator_.direct_.get();

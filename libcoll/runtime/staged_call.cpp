@@ -180,9 +180,14 @@ bool StagedCall::exchange_signs_of_life() noexcept {
 
 bool StagedCall::wait_for_neighbours(ProgressHook hook) {
   Runtime& runtime = communicator_.runtime_;
+  const auto begin = std::chrono::steady_clock::now();
+  bool told = false;
   const std::function<void()> other_things = [&] {
     runtime.progress();
     hook();
+    if (told) return;
+    const std::lock_guard guard(runtime.lock());
+    told = runtime.warn_of_silence(std::chrono::steady_clock::now() - begin, [this] { return in_words(); });
   };
   const Config& config = runtime.config();
   Patience patience{std::chrono::microseconds(config.poll_microseconds), std::chrono::seconds(config.timeout_seconds),
@@ -198,11 +203,19 @@ bool StagedCall::wait_for_neighbours(ProgressHook hook) {
   }
 }
 
+std::string StagedCall::in_words() const {
+  const StagedCall& first = *memory_->calls().front();
+  if (first.slice_) return first.slice_->in_words();
+  const std::string call = communicator_.in_words(collective_, static_cast<std::uint32_t>(round_));
+  return call + "waits for other ranks of its node, " +
+         communicator_.hosts_[static_cast<std::size_t>(communicator_.rank_)];
+}
+
 bool StagedCall::drive(ProgressHook hook) {
   hook.signs_of_life = &memory_->phases().signs_of_life();
   while (wait_for_neighbours(hook)) {
     if (over() && !slices_begun_) return true;
-    if (!communicator_.runtime_.drive(*this, hook)) break;
+    if (!communicator_.runtime_.drive(*this, hook, [this] { return in_words(); })) break;
     slices_begun_ = false;
     if (over()) return true;
   }

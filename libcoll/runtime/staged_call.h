@@ -34,6 +34,7 @@ class StagedCall final : public RunningCall {
   void abandon() noexcept override;
   /// Waits in the node's memory or for the transport, whichever has to bring the next thing.
   bool drive(ProgressHook hook) override;
+  [[nodiscard]] std::string in_words() const override;
   [[nodiscard]] bool calls_mpi() const override { return calls_mpi_; }
   [[nodiscard]] std::span<const PeerId> peers() const override;
   [[nodiscard]] std::int64_t largest_message_bytes() const override { return largest_message_bytes_; }

@@ -17,6 +17,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Reason::count_)>
     "the topology could not be read on some rank",
     "the route binding could not be read on some rank",
     "settings or topology differ between ranks",
+    "not all ranks have this version of libcoll",
     "the transport could not be set up on some rank",
     "the communicator has one rank",
     "inter-communicator",

@@ -29,6 +29,7 @@ enum class Reason : std::uint8_t {
   bad_topology,
   bad_route_binding,
   settings_differ,
+  not_everywhere,
   transport,
   single_rank,
   inter_communicator,
