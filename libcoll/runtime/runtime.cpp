@@ -221,6 +221,11 @@ void Runtime::fall_back_to(std::int32_t choice) {
   settings_digest_ = digest();
 }
 
+void Runtime::set_host_digest(std::uint64_t host) {
+  host_digest_ = host;
+  settings_digest_ = digest();
+}
+
 std::int64_t Runtime::patience_nanoseconds() const {
   const std::int64_t nanoseconds = over_host_messages_ ? 0 : config_.resend_seconds * 1'000'000'000;
   // Several attempts before the call is given up.
@@ -271,7 +276,7 @@ std::uint64_t Runtime::digest() const {
         std::to_string(config_.node_bytes), std::to_string(config_.leaders),
         std::to_string(static_cast<int>(config_.one_node)), std::to_string(static_cast<int>(config_.measure)),
         std::to_string(static_cast<int>(config_.cost_model)), std::to_string(static_cast<int>(config_.nonblocking)),
-        std::to_string(static_cast<int>(route_binding_.backend)),
+        std::to_string(static_cast<int>(route_binding_.backend)), std::to_string(host_digest_),
         transport_ == nullptr ? std::string() : transport_->name(),
         std::string(resilient_ == nullptr ? "once" : "again"),
         // The plan file's name is a hash over the whole topology.
