@@ -342,7 +342,6 @@ void obtain_by_facts(Runtime& process, CommunicatorState& state, CallKind kind, 
     CostQuestion question;
     question.call = kind;
     question.ranks = ranks;
-    question.can_go_direct = communicator.can_go_direct(collective) && !is_rooted(kind);
     question.plan = communicator.plan_of(collective);
     question.segment_bytes = process.config().segment_bytes;
     question.in_flight = process.config().in_flight;
