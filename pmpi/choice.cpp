@@ -352,9 +352,45 @@ void obtain_choices(Runtime& process, CommunicatorState& state, CallKind kind, M
                  [&](const TuningChoice& choice) { return choice.call == kind && choice.ranks == ranks; });
   }
   if (!share(host, choices)) return;
-  state.communicator->add_choices(choices);
+  state.communicator->add_choices(choices, false);
   const std::string how = found != 0 ? "as kept" : "as measured in " + in_seconds(steady_nanoseconds() - began) + " s";
   if (root) say(host, kind, kept, how, choices);
+}
+
+/// Of reductions whose bits depend on the way: what rank 0 knows of the links decides how messages are cut.
+void obtain_by_facts(Runtime& process, CommunicatorState& state, CallKind kind, MPI_Comm comm) {
+  MpiHost host(comm);
+  Communicator& communicator = *state.communicator;
+  const bool root = host.rank() == 0;
+  const std::int32_t ranks = communicator.size();
+  if (communicator.must_be_faster()) {
+    return communicator.add_choices(choose_by_facts_within_node(kind, ranks), true);
+  }
+  const Collective collective = *collective_of(kind);
+  const ChoicePlace place = root ? choice_place_of(process, state) : ChoicePlace();
+  TuningTable kept = root ? load_kept(place) : TuningTable();
+  const bool known = root && kept.links.has_value();
+  const bool has_links = know_links(host, communicator, kept);
+  std::vector<TuningChoice> choices;
+  if (root) {
+    if (has_links && !known) keep(place, kept, {});
+    if (has_links) job_links.set(*kept.links);
+    CostQuestion question;
+    question.call = kind;
+    question.ranks = ranks;
+    question.plan = communicator.plan_of(collective);
+    question.segment_bytes = process.config().segment_bytes;
+    question.in_flight = process.config().in_flight;
+    if (has_links) question.links = *kept.links;
+    const bool can_be_scattered = kind == CallKind::allreduce && communicator.can_be_scattered(collective);
+    choices = choose_by_facts(question, can_be_scattered);
+    if (!has_links) {
+      for (TuningChoice& choice : choices) choice.segment_bytes = choice.in_flight = 0;
+    }
+  }
+  if (!share(host, choices)) return;
+  communicator.add_choices(choices, true);
+  if (root) say(host, kind, kept, "where the order matters", choices);
 }
 
 /// Within a node measuring both ways is all there is to the model.
@@ -384,23 +420,26 @@ bool measured_to_native(Runtime& process, CommunicatorState& state, CallKind kin
   return bytes <= *up_to;
 }
 
-bool modelled_to_native(Runtime& process, CommunicatorState& state, CallKind kind, MPI_Comm comm, std::int64_t bytes) {
-  bool& asked = state.modelled[static_cast<std::size_t>(kind)];
+bool modelled_to_native(Runtime& process, CommunicatorState& state, const Way& way, std::int64_t bytes) {
+  const auto kind = static_cast<std::size_t>(way.kind);
+  bool& asked = way.order_matters ? state.modelled_by_facts[kind] : state.modelled[kind];
   if (!asked) {
     asked = true;
-    if (wants_model(process.config(), *state.communicator, kind)) obtain_choices(process, state, kind, comm);
+    if (wants_model(process.config(), *state.communicator, way.kind)) {
+      (way.order_matters ? obtain_by_facts : obtain_choices)(process, state, way.kind, way.comm);
+    }
   }
-  const TuningChoice* choice = state.communicator->modelled(kind, bytes);
+  const TuningChoice* choice = state.communicator->modelled(way.kind, bytes, way.order_matters);
   return choice != nullptr && choice->native;
 }
 
-bool is_proven(const Communicator& communicator, CallKind kind, std::int64_t bytes) {
-  return bytes != unknown_bytes &&
-         (communicator.tuned(blocking_twin(kind), bytes) != nullptr || communicator.modelled(kind, bytes) != nullptr);
+bool is_proven(const Communicator& communicator, const Way& way, std::int64_t bytes) {
+  return bytes != unknown_bytes && (communicator.tuned(blocking_twin(way.kind), bytes) != nullptr ||
+                                    communicator.modelled(way.kind, bytes, way.order_matters) != nullptr);
 }
 
-bool can_be_proven(const Communicator& communicator, CallKind kind, std::int64_t bytes) {
-  return is_proven(communicator, kind, bytes) || (bytes != unknown_bytes && can_be_tried(kind));
+bool can_be_proven(const Communicator& communicator, const Way& way, std::int64_t bytes) {
+  return is_proven(communicator, way, bytes) || (bytes != unknown_bytes && can_be_tried(way.kind));
 }
 
 }  // namespace libcoll::pmpi

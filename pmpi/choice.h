@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "pmpi/process.h"
+#include "pmpi/serve.h"
 
 namespace libcoll::pmpi {
 
@@ -14,12 +15,13 @@ bool measured_to_native(Runtime& process, CommunicatorState& state, CallKind kin
 
 /// Whether the cost model leaves a call of that size to MPI. The first call of a kind on a communicator measures what
 /// the model needs to know, or finds in the plan cache what an earlier job of the same shape measured, and tells the
-/// communicator how its calls are to go; it is collective. Precondition: as above.
-bool modelled_to_native(Runtime& process, CommunicatorState& state, CallKind kind, MPI_Comm comm, std::int64_t bytes);
+/// communicator how its calls are to go; it is collective. Of reductions whose order matters facts decide, and nothing
+/// that was measured. Precondition: as above.
+bool modelled_to_native(Runtime& process, CommunicatorState& state, const Way& way, std::int64_t bytes);
 
 /// For communicators within a node, whose calls must be faster than MPI's: whether it is known of a call of that size
 /// which way that is, and whether a first call could find out. The same on all ranks.
-bool is_proven(const Communicator& communicator, CallKind kind, std::int64_t bytes);
-bool can_be_proven(const Communicator& communicator, CallKind kind, std::int64_t bytes);
+bool is_proven(const Communicator& communicator, const Way& way, std::int64_t bytes);
+bool can_be_proven(const Communicator& communicator, const Way& way, std::int64_t bytes);
 
 }  // namespace libcoll::pmpi

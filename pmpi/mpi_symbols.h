@@ -28,6 +28,7 @@
 #pragma weak PMPI_Comm_free
 #pragma weak PMPI_Comm_f2c
 #pragma weak PMPI_Comm_get_attr
+#pragma weak PMPI_Comm_get_errhandler
 #pragma weak PMPI_Comm_get_name
 #pragma weak PMPI_Comm_group
 #pragma weak PMPI_Comm_rank
@@ -35,6 +36,7 @@
 #pragma weak PMPI_Comm_set_errhandler
 #pragma weak PMPI_Comm_size
 #pragma weak PMPI_Comm_test_inter
+#pragma weak PMPI_Errhandler_free
 #pragma weak PMPI_Finalized
 #pragma weak PMPI_Get_count
 #pragma weak PMPI_Get_library_version
@@ -66,11 +68,13 @@
 #pragma weak PMPI_Status_set_elements
 #pragma weak PMPI_Test
 #pragma weak PMPI_Testsome
+#pragma weak PMPI_Type_commit
+#pragma weak PMPI_Type_create_hindexed
 #pragma weak PMPI_Type_dup
 #pragma weak PMPI_Type_f2c
 #pragma weak PMPI_Type_free
 #pragma weak PMPI_Type_get_contents
 #pragma weak PMPI_Type_get_envelope
 #pragma weak PMPI_Type_get_extent
-#pragma weak PMPI_Type_size
+#pragma weak PMPI_Type_size_x
 #pragma weak PMPI_Unpack

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "libcoll/reduce/kernels.h"
+#include "pmpi/accepted_pairs.h"
 #include "pmpi/quad_kernels.h"
 
 #define LIBCOLL_TEXT(argument) #argument
@@ -31,7 +32,8 @@ LIBCOLL_WEAK(ompi_mpi_op_minloc)
 namespace libcoll::pmpi {
 namespace {
 
-enum class TypeClass : std::uint8_t { c_integer, other_integer, floating, logical, complex_number, byte, pair };
+/// Those of the standard, and others.
+enum class TypeClass : std::uint8_t { c_integer, other_integer, floating, logical, complex_number, byte, pair, other };
 enum class KernelType : std::uint8_t { none, by_size_signed, by_size_unsigned, by_size_floating, quad, quad_complex };
 
 struct PredefinedType {
@@ -66,24 +68,24 @@ const PredefinedType* find_predefined(MPI_Datatype handle) {
 struct PredefinedOp {
   MPI_Op handle;
   std::optional<ReduceOp> kernel;
-  bool allowed[7];  ///< by TypeClass
+  bool allowed[8];  ///< by TypeClass
 };
 
 const std::vector<PredefinedOp>& predefined_ops() {
-  //                          c_integer other_integer floating logical complex byte pair
+  //                          c_integer other_integer floating logical complex byte pair other
   static const std::vector<PredefinedOp> table{
-      {MPI_SUM, ReduceOp::sum, {true, true, true, false, true, false, false}},
-      {MPI_MAX, ReduceOp::max, {true, true, true, false, false, false, false}},
-      {MPI_MIN, ReduceOp::min, {true, true, true, false, false, false, false}},
-      {MPI_PROD, ReduceOp::prod, {true, true, true, false, true, false, false}},
-      {MPI_LAND, ReduceOp::land, {true, false, false, true, false, false, false}},
-      {MPI_LOR, ReduceOp::lor, {true, false, false, true, false, false, false}},
-      {MPI_LXOR, ReduceOp::lxor, {true, false, false, true, false, false, false}},
-      {MPI_BAND, ReduceOp::band, {true, true, false, false, false, true, false}},
-      {MPI_BOR, ReduceOp::bor, {true, true, false, false, false, true, false}},
-      {MPI_BXOR, ReduceOp::bxor, {true, true, false, false, false, true, false}},
-      {MPI_MAXLOC, std::nullopt, {false, false, false, false, false, false, true}},
-      {MPI_MINLOC, std::nullopt, {false, false, false, false, false, false, true}},
+      {MPI_SUM, ReduceOp::sum, {true, true, true, false, true, false, false, false}},
+      {MPI_MAX, ReduceOp::max, {true, true, true, false, false, false, false, false}},
+      {MPI_MIN, ReduceOp::min, {true, true, true, false, false, false, false, false}},
+      {MPI_PROD, ReduceOp::prod, {true, true, true, false, true, false, false, false}},
+      {MPI_LAND, ReduceOp::land, {true, false, false, true, false, false, false, false}},
+      {MPI_LOR, ReduceOp::lor, {true, false, false, true, false, false, false, false}},
+      {MPI_LXOR, ReduceOp::lxor, {true, false, false, true, false, false, false, false}},
+      {MPI_BAND, ReduceOp::band, {true, true, false, false, false, true, false, false}},
+      {MPI_BOR, ReduceOp::bor, {true, true, false, false, false, true, false, false}},
+      {MPI_BXOR, ReduceOp::bxor, {true, true, false, false, false, true, false, false}},
+      {MPI_MAXLOC, std::nullopt, {false, false, false, false, false, false, true, false}},
+      {MPI_MINLOC, std::nullopt, {false, false, false, false, false, false, true, false}},
   };
   return table;
 }
@@ -108,6 +110,11 @@ std::optional<ElementType> element_type(KernelType kernel, std::int64_t bytes) {
       break;
   }
   return std::nullopt;
+}
+
+/// They wrap, so that any order gives the same result.
+bool is_of_integers(KernelType kernel) {
+  return kernel == KernelType::by_size_signed || kernel == KernelType::by_size_unsigned;
 }
 
 /// Null when MPI_Reduce_local is to do it.
@@ -186,14 +193,33 @@ ReductionKind classify(MPI_Op op, MPI_Datatype type, Reduction& reduction) {
   if (entry == ops.end()) return ReductionKind::user_operation;
   const PredefinedType* predefined = resolve(type);
   if (predefined == nullptr) return ReductionKind::undefined;
-  if (!entry->allowed[static_cast<std::size_t>(predefined->type_class)]) return ReductionKind::undefined;
+  const bool is_defined = entry->allowed[static_cast<std::size_t>(predefined->type_class)];
+  if (!is_defined && !accepts_pair(op, predefined->handle)) return ReductionKind::undefined;
   // Types that this MPI was built without have no size.
   if (size_of(predefined->handle) <= 0) return ReductionKind::undefined;
   reduction.op = op;
   reduction.type = predefined->handle;
   reduction.element_bytes = extent_of(predefined->handle);
+  // What such a pair means MPI alone knows.
+  if (!is_defined) return ReductionKind::predefined;
   if (entry->kernel) reduction.kernel = find_kernel(*entry->kernel, predefined->kernel, reduction.element_bytes);
+  reduction.order_matters = reduction.kernel == nullptr || !is_of_integers(predefined->kernel);
   return ReductionKind::predefined;
+}
+
+void for_each_undefined_pair(const std::function<void(MPI_Op, MPI_Datatype)>& each) {
+#define LIBCOLL_DATATYPE(variable, type_class, kernel) OMPI_PREDEFINED_GLOBAL(MPI_Datatype, variable),
+  // In the order of the list: that of the handles differs from process to process.
+  const std::array types{
+#include "pmpi/predefined.def"
+  };
+#undef LIBCOLL_DATATYPE
+  for (MPI_Datatype handle : types) {
+    const PredefinedType* type = find_predefined(handle);
+    for (const PredefinedOp& op : predefined_ops()) {
+      if (type != nullptr && !op.allowed[static_cast<std::size_t>(type->type_class)]) each(op.handle, handle);
+    }
+  }
 }
 
 bool is_predefined(MPI_Datatype type) { return find_predefined(type) != nullptr; }
@@ -212,8 +238,9 @@ bool is_contiguous(MPI_Datatype type) {
 }
 
 std::int64_t size_of(MPI_Datatype type) {
-  int bytes = 0;
-  PMPI_Type_size(type, &bytes);
+  // MPI_Type_size says MPI_UNDEFINED of what an int cannot hold.
+  MPI_Count bytes = 0;
+  PMPI_Type_size_x(type, &bytes);
   return bytes;
 }
 
@@ -229,6 +256,7 @@ namespace {
 /// MPI_Pack counts bytes in ints; larger data goes in several calls of whole elements.
 constexpr std::int64_t bytes_per_pack = std::int64_t{1} << 30;
 
+/// Calls each(offset in the data, offset in what is packed, elements).
 template <class Each>
 bool in_batches(std::int64_t count, MPI_Datatype type, Each each) {
   const std::int64_t size = size_of(type);
@@ -236,29 +264,72 @@ bool in_batches(std::int64_t count, MPI_Datatype type, Each each) {
   const std::int64_t extent = extent_of(type);
   const std::int64_t batch = std::max<std::int64_t>(1, bytes_per_pack / size);
   for (std::int64_t begin = 0; begin < count; begin += batch) {
-    const std::int64_t elements = std::min(batch, count - begin);
-    if (!each(begin * extent, begin * size, static_cast<int>(elements), static_cast<int>(elements * size))) {
-      return false;
-    }
+    if (!each(begin * extent, begin * size, static_cast<int>(std::min(batch, count - begin)))) return false;
   }
   return true;
+}
+
+/// Bytes in a row, more than an int counts.
+class LongBytes {
+ public:
+  explicit LongBytes(std::int64_t bytes) {
+    std::vector<int> lengths;
+    std::vector<MPI_Aint> places;
+    for (std::int64_t begin = 0; begin < bytes; begin += bytes_per_pack) {
+      lengths.push_back(static_cast<int>(std::min(bytes_per_pack, bytes - begin)));
+      places.push_back(begin);
+    }
+    good_ = PMPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), places.data(),
+                                      OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte), &type_) == MPI_SUCCESS &&
+            PMPI_Type_commit(&type_) == MPI_SUCCESS;
+  }
+  ~LongBytes() {
+    if (type_ != nullptr) PMPI_Type_free(&type_);
+  }
+  LongBytes(const LongBytes&) = delete;
+  LongBytes& operator=(const LongBytes&) = delete;
+
+  [[nodiscard]] bool good() const { return good_; }
+  [[nodiscard]] MPI_Datatype type() const { return type_; }
+
+ private:
+  MPI_Datatype type_ = nullptr;
+  bool good_ = false;
+};
+
+/// One element that is too long for MPI_Pack. A collective of this process alone is a copy from one type to another,
+/// and no message.
+bool copy_long(const void* from, MPI_Datatype from_type, void* to, MPI_Datatype to_type) {
+  return PMPI_Allgather(from, 1, from_type, to, 1, to_type, MPI_COMM_SELF) == MPI_SUCCESS;
 }
 
 }  // namespace
 
 bool pack(const void* data, std::int64_t count, MPI_Datatype type, std::byte* packed, MPI_Comm comm) {
-  return in_batches(count, type, [&](std::int64_t offset, std::int64_t packed_offset, int elements, int bytes) {
+  const std::int64_t size = size_of(type);
+  std::optional<LongBytes> packed_element;
+  if (size > bytes_per_pack) packed_element.emplace(size);
+  if (packed_element && !packed_element->good()) return false;
+  return in_batches(count, type, [&](std::int64_t offset, std::int64_t packed_offset, int elements) {
+    const std::byte* from = static_cast<const std::byte*>(data) + offset;
+    if (packed_element) return copy_long(from, type, packed + packed_offset, packed_element->type());
+    const int bytes = static_cast<int>(elements * size);
     int position = 0;
-    const int error = PMPI_Pack(static_cast<const std::byte*>(data) + offset, elements, type, packed + packed_offset,
-                                bytes, &position, comm);
+    const int error = PMPI_Pack(from, elements, type, packed + packed_offset, bytes, &position, comm);
     return error == MPI_SUCCESS && position == bytes;
   });
 }
 
 bool unpack(const std::byte* packed, void* data, std::int64_t count, MPI_Datatype type, MPI_Comm comm) {
-  return in_batches(count, type, [&](std::int64_t offset, std::int64_t packed_offset, int elements, int bytes) {
+  const std::int64_t size = size_of(type);
+  std::optional<LongBytes> packed_element;
+  if (size > bytes_per_pack) packed_element.emplace(size);
+  if (packed_element && !packed_element->good()) return false;
+  return in_batches(count, type, [&](std::int64_t offset, std::int64_t packed_offset, int elements) {
+    std::byte* to = static_cast<std::byte*>(data) + offset;
+    if (packed_element) return copy_long(packed + packed_offset, packed_element->type(), to, type);
     int position = 0;
-    return PMPI_Unpack(packed + packed_offset, bytes, &position, static_cast<std::byte*>(data) + offset, elements, type,
+    return PMPI_Unpack(packed + packed_offset, static_cast<int>(elements * size), &position, to, elements, type,
                        comm) == MPI_SUCCESS;
   });
 }

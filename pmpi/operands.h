@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 
 #include "libcoll/execute/execution.h"
 #include "pmpi/mpi_symbols.h"
@@ -15,19 +16,23 @@ struct Reduction {
   MPI_Datatype type = nullptr;
   std::int64_t element_bytes = 0;  ///< extent: what lies between two elements belongs to the first
   void (*kernel)(void*, const void*, const void*, std::size_t) noexcept = nullptr;  ///< null: MPI_Reduce_local
+  bool order_matters = true;  ///< another order may give other bits; false: integers
 
   [[nodiscard]] Reducer reducer() const;
 };
 
 enum class ReductionKind : std::uint8_t {
-  predefined,      ///< a pair that the MPI standard defines; served
+  predefined,      ///< a pair that the MPI standard defines, or that this MPI accepts; served
   user_operation,  ///< falls through: MPI keeps its order
-  undefined,       ///< left to MPI, which knows what it allows beyond the standard, or raises the error
+  undefined,       ///< left to MPI, which raises the error
 };
 
 /// Classifies by op and type, which MPI demands to be equal on all ranks. Duplicates of predefined types count
 /// as the types they duplicate.
 ReductionKind classify(MPI_Op op, MPI_Datatype type, Reduction& reduction);
+
+/// Every pair of MPI's own types and operations that the standard does not define, in the same order in every process.
+void for_each_undefined_pair(const std::function<void(MPI_Op, MPI_Datatype)>& each);
 
 /// Whether it is one of MPI's own, which mean the same for ever.
 bool is_predefined(MPI_Datatype type);

@@ -100,6 +100,7 @@ constexpr bool lasts(Reason reason) noexcept {
     case Reason::transport:
     case Reason::planning:
     case Reason::unsupported_type:
+    case Reason::device_memory:
     case Reason::not_agreed:
     case Reason::no_progress:
     case Reason::bad_arguments:

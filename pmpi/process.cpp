@@ -19,7 +19,9 @@
 #include "libcoll/runtime/log.h"
 #include "libcoll/transport/ucx_transport.h"
 #include "libcoll/version.h"
+#include "pmpi/accepted_pairs.h"
 #include "pmpi/agreeing.h"
+#include "pmpi/device_memory.h"
 #include "pmpi/entrance.h"
 #include "pmpi/finalize_report.h"
 #include "pmpi/mpi_messages.h"
@@ -205,6 +207,8 @@ void start_runtime() {
   if (!process->may_use_host_messages()) private_messages.reset();
   // Who serves nothing has nothing to look after.
   const bool serves = process->obstacle() == Reason::count_;
+  if (serves) find_accepted_pairs();
+  process->set_host_digest(digest_of_accepted_pairs());
   if (can_register_progress() && (!serves || opal_progress_register_lp(&progress_ours) == 0)) {
     process->set_background_progress(serves ? &attend : nullptr);
   }
@@ -375,6 +379,8 @@ int MpiHost::size() const {
 
 int MpiHost::world_rank() const { return MpiHost(MPI_COMM_WORLD).rank(); }
 int MpiHost::world_size() const { return MpiHost(MPI_COMM_WORLD).size(); }
+bool MpiHost::may_have_device_memory() const { return has_device_runtime(); }
+bool MpiHost::spans_worlds() const { return PrivateMessages::world_ranks_of(comm_).empty(); }
 
 std::string MpiHost::host_name() const {
   std::array<char, MPI_MAX_PROCESSOR_NAME> text{};

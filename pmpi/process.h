@@ -21,8 +21,9 @@ struct CommunicatorState {
   CommunicatorRecord* record = nullptr;        ///< null: nobody wants to know
   /// By CallKind, once both ways were tried: the largest size that is left to MPI.
   std::array<std::optional<std::int64_t>, call_count> native_up_to;
-  /// By CallKind: the cost model was asked.
+  /// By CallKind: the cost model was asked, and the same of reductions whose order matters.
   std::array<bool, call_count> modelled{};
+  std::array<bool, call_count> modelled_by_facts{};
   /// Collectives, as bits, of nonblocking calls that came before the ranks had agreed on a plan.
   std::uint8_t wishes = 0;
   /// Goes with the communicator.
@@ -63,6 +64,8 @@ class MpiHost final : public HostCommunicator {
   int size() const override;
   int world_rank() const override;
   int world_size() const override;
+  bool spans_worlds() const override;
+  bool may_have_device_memory() const override;
   std::string host_name() const override;
   std::string name() const override;
   bool allgather(const void* mine, std::size_t bytes, void* all) override;

@@ -36,6 +36,7 @@ struct Way {
   MPI_Request* request = nullptr;      ///< where a nonblocking call's goes
   Persistence* persistence = nullptr;  ///< of a persistent call
   const Likeness* likeness = nullptr;  ///< by which it can be remembered
+  bool order_matters = false;          ///< of a reduction: as Call has it
 
   /// Nothing is moved yet.
   [[nodiscard]] bool is_init() const { return persistence != nullptr && !persistence->planned; }

@@ -1,4 +1,5 @@
 // Calls that move blocks and change nothing in them: allgather(v), alltoall(v, w), bcast.
+#include <array>
 #include <numeric>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct BlockCall {
   BlockList receive;
   bool in_place;
 
+  [[nodiscard]] std::array<const void*, 2> buffers() const {
+    return {in_place ? nullptr : send.buffer, receive.buffer};
+  }
   /// The blocking call that does the same.
   [[nodiscard]] CallKind kind() const { return blocking_twin(way.kind); }
   /// Blocks of other lengths for every pair of ranks.
@@ -145,7 +149,7 @@ std::optional<int> serve_equal_blocks(BlockCall call) {
   // MPI demands that what a rank receives of each other is as long everywhere.
   const std::int64_t bytes = call.receive.count * size_of(call.receive.type);
   if (bytes == 0) return fall_through(*process, call.way, Reason::no_bytes);
-  Communicator* communicator = find_communicator(*process, call.way, bytes);
+  Communicator* communicator = find_communicator(*process, call.way, call.buffers(), bytes);
   if (communicator == nullptr) return std::nullopt;
   call.receive.number = MpiHost(call.way.comm).size();
   if (call.kind() == CallKind::alltoall) call.send.number = call.receive.number;
@@ -181,7 +185,7 @@ std::optional<int> serve_unequal_blocks(BlockCall call) {
   if (!plausible(call) || !given(call.receive) || (exchanges && !call.in_place && !given(call.send))) {
     return fall_through(*process, call.way, Reason::bad_arguments);
   }
-  Communicator* communicator = find_communicator(*process, call.way);
+  Communicator* communicator = find_communicator(*process, call.way, call.buffers());
   if (communicator == nullptr) return std::nullopt;
   call.receive.number = MpiHost(call.way.comm).size();
   if (exchanges) call.send.number = call.receive.number;
@@ -285,7 +289,7 @@ std::optional<int> try_bcast(const Way& way, void* buffer, int count, MPI_Dataty
   // As long everywhere, by MPI's rule, whatever the datatypes.
   const std::int64_t bytes = count * size_of(datatype);
   if (bytes == 0) return fall_through(*process, way, Reason::no_bytes);
-  Communicator* communicator = find_communicator(*process, way, bytes);
+  Communicator* communicator = find_communicator(*process, way, {buffer, nullptr}, bytes);
   if (communicator == nullptr) return std::nullopt;
   if (root < 0 || root >= MpiHost(comm).size()) return fall_through(*process, way, Reason::bad_arguments);
   return run_bcast(*process, *communicator, way, {buffer, datatype, 1, count}, root);

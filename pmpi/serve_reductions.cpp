@@ -57,7 +57,10 @@ Preparation prepare(const ReductionArguments& arguments, bool plausible, std::in
   const Reason obstacle = obstacle_of(arguments, plausible, elements == 0, result.reduction);
   if (obstacle == Reason::count_) {
     const std::int64_t bytes = elements == unknown_elements ? unknown_bytes : elements * result.reduction.element_bytes;
-    result.communicator = find_communicator(*result.process, arguments.way, bytes);
+    Way way = arguments.way;
+    way.order_matters = result.reduction.order_matters;
+    result.communicator =
+        find_communicator(*result.process, way, {arguments.send_buffer, arguments.receive_buffer}, bytes);
   } else {
     fall_through(*result.process, arguments.way, obstacle);
   }
@@ -73,6 +76,7 @@ class ReductionOperands final : public Operands {
     prepared.output = arguments.output();
     prepared.element_bytes = reduction.element_bytes;
     prepared.reducer = reduction_.reducer();
+    prepared.order_matters = reduction.order_matters;
   }
 
   /// The result waits in memory of ours until the input is no longer needed.

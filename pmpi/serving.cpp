@@ -1,5 +1,6 @@
 #include "pmpi/serving.h"
 
+#include <algorithm>
 #include <numeric>
 #include <string>
 
@@ -7,6 +8,7 @@
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/trace.h"
 #include "pmpi/choice.h"
+#include "pmpi/device_memory.h"
 #include "pmpi/entrance.h"
 #include "pmpi/operands.h"
 #include "pmpi/pending.h"
@@ -129,7 +131,7 @@ Reason choose(Runtime& process, const Way& way, std::int64_t bytes, Communicator
   }
   reason = choice_of(process, way);
   const bool must_prove = state->communicator != nullptr && state->communicator->must_be_faster();
-  if (reason == Reason::count_ && must_prove && !can_be_proven(*state->communicator, way.kind, bytes)) {
+  if (reason == Reason::count_ && must_prove && !can_be_proven(*state->communicator, way, bytes)) {
     reason = Reason::one_node;
   }
   if (reason == Reason::count_ && !way.may_agree()) reason = begins(*state, way.kind);
@@ -147,8 +149,15 @@ Reason choose(Runtime& process, const Way& way, std::int64_t bytes, Communicator
       measured_to_native(process, *state, way.kind, way.comm, bytes)) {
     return Reason::measured_native;
   }
-  if (modelled_to_native(process, *state, way.kind, way.comm, bytes)) return Reason::modelled_native;
-  return must_prove && !is_proven(*chosen, way.kind, bytes) ? Reason::one_node : reason;
+  if (modelled_to_native(process, *state, way, bytes)) return Reason::modelled_native;
+  return must_prove && !is_proven(*chosen, way, bytes) ? Reason::one_node : reason;
+}
+
+/// Where some process may have memory of a GPU, which others need not know of. Who waits for nobody cannot ask.
+bool all_on_host(const Way& way, const std::array<const void*, 2>& buffers) {
+  if (!way.may_agree()) return false;
+  MpiHost host(way.comm);
+  return all_agree(host, std::none_of(buffers.begin(), buffers.end(), &is_device_memory));
 }
 
 }  // namespace
@@ -170,7 +179,8 @@ std::optional<int> fall_through(Runtime& process, const Way& way, Reason reason,
   return std::nullopt;
 }
 
-Communicator* find_communicator(Runtime& process, const Way& way, std::int64_t bytes) {
+Communicator* find_communicator(Runtime& process, const Way& way, const std::array<const void*, 2>& buffers,
+                                std::int64_t bytes) {
   Communicator* chosen = nullptr;
   Reason reason = Reason::count_;
   if (way.is_start()) {
@@ -179,6 +189,9 @@ Communicator* find_communicator(Runtime& process, const Way& way, std::int64_t b
     reason = chosen->begins(*collective_of(way.kind), true);
   } else {
     reason = choose(process, way, bytes, chosen);
+    if (reason == Reason::count_ && chosen->may_have_device_memory() && !all_on_host(way, buffers)) {
+      reason = Reason::device_memory;
+    }
   }
   if (reason == Reason::count_) {
     if (process.keeps_records()) underway.began = steady_nanoseconds();

@@ -1,6 +1,7 @@
 // What serving a call takes, whatever collective it is.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -17,8 +18,10 @@ std::optional<int> fall_through(Runtime& process, const Way& way, Reason reason,
 
 /// The communicator when it serves this call; otherwise null, and why not is counted. Collective at the first blocking
 /// call of a communicator and of each plan, and at the init of a persistent call; nonblocking calls are served when
-/// such a call came before. `bytes` is the call's size for the tuning table, where it is equal on all ranks.
-Communicator* find_communicator(Runtime& process, const Way& way, std::int64_t bytes = unknown_bytes);
+/// such a call came before. `bytes` is the call's size for the tuning table, where it is equal on all ranks. `buffers`:
+/// the call's, for where memory of a GPU is possible.
+Communicator* find_communicator(Runtime& process, const Way& way, const std::array<const void*, 2>& buffers,
+                                std::int64_t bytes = unknown_bytes);
 
 /// Has MPI's error handler called; returns the code.
 int raise(MPI_Comm comm, int code);

@@ -19,6 +19,7 @@ struct Call {
   std::int64_t elements = 0;
   std::int64_t element_bytes = 1;
   Reducer reducer;
+  bool order_matters = false;  ///< of what is reduced: another order of addition may give other bits
   /// Blocks of unequal length, as in Shape; `elements` then means nothing. alltoall: this rank's own row and column
   /// are enough, but for the starts of persistent calls.
   std::vector<std::int64_t> counts;

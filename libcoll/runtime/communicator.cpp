@@ -56,6 +56,7 @@ struct Introduction {
   std::uint64_t settings_digest;
   std::uint32_t obstacle;
   std::uint32_t address_bytes;
+  std::uint32_t has_device_memory;  ///< or may have
   std::int32_t world_rank;
   std::int32_t world_size;
   std::int64_t start_nanoseconds;  ///< of the runtime, in the first communicator
@@ -86,10 +87,13 @@ std::map<std::string, NodeId> hosts_in_world_order(const std::vector<Introductio
 }
 
 /// Node of every rank; empty when it is not known of all. By host name where the topology names hosts; otherwise rank k
-/// of the world is node k or, when the world has more ranks than there are nodes, the k-th host is.
-std::vector<NodeId> nodes_of_ranks(const Topology& topology, const std::vector<Introduction>& ranks) {
+/// of the world is node k or, when the world has more ranks than there are nodes, the k-th host is. Several worlds have
+/// several ranks k: there only names tell.
+std::vector<NodeId> nodes_of_ranks(const Topology& topology, const std::vector<Introduction>& ranks,
+                                   bool several_worlds) {
   const std::int32_t world_size = ranks.front().world_size;
   std::map<std::string, NodeId> node_of_host = named_hosts(topology);
+  if (node_of_host.empty() && several_worlds) return {};
   const bool by_world_rank = node_of_host.empty() && world_size == topology.host_count();
   const bool told = node_of_host.empty() && !by_world_rank &&
                     std::all_of(ranks.begin(), ranks.end(), [](const Introduction& rank) { return rank.node >= 0; });
@@ -206,6 +210,7 @@ Reason Communicator::agree(HostCommunicator& host) {
   mine.world_rank = host.world_rank();
   mine.world_size = host.world_size();
   mine.node = runtime_.node();
+  mine.has_device_memory = host.may_have_device_memory() ? 1 : 0;
   mine.start_nanoseconds = runtime_.take_start_nanoseconds();
   if (runtime_.obstacle() == Reason::count_) {
     mine.address_bytes = static_cast<std::uint32_t>(runtime_.transport().address().size());
@@ -221,12 +226,15 @@ Reason Communicator::agree(HostCommunicator& host) {
     if (rank.obstacle < static_cast<std::uint32_t>(Reason::count_)) return static_cast<Reason>(rank.obstacle);
     if (rank.settings_digest != all.front().settings_digest) return Reason::settings_differ;
     longest = std::max<std::size_t>(longest, rank.address_bytes);
+    may_have_device_memory_ = may_have_device_memory_ || rank.has_device_memory != 0;
     setup_times_.contexts = std::max(setup_times_.contexts, rank.start_nanoseconds);
   }
-  std::vector<NodeId> nodes = nodes_of_ranks(runtime_.topology(), all);
+  const bool several_worlds = host.spans_worlds();
+  std::vector<NodeId> nodes = nodes_of_ranks(runtime_.topology(), all, several_worlds);
   if (nodes.empty() && on_one_host(all)) nodes.assign(all.size(), 0);
   if (nodes.empty()) return Reason::unknown_nodes;
-  if (host.size() == host.world_size()) runtime_.set_node(nodes[static_cast<std::size_t>(host.rank())]);
+  if (host.size() == host.world_size() && !several_worlds)
+    runtime_.set_node(nodes[static_cast<std::size_t>(host.rank())]);
   NodeId node_count = 0;
   const Reason chosen = choose_part(host.rank() == 0, nodes, node_count);
   if (chosen != Reason::count_) return chosen;

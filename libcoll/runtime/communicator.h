@@ -43,6 +43,11 @@ class HostCommunicator {
   [[nodiscard]] virtual int size() const = 0;
   [[nodiscard]] virtual int world_rank() const = 0;
   [[nodiscard]] virtual int world_size() const = 0;
+  /// Buffers of this process may be memory of a GPU.
+  [[nodiscard]] virtual bool may_have_device_memory() const { return false; }
+  /// Its ranks are of several worlds (MPI_Comm_spawn, MPI_Comm_connect), whose ranks mean nothing to each other. The
+  /// same on all of them.
+  [[nodiscard]] virtual bool spans_worlds() const { return false; }
   [[nodiscard]] virtual std::string host_name() const = 0;
   [[nodiscard]] virtual std::string name() const = 0;  ///< for log lines
   /// Every rank's `bytes` bytes, in rank order, into `all` (size() · bytes).
@@ -112,6 +117,9 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   /// Its ranks are on one node, and calls are served only where they were seen to be faster than MPI's.
   [[nodiscard]] bool must_be_faster() const { return nodes() == 1 && runtime_.config().one_node == OneNode::faster; }
 
+  /// A buffer of some rank may be memory of a GPU: then the ranks have to agree on every call. The same on all of them.
+  [[nodiscard]] bool may_have_device_memory() const { return may_have_device_memory_; }
+
   /// Has what happens counted there from now on (null: nowhere); the record must outlive the communicator.
   void keep_record(CommunicatorRecord* record);
 
@@ -135,11 +143,12 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   [[nodiscard]] CallProtocol protocol_of(CallKind kind, const Call& call, std::int64_t bytes) const;
   /// In words, for log lines: "directly", "in parts", "by ring".
   [[nodiscard]] std::string way_in_words(const Call& call) const;
-  /// How calls go from now on, where the tuning table says nothing; equal on all ranks. Between calls.
-  void add_choices(const std::vector<TuningChoice>& choices);
+  /// How calls go from now on, where the tuning table says nothing; equal on all ranks. Between calls. `order_matters`:
+  /// of reductions whose bits depend on the way; otherwise of all other calls.
+  void add_choices(const std::vector<TuningChoice>& choices, bool order_matters);
   /// What these say of calls of a size, and what the tuning table says; null: nothing.
-  [[nodiscard]] const TuningChoice* modelled(CallKind call, std::int64_t bytes) const {
-    return modelled_.find(call, bytes);
+  [[nodiscard]] const TuningChoice* modelled(CallKind call, std::int64_t bytes, bool order_matters) const {
+    return (order_matters ? by_facts_ : by_measurement_).chosen.find(call, bytes);
   }
   [[nodiscard]] const TuningChoice* tuned(CallKind call, std::int64_t bytes) const { return tuned_.find(call, bytes); }
 
@@ -388,8 +397,13 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   std::unique_ptr<ScatteredReduction> scattered_;  ///< goes with it
   bool wired_directly_ = false;                    ///< it was tried
   std::array<bool, collective_count> may_go_direct_{};
-  TuningTable choices_;               ///< the cost model's
-  ChoicesByCall modelled_;            ///< the same
+  /// The cost model's.
+  struct Modelled {
+    TuningTable table;
+    ChoicesByCall chosen;  ///< the same
+  };
+  Modelled by_measurement_;
+  Modelled by_facts_;                 ///< of reductions whose order matters
   ChoicesByCall tuned_;               ///< the tuning table's
   std::list<CachedScript> scripts_;   ///< most recently used first
   std::vector<FlatCall*> under_way_;  ///< in the order of their beginnings
@@ -401,6 +415,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   std::vector<std::vector<NodeId>> part_neighbours_;
   bool part_has_routers_ = false;         ///< nodes of others
   bool resends_ = false;                  ///< messages are sent again another way; the same on every rank
+  bool may_have_device_memory_ = false;   ///< on some rank
   std::string name_;                      ///< for log lines
   std::shared_ptr<Repair> repair_;        ///< of the crew; null on ranks without messages
   std::vector<NodeId> place_of_crew_;     ///< by node of the crew, -1: none; empty: the same

@@ -25,9 +25,10 @@ CallKind kind_of(Collective collective) {
 
 }  // namespace
 
-void Communicator::add_choices(const std::vector<TuningChoice>& choices) {
-  choices_.add(choices);
-  modelled_ = ChoicesByCall(choices_, size());
+void Communicator::add_choices(const std::vector<TuningChoice>& choices, bool order_matters) {
+  Modelled& modelled = order_matters ? by_facts_ : by_measurement_;
+  modelled.table.add(choices);
+  modelled.chosen = ChoicesByCall(modelled.table, size());
 }
 
 const TuningChoice* Communicator::choice_for(const Call& call) const {
@@ -35,7 +36,7 @@ const TuningChoice* Communicator::choice_for(const Call& call) const {
   const CallKind kind = kind_of(call.collective);
   const std::int64_t bytes = call.elements * call.element_bytes;
   const TuningChoice* choice = tuned(kind, bytes);
-  return choice != nullptr ? choice : modelled(kind, bytes);
+  return choice != nullptr ? choice : modelled(kind, bytes, call.order_matters);
 }
 
 Course Communicator::course_of(const Call& call) const {
@@ -44,7 +45,7 @@ Course Communicator::course_of(const Call& call) const {
   if (bytes <= 0) return Course::planned;
   const CallKind kind = kind_of(call.collective);
   const TuningChoice* in_table = tuned(kind, bytes);
-  const TuningChoice* choice = in_table != nullptr ? in_table : modelled(kind, bytes);
+  const TuningChoice* choice = in_table != nullptr ? in_table : modelled(kind, bytes, call.order_matters);
   if (choice != nullptr && choice->scattered && can_be_scattered(call.collective) &&
       bytes <= ScatteredReduction::most_bytes) {
     return Course::scattered;

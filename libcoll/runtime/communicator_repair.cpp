@@ -254,6 +254,8 @@ std::unique_ptr<TransportHost> Communicator::agree_without(HostCommunicator& hos
 /// A rank that is not heard in time has died: the communicator's calls fail then, as they would without a new plan, and
 /// none of them goes to MPI on some ranks alone.
 Reason Communicator::ask(Collective collective, HostCommunicator& host, Planning planning) {
+  // From which call on there is a plan must not decide a sum's bits.
+  if (collective == Collective::allreduce || collective == Collective::reduce_scatter) planning = Planning::waited_for;
   Prospect& asked_for = prospect(collective);
   {
     const std::lock_guard guard(runtime_.lock());

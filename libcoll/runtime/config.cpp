@@ -302,7 +302,8 @@ std::vector<Setting> make_settings() {
       text<&Config::command>("command",
                              "Path of the libcoll command that makes missing plans; empty: beside the library."),
       boolean<&Config::background_planning>(
-          "background_planning", "Leave calls to MPI while a missing plan is made, instead of waiting for it."),
+          "background_planning",
+          "Leave calls that add nothing up to MPI while a missing plan is made, instead of waiting for it."),
       integer<&Config::planning_seconds, 1, 86'400>(
           "planning_seconds", "A missing plan that takes longer to make is given up, and its calls go to MPI."),
 #define LIBCOLL_CALL(name, collective) call<CallKind::name, &Config::name>(),

@@ -7,6 +7,7 @@
 
 #include "libcoll/execute/concatenation.h"
 #include "libcoll/execute/direct_exchange.h"
+#include "libcoll/execute/scattered_reduction.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/lockstep_time.h"
 
@@ -18,6 +19,13 @@ constexpr double nanoseconds_per_second = 1e9;
 constexpr std::int64_t least_segment_bytes = 16 * 1024;
 /// Ours may take one part in this many more: what lies nearer is noise.
 constexpr double margin_parts = 20;
+/// What a message takes the processor counts most in short vectors, and the ways differ in how many they take: MPI's
+/// recursive doubling and binomial trees fewest, then those in parts. Seen on 8 to 27 nodes of emulated fabrics
+/// (benchmarks/race).
+constexpr std::int64_t most_native_bytes = 2 * 1024;
+constexpr std::int64_t most_scattered_bytes_per_rank = 1024;
+/// Within a node, reductions up to this size are left to MPI.
+constexpr std::int64_t most_native_within_node = 32 * 1024;
 /// Sizes that are looked at: 8 B to 1 GiB, powers of two.
 constexpr int first_power = 3;
 constexpr int last_power = 30;
@@ -86,14 +94,26 @@ class Ways {
       choice.direct = choice.scattered = false;
       choice.native = true;
     }
-    if (way_name(choice) == "plan") {
-      choice.segment_bytes = segment(bytes);
-      choice.in_flight = in_flight(choice.segment_bytes > 0 ? choice.segment_bytes : question_.segment_bytes);
-    }
+    cut(choice);
+    return choice;
+  }
+
+  [[nodiscard]] TuningChoice by_facts(std::int64_t bytes, bool can_be_scattered) const {
+    TuningChoice choice{question_.call, question_.ranks, bytes, false, 0};
+    choice.native = vector_bytes(question_.call, question_.ranks, bytes) <= most_native_bytes;
+    choice.scattered = can_be_scattered && !choice.native && bytes <= most_scattered_bytes_per_rank * question_.ranks &&
+                       bytes <= ScatteredReduction::most_bytes;
+    cut(choice);
     return choice;
   }
 
  private:
+  /// How a plan's messages are cut and sent.
+  void cut(TuningChoice& choice) const {
+    if (way_name(choice) != "plan") return;
+    choice.segment_bytes = segment(choice.up_to_bytes);
+    choice.in_flight = in_flight(choice.segment_bytes > 0 ? choice.segment_bytes : question_.segment_bytes);
+  }
   /// 0: the one that is configured anyway.
   [[nodiscard]] std::int64_t segment(std::int64_t bytes) const {
     if (is_rooted(question_.call)) return 0;
@@ -178,6 +198,17 @@ std::int64_t in_flight_for(std::int64_t segment_bytes, const LinkFigures& links)
 std::vector<TuningChoice> choose_by_cost(const CostQuestion& question) {
   const Ways ways(question);
   return choices_by_size([&ways](std::int64_t bytes) { return ways.best(bytes); });
+}
+
+std::vector<TuningChoice> choose_by_facts(const CostQuestion& question, bool can_be_scattered) {
+  const Ways ways(question);
+  return choices_by_size([&](std::int64_t bytes) { return ways.by_facts(bytes, can_be_scattered); });
+}
+
+std::vector<TuningChoice> choose_by_facts_within_node(CallKind call, std::int32_t ranks) {
+  return choices_by_size([&](std::int64_t bytes) {
+    return TuningChoice{call, ranks, bytes, bytes <= most_native_within_node, 0};
+  });
 }
 
 std::vector<TuningChoice> choose_by_samples(CallKind call, std::int32_t ranks, std::span<const CostSample> ours,

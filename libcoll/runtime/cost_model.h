@@ -80,6 +80,13 @@ struct CostQuestion {
 /// By size: the way that takes least, where ours may take 1/20 more than MPI's. The last one is for all sizes above.
 std::vector<TuningChoice> choose_by_cost(const CostQuestion& question);
 
+/// The same for reductions whose bits depend on the way: by kind, ranks and size alone, so that a sum has the same bits
+/// in every run. Measured figures, `links`, decide only how a plan's messages are cut and sent, which changes no order.
+/// Of the question's samples none is looked at; `can_be_scattered` as Communicator has it.
+std::vector<TuningChoice> choose_by_facts(const CostQuestion& question, bool can_be_scattered);
+/// The same within a node, where short calls are left to MPI.
+std::vector<TuningChoice> choose_by_facts_within_node(CallKind call, std::int32_t ranks);
+
 /// Of calls within a node, where no fabric is to be modelled: ours at sizes at which they were seen to take less than
 /// MPI's by more than noise, 1/20. Beyond the last size that both were tried at, as there. Precondition: both have
 /// samples.

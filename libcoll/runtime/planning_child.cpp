@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,7 +13,9 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstring>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -56,19 +60,63 @@ int out_of_the_way(int descriptor, FileDescriptor& copy) {
   return copy.get();
 }
 
+/// What posix_spawn is to start, and what came of it.
+struct Spawn {
+  char* const* arguments;
+  char* const* environment;
+  const posix_spawn_file_actions_t* actions;
+  const posix_spawnattr_t* attributes;
+  int error = 0;
+  int pidfd = -1;
+};
+
+/// In a process between this one and the planner, which shares this one's memory and descriptors.
+int spawn_between(void* argument) {
+  auto& spawn = *static_cast<Spawn*>(argument);
+  // Where the program ignores it, the kernel would reap the planner before there is a pidfd of it.
+  std::signal(SIGCHLD, SIG_DFL);
+  pid_t process = -1;
+  spawn.error =
+      posix_spawn(&process, spawn.arguments[0], spawn.actions, spawn.attributes, spawn.arguments, spawn.environment);
+  if (spawn.error == 0) spawn.pidfd = static_cast<int>(syscall(SYS_pidfd_open, process, 0));
+  return 0;
+}
+
+/// Starts a process whose parent ends at once. That parent, which never executes another program, has no exit signal:
+/// a wait() without __WCLONE passes it over, too.
+void spawn_orphan(Spawn& spawn) {
+  constexpr std::size_t stack_bytes = 256 * 1024;
+  const std::unique_ptr<std::byte[]> stack(new std::byte[stack_bytes]);
+  // The program's handlers must not run in the process between.
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setsigmask(&attributes, &before);
+  spawn.attributes = &attributes;
+  const int between = clone(&spawn_between, stack.get() + stack_bytes, CLONE_VM | CLONE_VFORK | CLONE_FILES, &spawn);
+  if (between < 0) spawn.error = errno;
+  while (between >= 0 && waitpid(between, nullptr, __WCLONE) < 0 && errno == EINTR) {
+  }
+  posix_spawnattr_destroy(&attributes);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
 }  // namespace
 
-PlanningChild::PlanningChild(PlanningChild&& other) noexcept
-    : name_(std::move(other.name_)),
-      process_(std::exchange(other.process_, -1)),
-      output_(std::move(other.output_)),
-      errors_(std::move(other.errors_)),
-      alive_(std::move(other.alive_)) {}
+PlanningChild::PlanningChild(PlanningChild&& other) noexcept = default;
 
 PlanningChild::~PlanningChild() {
-  if (process_ < 0) return;
-  kill(process_, SIGKILL);
-  reap();
+  if (!process_) return;
+  syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
+  // What it holds, such as a lock, is given back before this comes back.
+  constexpr int most_milliseconds = 1000;
+  pollfd waiting{process_.get(), POLLIN, 0};
+  while (poll(&waiting, 1, most_milliseconds) < 0 && errno == EINTR) {
+  }
 }
 
 Result<PlanningChild> PlanningChild::start(std::vector<std::string> arguments, int kept_open) {
@@ -99,11 +147,13 @@ Result<PlanningChild> PlanningChild::start(std::vector<std::string> arguments, i
   posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
   posix_spawn_file_actions_adddup2(&actions, life, first_kept);
   if (kept >= 0) posix_spawn_file_actions_adddup2(&actions, kept, first_kept + 1);
-  const int error = posix_spawn(&child.process_, argv[0], &actions, nullptr, argv.data(), environment.data());
+  Spawn spawn{argv.data(), environment.data(), &actions, nullptr};
+  spawn_orphan(spawn);
   posix_spawn_file_actions_destroy(&actions);
-  if (error == 0) return child;
-  child.process_ = -1;
-  return Error{"cannot run " + arguments.front() + ": " + reason(error)};
+  if (spawn.error != 0) return Error{"cannot run " + arguments.front() + ": " + reason(spawn.error)};
+  child.process_ = FileDescriptor(spawn.pidfd);
+  if (child.process_) fcntl(child.process_.get(), F_SETFD, FD_CLOEXEC);
+  return child;
 }
 
 bool PlanningChild::ended() const {
@@ -112,25 +162,17 @@ bool PlanningChild::ended() const {
   return poll(&waiting, 1, 0) > 0;
 }
 
-/// Exit code; negative when somebody else reaped it, so that what it wrote decides.
-int PlanningChild::reap() {
-  int status = 0;
-  const pid_t process = std::exchange(process_, -1);
-  while (waitpid(process, &status, 0) < 0) {
-    if (errno != EINTR) return -1;
-  }
-  constexpr int killed_by = 128;
-  return WIFEXITED(status) ? WEXITSTATUS(status) : killed_by + WTERMSIG(status);
-}
-
+/// Nobody tells the exit code of a process that is no child. A planner writes its plan when that is done, and what it
+/// wrote is looked at as a whole.
 Result<std::string> PlanningChild::output() {
-  const int exit_code = reap();
-  if (exit_code <= 0) return read_all(output_.get());
+  process_ = FileDescriptor();
+  Result<std::string> plan = read_all(output_.get());
+  if (!plan || !plan->empty()) return plan;
   Result<std::string> said = read_all(errors_.get());
   std::string text = said.ok() ? std::move(said).value() : std::string();
   text.erase(text.find_last_not_of('\n') + 1);
   std::replace(text.begin(), text.end(), '\n', ' ');
-  return Error{name_ + " plan ended with exit code " + std::to_string(exit_code) + (text.empty() ? "" : ": " + text)};
+  return Error{name_ + " plan ended without a plan" + (text.empty() ? "" : ": " + text)};
 }
 
 }  // namespace libcoll

@@ -1,8 +1,6 @@
 // A `libcoll plan` that runs beside this process.
 #pragma once
 
-#include <sys/types.h>
-
 #include <string>
 #include <vector>
 
@@ -11,8 +9,9 @@
 
 namespace libcoll {
 
-/// A child process whose output is kept in memory, however long nobody looks. Nothing of this needs signals or
-/// threads. The child is killed when this goes before it has ended.
+/// A process whose output is kept in memory, however long nobody looks. It is no child of this one: the program's own
+/// wait() and SIGCHLD handler never see it. Nothing of this needs signals or threads. The process is killed when this
+/// goes before it has ended.
 class PlanningChild {
  public:
   /// Starts `arguments` (the first is the program's path) outside MPI: without the preload and what would make it
@@ -27,16 +26,15 @@ class PlanningChild {
   ~PlanningChild();
 
   [[nodiscard]] bool ended() const;
-  /// What it wrote to standard output, or an error with what it wrote to standard error when it did not exit with 0.
-  /// Once, after ended().
+  /// What it wrote to standard output, or an error with what it wrote to standard error when that is nothing. Once,
+  /// after ended().
   Result<std::string> output();
 
  private:
   PlanningChild() = default;
-  int reap();
 
   std::string name_;
-  pid_t process_ = -1;
+  FileDescriptor process_;  ///< pidfd: never another process's, unlike a process id; none on kernels before Linux 5.3
   FileDescriptor output_;
   FileDescriptor errors_;
   FileDescriptor alive_;  ///< a pipe that is closed at the other end when the child is gone

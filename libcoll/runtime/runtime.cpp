@@ -221,6 +221,11 @@ void Runtime::fall_back_to(std::int32_t choice) {
   settings_digest_ = digest();
 }
 
+void Runtime::set_host_digest(std::uint64_t host) {
+  host_digest_ = host;
+  settings_digest_ = digest();
+}
+
 std::int64_t Runtime::patience_nanoseconds() const {
   const std::int64_t nanoseconds = over_host_messages_ ? 0 : config_.resend_seconds * 1'000'000'000;
   // Several attempts before the call is given up.
@@ -266,7 +271,7 @@ void Runtime::find_command(const std::string& library_directory) {
 std::uint64_t Runtime::digest() const {
   std::string text = LIBCOLL_VERSION;
   for (const std::string& part :
-       {std::to_string(static_cast<int>(route_binding_.backend)),
+       {std::to_string(static_cast<int>(route_binding_.backend)), std::to_string(host_digest_),
         transport_ == nullptr ? std::string() : transport_->name(),
         std::string(resilient_ == nullptr ? "once" : "again"),
         // The plan file's name is a hash over the whole topology.

@@ -93,6 +93,8 @@ class Runtime {
   [[nodiscard]] Reason obstacle() const { return obstacle_; }
   /// Hash of everything that has to be equal on all ranks: settings that cut messages or choose plans, topology.
   [[nodiscard]] std::uint64_t settings_digest() const { return settings_digest_; }
+  /// Of what the host's own MPI can do, which is part of it. Before the first communicator.
+  void set_host_digest(std::uint64_t host);
   /// The lock around posting and progress of the transport.
   [[nodiscard]] std::mutex& lock() { return lock_; }
   [[nodiscard]] Transport& transport() { return *transport_; }
@@ -224,6 +226,7 @@ class Runtime {
   Statistics statistics_;
   std::unique_ptr<Trace> trace_;
   std::uint64_t settings_digest_ = 0;
+  std::uint64_t host_digest_ = 0;
   std::mutex lock_;
   std::shared_ptr<IdPool> communicator_ids_ = std::make_shared<IdPool>(TagSpace::max_communicator);
   PlanSource plans_;

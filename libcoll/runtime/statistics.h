@@ -48,6 +48,7 @@ enum class Reason : std::uint8_t {
   no_bytes,
   user_operation,
   unsupported_type,
+  device_memory,
   not_agreed,
   no_progress,
   bad_arguments,

@@ -37,6 +37,7 @@ class TransportHost final : public HostCommunicator {
   [[nodiscard]] int size() const override { return static_cast<int>(places_.size()); }
   [[nodiscard]] int world_rank() const override { return host_.world_rank(); }
   [[nodiscard]] int world_size() const override { return host_.world_size(); }
+  [[nodiscard]] bool spans_worlds() const override { return host_.spans_worlds(); }
   [[nodiscard]] std::string host_name() const override { return host_.host_name(); }
   [[nodiscard]] std::string name() const override { return host_.name(); }
   bool allgather(const void* mine, std::size_t bytes, void* all) override;

@@ -136,7 +136,7 @@ class Job:
             program = [str(self.options.build / "bin" / f"multiprocess_{launch['program']}")]
             if not os.path.exists(program[0]):
                 program = [str(self.options.build / "bin" / launch["program"])]
-            program += shlex.split(in_tests(launch.get("arguments", "")))
+            program += shlex.split(in_tests(launch.get("arguments", "")).replace("$build/", f"{self.options.build}/"))
         else:
             program = [str(self.options.build / "bin" / "multiprocess_matrix")] + ["-m"] * launch.get("threads", False)
             for place, number in enumerate(self.numbers):

@@ -202,6 +202,36 @@ TEST(CostModel, InPartsWhereThatWasSeenToBeFastest) {
             (WaysBySize{{"direct", 512}, {"plan", 1024}, {"scattered", 32768}, {"plan", any_size}}));
 }
 
+/// DESIGN, rule 2: which way a sum goes decides its bits, so that no measured figure has a say in it.
+TEST(CostModel, FactsChooseTheSameWaysWhateverIsMeasured) {
+  CostQuestion question{CallKind::allreduce, 8, links, {6, 1.75, 3}, true, {}, {}, {}, {}, 128 * 1024, 8};
+  const auto ways = [](const std::vector<TuningChoice>& choices) {
+    std::vector<std::pair<std::string, std::int64_t>> found;
+    for (const TuningChoice& choice : choices) {
+      if (!found.empty() && found.back().first == way_name(choice)) found.pop_back();
+      found.emplace_back(way_name(choice), choice.up_to_bytes);
+    }
+    return found;
+  };
+  const std::vector<std::pair<std::string, std::int64_t>> expected{
+      {"native", 2 * 1024}, {"scattered", 8 * 1024}, {"plan", any_size}};
+  EXPECT_EQ(ways(choose_by_facts(question, true)), expected);
+  question.native = {{8, 1}, {1 << 20, 1}};
+  question.by_plan = {{8, 1'000'000}, {1 << 20, 1'000'000}};
+  question.links = {1'000'000, 1000};
+  EXPECT_EQ(ways(choose_by_facts(question, true)), expected);
+  // What cannot go from rank to rank.
+  EXPECT_EQ(ways(choose_by_facts(question, false)),
+            (std::vector<std::pair<std::string, std::int64_t>>{{"native", 2 * 1024}, {"plan", any_size}}));
+  // Blocks: the vector has eight of them.
+  question.call = CallKind::reduce_scatter_block;
+  EXPECT_EQ(ways(choose_by_facts(question, false)),
+            (std::vector<std::pair<std::string, std::int64_t>>{{"native", 256}, {"plan", any_size}}));
+  // Within a node.
+  EXPECT_EQ(ways(choose_by_facts_within_node(CallKind::reduce, 4)),
+            (std::vector<std::pair<std::string, std::int64_t>>{{"native", 32 * 1024}, {"plan", any_size}}));
+}
+
 /// The exchange takes 2 µs and a nanosecond for four bytes, on a rank three times as slow as this one.
 TEST(MeasuredCosts, AlphaAndBandwidthOfTheSlowestRank) {
   TwoRanks host(3);
