@@ -19,10 +19,8 @@ constexpr double nanoseconds_per_second = 1e9;
 constexpr std::int64_t least_segment_bytes = 16 * 1024;
 /// Ours may take one part in this many more: what lies nearer is noise.
 constexpr double margin_parts = 20;
-/// What a message takes the processor counts most in short vectors, and the ways differ in how many they take: MPI's
-/// recursive doubling and binomial trees fewest, then those in parts. Seen on 8 to 27 nodes of emulated fabrics
-/// (benchmarks/race).
-constexpr std::int64_t most_native_bytes = 2 * 1024;
+/// What a message takes the processor counts most in short vectors, and those that are reduced in parts take the fewest
+/// of ours. Seen on 8 to 27 nodes of emulated fabrics (benchmarks/race).
 constexpr std::int64_t most_scattered_bytes_per_rank = 1024;
 /// Within a node, reductions up to this size are left to MPI.
 constexpr std::int64_t most_native_within_node = 32 * 1024;
@@ -100,8 +98,7 @@ class Ways {
 
   [[nodiscard]] TuningChoice by_facts(std::int64_t bytes, bool can_be_scattered) const {
     TuningChoice choice{question_.call, question_.ranks, bytes, false, 0};
-    choice.native = vector_bytes(question_.call, question_.ranks, bytes) <= most_native_bytes;
-    choice.scattered = can_be_scattered && !choice.native && bytes <= most_scattered_bytes_per_rank * question_.ranks &&
+    choice.scattered = can_be_scattered && bytes <= most_scattered_bytes_per_rank * question_.ranks &&
                        bytes <= ScatteredReduction::most_bytes;
     cut(choice);
     return choice;

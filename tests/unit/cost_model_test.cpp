@@ -213,8 +213,7 @@ TEST(CostModel, FactsChooseTheSameWaysWhateverIsMeasured) {
     }
     return found;
   };
-  const std::vector<std::pair<std::string, std::int64_t>> expected{
-      {"native", 2 * 1024}, {"scattered", 8 * 1024}, {"plan", any_size}};
+  const std::vector<std::pair<std::string, std::int64_t>> expected{{"scattered", 8 * 1024}, {"plan", any_size}};
   EXPECT_EQ(ways(choose_by_facts(question, true)), expected);
   question.native = {{8, 1}, {1 << 20, 1}};
   question.by_plan = {{8, 1'000'000}, {1 << 20, 1'000'000}};
@@ -222,11 +221,7 @@ TEST(CostModel, FactsChooseTheSameWaysWhateverIsMeasured) {
   EXPECT_EQ(ways(choose_by_facts(question, true)), expected);
   // What cannot go from rank to rank.
   EXPECT_EQ(ways(choose_by_facts(question, false)),
-            (std::vector<std::pair<std::string, std::int64_t>>{{"native", 2 * 1024}, {"plan", any_size}}));
-  // Blocks: the vector has eight of them.
-  question.call = CallKind::reduce_scatter_block;
-  EXPECT_EQ(ways(choose_by_facts(question, false)),
-            (std::vector<std::pair<std::string, std::int64_t>>{{"native", 256}, {"plan", any_size}}));
+            (std::vector<std::pair<std::string, std::int64_t>>{{"plan", any_size}}));
   // Within a node.
   EXPECT_EQ(ways(choose_by_facts_within_node(CallKind::reduce, 4)),
             (std::vector<std::pair<std::string, std::int64_t>>{{"native", 32 * 1024}, {"plan", any_size}}));
