@@ -285,6 +285,37 @@ TEST_F(ConfigFile, TheCommentedConfigurationUncommentedIsTheDefault) {
   }
 }
 
+// Ranks may differ in these alone; a setting that is not named here has to be the same on all of them.
+TEST(Settings, ThoseOfARankAreNamed) {
+  const std::set<std::string_view> expected{"enable",
+                                            "topology",
+                                            "route_binding",
+                                            "transport",
+                                            "tuning_table",
+                                            "ofi_provider",
+                                            "host",
+                                            "stats",
+                                            "trace",
+                                            "trace_events",
+                                            "log_level",
+                                            "cache_dir",
+                                            "command",
+                                            "pacing",
+                                            "in_flight",
+                                            "progress_thread",
+                                            "planning_seconds",
+                                            "background_planning",
+                                            "resend_seconds",
+                                            "poll_microseconds",
+                                            "timeout_seconds",
+                                            "watchdog_seconds"};
+  std::set<std::string_view> found;
+  for (const Setting& setting : settings()) {
+    if (setting.scope == SettingScope::rank) found.insert(setting.name);
+  }
+  EXPECT_EQ(found, expected);
+}
+
 TEST(CommittedConfiguration, IsWhatInfoConfigPrints) {
   EXPECT_EQ(read_file(LIBCOLL_TEST_INSTANCES "/../../config/libcoll.toml"), commented_config())
       << "run `libcoll info --config > config/libcoll.toml`";
