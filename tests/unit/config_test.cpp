@@ -91,7 +91,7 @@ TEST(Settings, EveryRecordIsCompleteAndAgreesWithConfig) {
     EXPECT_TRUE(setting.text.ends_with('.')) << setting.name;
     EXPECT_EQ(setting.default_value, setting.print(Config{})) << setting.name;
   }
-  EXPECT_EQ(names.size(), 42U);  // one for each member of Config
+  EXPECT_EQ(names.size(), 43U);  // one for each member of Config
 }
 
 TEST(Settings, PrintedValuesAreReadBack) {
@@ -136,6 +136,7 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"node_bytes", "16M"},
                                                                    {"one_node", "no"},
                                                                    {"timeout_seconds", "30"},
+                                                                   {"watchdog_seconds", "9"},
                                                                    {"resend_seconds", "5"}};
   ASSERT_EQ(values.size(), settings().size());
   for (std::size_t i = 0; i < values.size(); ++i) {
