@@ -94,7 +94,7 @@ run_tests() {
 "$root/config/install_packages.sh" || exit 1
 part 'Format' check_format || note 'format'
 part 'Build' build_with developer || fail 'the build failed; see above.'
-part 'Tests' run_tests tests "$build" -LE '^(unit|large|fabric)$' || note 'tests'
+part 'Tests' run_tests tests "$build" -LE '^(unit|large|release|fabric)$' || note 'tests'
 part 'Tests on the emulated fabric' run_tests fabric "$build" -L '^fabric$' || note 'tests on the emulated fabric'
 part 'Build with ASan and UBSan' build_with asan || fail 'the build with ASan failed; see above.'
 part 'Tests with ASan and UBSan' run_tests asan "$root/build-asan" -L '^(unit|zoo|matrix-small)$' || note 'tests with ASan and UBSan'
@@ -106,7 +106,7 @@ else
   part 'clang-tidy' check_tidy everything || note 'clang-tidy'
   part 'Build of the unit tests' build_with developer unit_tests || fail 'the unit tests do not compile; see above.'
   part 'Unit tests' run_tests unit "$build" -L '^unit$' || note 'unit tests'
-  part 'Messages above 2 GiB' run_tests large "$build" -L '^large$' || note 'messages above 2 GiB'
+  part 'Messages above 2 GiB, all settings' run_tests large "$build" -L '^(large|release)$' || note 'messages above 2 GiB'
   part 'Fuzzing' "$root/tests/fuzz/run.sh" "$fuzz_seconds" || note 'fuzzing'
   part 'Build, each source by itself' build_with single || note 'each source by itself'
 fi

@@ -19,9 +19,10 @@ constexpr double nanoseconds_per_second = 1e9;
 constexpr std::int64_t least_segment_bytes = 16 * 1024;
 /// Ours may take one part in this many more: what lies nearer is noise.
 constexpr double margin_parts = 20;
-/// What a message takes the processor counts most in short vectors, and those that are reduced in parts take the fewest
-/// of ours. Seen on 8 to 27 nodes of emulated fabrics (benchmarks/race).
-constexpr std::int64_t most_scattered_bytes_per_rank = 1024;
+/// Short vectors are decided by what messages cost the processor, and MPI's recursive doubling and binomial trees take
+/// the fewest; those reduced in parts take fewer than the plan's.
+constexpr std::int64_t most_native_bytes_per_rank = 1024;
+constexpr std::int64_t most_scattered_bytes_per_rank = 2 * 1024;
 /// Within a node, reductions up to this size are left to MPI.
 constexpr std::int64_t most_native_within_node = 32 * 1024;
 /// Sizes that are looked at: 8 B to 1 GiB, powers of two.
@@ -98,7 +99,9 @@ class Ways {
 
   [[nodiscard]] TuningChoice by_facts(std::int64_t bytes, bool can_be_scattered) const {
     TuningChoice choice{question_.call, question_.ranks, bytes, false, 0};
-    choice.scattered = can_be_scattered && bytes <= most_scattered_bytes_per_rank * question_.ranks &&
+    choice.native =
+        vector_bytes(question_.call, question_.ranks, bytes) <= most_native_bytes_per_rank * question_.ranks;
+    choice.scattered = can_be_scattered && !choice.native && bytes <= most_scattered_bytes_per_rank * question_.ranks &&
                        bytes <= ScatteredReduction::most_bytes;
     cut(choice);
     return choice;
@@ -152,8 +155,7 @@ std::vector<TuningChoice> choices_by_size(const Best& best) {
 }  // namespace
 
 PlanCost plan_cost(const Schedule& schedule) {
-  return {lockstep_time(schedule).hops, schedule.proof.bandwidth_time.to_double(),
-          static_cast<std::int32_t>(node_degree(schedule))};
+  return {lockstep_time(schedule).hops, schedule.proof.bandwidth_time.to_double(), node_degree(schedule)};
 }
 
 CostLine plan_line(CallKind call, std::int32_t ranks, const PlanCost& plan, const LinkFigures& links) {

@@ -295,13 +295,14 @@ const std::vector<Automorphism>& Runtime::translation_group() {
   return translations_;
 }
 
-bool Runtime::step(Driven& running, bool& rests) {
+bool Runtime::step(Driven& running, bool& rests, bool& lost) {
   const std::lock_guard guard(lock_);
   const bool moved = transport_->progress();
   if (moved) note_movement();
   running.advance();
   advance_unattended();
   rests = running.rests();
+  if (!moved && !rests && transport_->has_broken(running.peers())) lost = true;
   return moved;
 }
 
@@ -383,6 +384,9 @@ void Runtime::give_up_unattended() noexcept {
   if (now - asked_at_ > longest_absence) still_since_ = now;
   asked_at_ = now;
   warn_of_unattended(now - still_since_);
+  for (const Unattended* call : unattended_) {
+    if (transport_->has_broken(call->running().peers())) call->running().abandon();
+  }
   if (config_.timeout_seconds == 0 || now - still_since_ <= std::chrono::seconds(config_.timeout_seconds)) return;
   for (const Unattended* call : unattended_) call->running().abandon();
   advance_unattended();
@@ -490,9 +494,14 @@ bool Runtime::wait_for_rest(Driven& running, ProgressHook hook, const std::funct
   bool still = false;
   bool poll = true;
   bool told = false;
+  bool lost = false;
   for (bool rests = false;;) {
-    const bool moved = step(running, rests);
+    const bool moved = step(running, rests, lost);
     if (rests) return true;
+    if (lost) {
+      log(LogLevel::error, "a collective fails: the connection to another rank broke");
+      return false;
+    }
     if (moved) {
       if (still && poll) fruitless_polls_.store(0, std::memory_order_relaxed);
       still = false;

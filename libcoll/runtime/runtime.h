@@ -193,8 +193,9 @@ class Runtime {
   bool arm();
   /// Under the lock; whether anything moved.
   bool progress_transport() noexcept;
-  /// One round of progress under the lock; whether anything moved.
-  bool step(Driven& running, bool& rests);
+  /// One round of progress under the lock; whether anything moved. `lost` becomes true when a connection is gone that
+  /// the call goes over.
+  bool step(Driven& running, bool& rests, bool& lost);
   /// The same for calls that nobody waits for.
   void advance_unattended(bool may_call_mpi = true) noexcept;
   /// How soon step() has something to do although no message comes. Under the lock.

@@ -107,6 +107,9 @@ class Transport {
   /// Nothing that is sent to that peer arrives any more, and the process is about to end: the destructor shall not wait
   /// until it has said goodbye, and may leave to the operating system what that would take.
   virtual void forsake(PeerId) noexcept {}
+  /// Whether the connection to one of these peers (negative entries are none) is gone: what it would have sent does not
+  /// come any more, and nobody else will say so. Never where messages are sent again.
+  [[nodiscard]] virtual bool has_broken(std::span<const PeerId>) const noexcept { return false; }
   /// Asks for block() to be woken by what comes from now on. False when something has come already: progress first.
   virtual bool arm() noexcept { return true; }
   /// Sleeps until something may have happened since arm(), at most `timeout_milliseconds`.

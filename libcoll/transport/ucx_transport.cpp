@@ -32,6 +32,9 @@ Error ucx_error(const char* what, ucs_status_t status) {
 /// The 64 bits of a tag are matched whole.
 constexpr ucp_tag_t whole_tag = ~ucp_tag_t{0};
 
+/// Stands behind the addresses of the rails where broken connections are told of.
+constexpr std::string_view reporter_mark = "reports";
+
 /// What one route class has of UCX.
 struct Rail {
   ucp_context_h context = nullptr;
@@ -184,6 +187,9 @@ class UcxTransport final : public Transport {
       eager_only_ = eager_only_ && without_rendezvous(each);
       if (Status opened = open_rail(each, mates); !opened) return opened;
     }
+    // Shared memory cannot tell of failures: UCX would leave it out for all messages.
+    reports_failures_ = mates == HostMates::none;
+    if (reports_failures_) append_address(address_, std::string(reporter_mark));
     if (address_.size() <= max_address_bytes) return {};
     return Error{"UCX: worker addresses of " + std::to_string(address_.size()) + " bytes, expected at most " +
                  std::to_string(max_address_bytes)};
@@ -209,11 +215,17 @@ class UcxTransport final : public Transport {
     ucp_ep_params_t parameters{};
     parameters.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     parameters.address = reinterpret_cast<const ucp_address_t*>(target.data());
+    // Both ends have to want it.
+    if (reports_failures_ && nth_address(address, route_classes()) == reporter_mark) {
+      parameters.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+      parameters.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+      parameters.err_handler = {&UcxTransport::broke, this};
+    }
     ucp_ep_h endpoint = nullptr;
     const ucs_status_t status = ucp_ep_create(worker, &parameters, &endpoint);
     if (status != UCS_OK) return ucx_error("creating an endpoint", status);
     const auto peer = static_cast<PeerId>(endpoints_.size());
-    endpoints_.push_back({endpoint, worker});
+    endpoints_.push_back({endpoint, worker, false});
     peers_.emplace(std::pair(address, route_class), peer);
     return peer;
   }
@@ -275,6 +287,12 @@ class UcxTransport final : public Transport {
 
   void forsake(PeerId peer) noexcept override { rail_of(endpoints_[static_cast<std::size_t>(peer)]).stays_open = true; }
 
+  bool has_broken(std::span<const PeerId> peers) const noexcept override {
+    return has_broken_ && std::any_of(peers.begin(), peers.end(), [this](PeerId peer) {
+             return peer >= 0 && endpoints_[static_cast<std::size_t>(peer)].is_broken;
+           });
+  }
+
   void block(int timeout_milliseconds) noexcept override {
     epoll_event event{};
     epoll_wait(epoll_, &event, 1, timeout_milliseconds);
@@ -284,6 +302,7 @@ class UcxTransport final : public Transport {
   struct Endpoint {
     ucp_ep_h handle;
     ucp_worker_h worker;
+    bool is_broken = false;
   };
 
   Rail& rail_of(const Endpoint& endpoint) {
@@ -294,6 +313,15 @@ class UcxTransport final : public Transport {
   static Posted posted(ucs_status_ptr_t request) {
     if (request == nullptr) return Posted::done;
     return UCS_PTR_IS_ERR(request) ? Posted::failed : Posted::pending;
+  }
+
+  /// A connection is gone: sends by it fail from now on, and what its peer would have sent does not come.
+  static void broke(void* self, ucp_ep_h endpoint, ucs_status_t) {
+    auto& transport = *static_cast<UcxTransport*>(self);
+    for (Endpoint& each : transport.endpoints_) {
+      if (each.handle == endpoint) each.is_broken = true;
+    }
+    transport.has_broken_ = true;
   }
 
   static void sent(void* request, ucs_status_t status, void* user_data) {
@@ -366,6 +394,8 @@ class UcxTransport final : public Transport {
     ucp_request_free(request);
   }
 
+  bool reports_failures_ = false;  ///< as its address says to others
+  bool has_broken_ = false;
   bool eager_only_ = true;  ///< no message waits for its receiver, whatever its size
   ucp_datatype_t pieces_ = 0;
   std::vector<Rail> rails_;  ///< by route class

@@ -4,11 +4,13 @@
  *   agreement every                 all collectives, blocking, nonblocking and persistent, first nonblocking ones
  *   agreement begun                 rank 0 begins an igather that nobody joins
  *   agreement lengths CALL MORE     rank 0 calls with so many elements more than the others
+ *   agreement broken                rank 0 loses the connections that calls go over
  *   agreement late SECONDS          the last rank comes late to a collective */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 enum { most = 32768, sizes_count = 3 };
@@ -152,6 +154,40 @@ static void lengths(const char* collective, int more) {
   }
 }
 
+enum { most_descriptors = 1024 };
+
+/* Whether a descriptor is a connection over a network. */
+static int is_connection(int descriptor) {
+  struct sockaddr_storage peer;
+  socklen_t bytes = sizeof peer;
+  if (getpeername(descriptor, (struct sockaddr*)&peer, &bytes) != 0) return 0;
+  return peer.ss_family == AF_INET || peer.ss_family == AF_INET6;
+}
+
+/* Rank 0 loses the connections that were made for the calls. Each rank's calls fail, or come to the right end. */
+static void broken(void) {
+  static char were[most_descriptors];
+  int rank = 0;
+  int ranks = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (int each = 0; each < most_descriptors; ++each) were[each] = (char)is_connection(each);
+  for (int i = 0; i < sizes_count; ++i) blocking(MPI_COMM_WORLD, sizes[i]);
+  int lost = 0;
+  for (int each = 0; rank == 0 && each < most_descriptors; ++each) {
+    if (!were[each] && is_connection(each)) lost += shutdown(each, SHUT_RDWR) == 0;
+  }
+  if (rank == 0) fprintf(stderr, "agreement: %d connections lost\n", lost);
+  int failed = 0;
+  for (int i = 0; i < sizes_count && !failed; ++i) {
+    fill(sizes[2], 1);
+    failed = MPI_Allreduce(input, output, sizes[2], MPI_INT, MPI_SUM, MPI_COMM_WORLD) != MPI_SUCCESS;
+    if (!failed) require(all_are(sizes[2], ranks), "allreduce", sizes[2]);
+  }
+  fprintf(stderr, "agreement: a call %s\n", failed ? "failed" : "went on");
+}
+
 /* What was begun and never joined would keep MPI_Finalize waiting. */
 static void end(void) {
   int rank = 0;
@@ -186,7 +222,8 @@ int main(int argc, char** argv) {
   if (strcmp(what, "begun") == 0) begun();
   if (strcmp(what, "lengths") == 0 && argc == 4) lengths(argv[2], atoi(argv[3]));
   if (strcmp(what, "late") == 0) late(argc > 2 ? atoi(argv[2]) : 1);
-  if (strcmp(what, "begun") == 0 || strcmp(what, "lengths") == 0) end();
+  if (strcmp(what, "broken") == 0) broken();
+  if (strcmp(what, "broken") == 0 || strcmp(what, "begun") == 0 || strcmp(what, "lengths") == 0) end();
   MPI_Finalize();
   return 0;
 }

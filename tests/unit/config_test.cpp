@@ -91,7 +91,7 @@ TEST(Settings, EveryRecordIsCompleteAndAgreesWithConfig) {
     EXPECT_TRUE(setting.text.ends_with('.')) << setting.name;
     EXPECT_EQ(setting.default_value, setting.print(Config{})) << setting.name;
   }
-  EXPECT_EQ(names.size(), 42U);  // one for each member of Config
+  EXPECT_EQ(names.size(), 43U);  // one for each member of Config
 }
 
 TEST(Settings, PrintedValuesAreReadBack) {
@@ -136,6 +136,7 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"node_bytes", "16M"},
                                                                    {"one_node", "no"},
                                                                    {"timeout_seconds", "30"},
+                                                                   {"watchdog_seconds", "9"},
                                                                    {"resend_seconds", "5"}};
   ASSERT_EQ(values.size(), settings().size());
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -268,6 +269,37 @@ TEST_F(ConfigFile, TheCommentedConfigurationUncommentedIsTheDefault) {
     EXPECT_EQ(setting.print(loaded.config), setting.default_value);
     EXPECT_TRUE(contains(active, "\n" + std::string(setting.name) + " = ")) << setting.name;
   }
+}
+
+// Ranks may differ in these alone; a setting that is not named here has to be the same on all of them.
+TEST(Settings, ThoseOfARankAreNamed) {
+  const std::set<std::string_view> expected{"enable",
+                                            "topology",
+                                            "route_binding",
+                                            "transport",
+                                            "tuning_table",
+                                            "ofi_provider",
+                                            "host",
+                                            "stats",
+                                            "trace",
+                                            "trace_events",
+                                            "log_level",
+                                            "cache_dir",
+                                            "command",
+                                            "pacing",
+                                            "in_flight",
+                                            "progress_thread",
+                                            "planning_seconds",
+                                            "background_planning",
+                                            "resend_seconds",
+                                            "poll_microseconds",
+                                            "timeout_seconds",
+                                            "watchdog_seconds"};
+  std::set<std::string_view> found;
+  for (const Setting& setting : settings()) {
+    if (setting.scope == SettingScope::rank) found.insert(setting.name);
+  }
+  EXPECT_EQ(found, expected);
 }
 
 TEST(CommittedConfiguration, IsWhatInfoConfigPrints) {
