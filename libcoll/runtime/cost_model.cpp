@@ -42,7 +42,7 @@ std::int64_t vector_bytes(CallKind call, std::int32_t ranks, std::int64_t bytes)
 double link_bytes_per_byte(CallKind call, std::int32_t ranks, const PlanCost& plan) {
   if (is_rooted(call)) return 1;
   return plan.bandwidth_time * static_cast<double>(vector_bytes(call, ranks, 1)) /
-         static_cast<double>(std::max(1, plan.degree));
+         static_cast<double>(std::max<std::int64_t>(1, plan.degree));
 }
 
 bool was_seen(std::span<const CostSample> samples, std::int64_t bytes) {

@@ -25,7 +25,7 @@ struct CostLine {
 struct PlanCost {
   std::int32_t hops = 0;      ///< T_L / α
   double bandwidth_time = 0;  ///< T_B in M/B
-  std::int32_t degree = 1;    ///< B = degree · b
+  std::int64_t degree = 1;    ///< B = degree · b
 };
 
 PlanCost plan_cost(const Schedule& schedule);
