@@ -159,7 +159,10 @@ void Runtime::read_tuning_table() {
 Result<std::unique_ptr<Transport>> Runtime::make_transport(std::string_view name) {
   if (name == "ucx") {
     if (route_binding_.backend == SteeringBackend::uct) return make_uct_transport(route_binding_);
-    return make_ucx_transport(patience_nanoseconds() > 0 ? for_failures(route_binding_) : route_binding_, mates_);
+    // Where messages are sent again, a peer that has ended its last call may leave before all are confirmed: its
+    // connection is gone then, and nothing is lost.
+    if (patience_nanoseconds() > 0) return make_ucx_transport(for_failures(route_binding_), HostMates::possible);
+    return make_ucx_transport(route_binding_, mates_);
   }
   if (name == "ofi") {
     // Bundles are far below a segment's largest size, and longer than a small one's; both may bear a stamp.
