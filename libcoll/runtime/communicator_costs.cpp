@@ -68,7 +68,8 @@ CallProtocol Communicator::protocol_of(CallKind kind, const Call& call, std::int
     if (plan != nullptr) protocol.algorithm = plan->algorithm;
   }
   const TuningChoice* in_table = tuned(blocking_twin(kind), bytes);
-  const TuningChoice* choice = in_table != nullptr ? in_table : modelled(blocking_twin(kind), bytes, call.order_matters);
+  const TuningChoice* choice =
+      in_table != nullptr ? in_table : modelled(blocking_twin(kind), bytes, call.order_matters);
   if (choice != nullptr && way_name(*choice) == protocol.use) {
     protocol.chosen_by = in_table != nullptr ? "tuning table" : "cost model";
   }
