@@ -55,16 +55,6 @@ void collect(Report& job, int ranks) {
   }
 }
 
-/// Whether it does so while there is patience.
-bool ends(MPI_Request& request) {
-  const Clock::time_point begin = Clock::now();
-  for (int done = 0; Clock::now() - begin < patience;) {
-    if (PMPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0) return true;
-    sched_yield();
-  }
-  return false;
-}
-
 void send_to_root(const Report& report) {
   std::string text = pack(report);
   MPI_Request request = nullptr;
@@ -72,7 +62,11 @@ void send_to_root(const Report& report) {
                  report_tag, MPI_COMM_WORLD, &request) != MPI_SUCCESS) {
     return;
   }
-  if (ends(request)) return;
+  const Clock::time_point begin = Clock::now();
+  for (int done = 0; Clock::now() - begin < patience;) {
+    if (PMPI_Test(&request, &done, MPI_STATUS_IGNORE) != MPI_SUCCESS || done != 0) return;
+    sched_yield();
+  }
   // Rank 0 does not take it, and MPI may look at it until the end.
   static const std::string kept = std::move(text);
   PMPI_Request_free(&request);
@@ -83,19 +77,13 @@ int reporting_ranks(int ranks) {
   return presence ? ranks - static_cast<int>(presence->absentees.size()) : ranks;
 }
 
-/// Rank 0 is who writes them: its setting decides, where the others can hear of it.
+/// Rank 0 is who writes them: its setting decides, where the others know it. Nothing is sent to find out, for links may
+/// be dead by now.
 bool wants_statistics(const Config& config) {
-  const bool mine = !config.stats.empty();
   const std::optional<Presence>& presence = presence_in_world();
-  const bool has_root = !presence || presence->absentees.empty() || presence->absentees.front().world_rank != 0;
-  const MPI_Comm own = own_world_communicator();
-  if (!has_root || own == MPI_COMM_NULL) return mine && has_root;
-  static char word;
-  word = mine ? 1 : 0;
-  MPI_Request request = nullptr;
-  const auto byte = OMPI_PREDEFINED_GLOBAL(MPI_Datatype, ompi_mpi_byte);
-  if (PMPI_Ibcast(&word, 1, byte, 0, own, &request) != MPI_SUCCESS || !ends(request)) return false;
-  return word != 0;
+  if (!presence) return !config.stats.empty();
+  const bool has_root = presence->absentees.empty() || presence->absentees.front().world_rank != 0;
+  return has_root && presence->root_reports;
 }
 
 void write_statistics(const Statistics& statistics, const Config& config) {

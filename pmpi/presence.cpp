@@ -97,14 +97,17 @@ std::optional<std::string> look_up(const Space& where, const PmixProcess& proces
   return text;
 }
 
-/// "0.1.0 serves", "0.1.0 idle"
-constexpr std::string_view serves_suffix = " serves";
-constexpr std::string_view idle_suffix = " idle";
+/// "0.1.0 serves reports": words behind the version.
+constexpr std::string_view serves_word = " serves";
+constexpr std::string_view reports_word = " reports";
 
 std::string what_is_said() {
   const Config config = load_config(environ).config;
   const bool serves = config.enable && !config.topology.empty();
-  return std::string(LIBCOLL_VERSION).append(serves ? serves_suffix : idle_suffix);
+  std::string said = LIBCOLL_VERSION;
+  if (serves) said += serves_word;
+  if (!config.stats.empty()) said += reports_word;
+  return said;
 }
 
 /// Says that this process has libcoll. Without the memory for that it counts as one that has none.
@@ -157,7 +160,8 @@ std::optional<Presence> find_presence(int world_size) {
     process.rank = static_cast<std::uint32_t>(rank);
     const std::string said = look_up(where, process, version_key).value_or("");
     const std::string version = said.substr(0, said.find(' '));
-    presence.serves = presence.serves || said.ends_with(serves_suffix);
+    presence.serves = presence.serves || said.find(serves_word) != std::string::npos;
+    if (rank == 0) presence.root_reports = said.ends_with(reports_word);
     if (version == LIBCOLL_VERSION) continue;
     presence.absentees.push_back({rank, look_up(where, process, host_key).value_or(""), version});
   }

@@ -22,6 +22,7 @@ struct Absentee {
 struct Presence {
   std::vector<Absentee> absentees;  ///< in the order of their ranks
   bool serves = false;              ///< some process is set up to serve calls
+  bool root_reports = false;        ///< rank 0 is set up to write the job's statistics
 };
 
 /// Of a job of so many processes. Nothing when it cannot be known: the job has no PMIx, or one that cannot be asked.
