@@ -199,6 +199,7 @@ constexpr std::array<Scheme, 15> schemes_of_fig7 = {{{"mcf-path", "mcf-path", ""
 
 std::vector<std::string> planning_names() {
   std::vector<std::string> names;
+  names.reserve(schemes_of_fig7.size());
   for (const Scheme& scheme : schemes_of_fig7) names.emplace_back(scheme.name);
   return names;
 }

@@ -2,13 +2,13 @@
 #pragma once
 
 #include <array>
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -26,7 +26,10 @@ struct CallProtocol {
   std::string use;        ///< as way_name()
   std::string algorithm;  ///< of a plan; empty: none, or this rank does not know it
   std::string chosen_by;  ///< a setting, "tuning table", "cost model", "configuration"; of native calls the reason
-  friend auto operator<=>(const CallProtocol&, const CallProtocol&) = default;
+  friend bool operator<(const CallProtocol& a, const CallProtocol& b) {
+    return std::tie(a.use, a.algorithm, a.chosen_by) < std::tie(b.use, b.algorithm, b.chosen_by);
+  }
+  friend bool operator==(const CallProtocol&, const CallProtocol&) = default;
 };
 
 /// Calls of one kind.

@@ -132,7 +132,7 @@ Rational fractional_load(const Problem& problem) {
   Wide128 width = 0;
   for (std::size_t i = 0; i < problem.links.size(); ++i) width += problem.width(i);
   for (;;) {
-    const Rational load(cut.sources, cut.width());
+    Rational load(cut.sources, cut.width());
     const bool narrow = std::max(load.numerator() * width, Wide128{load.denominator()} * sources) < MaxFlow::infinite;
     const bool enough =
         narrow ? load_suffices<std::int64_t>(problem, load, cut) : load_suffices<Wide128>(problem, load, cut);

@@ -47,7 +47,7 @@ Rational quick_cut_bound(const Topology& topology, Collective collective, NodeId
   if (collective == Collective::alltoall) return 0;
   const bool quick = std::int64_t{topology.host_count()} * topology.link_count() <= most_quick_work;
   if (quick) {
-    const Rational bound = cut_bound(topology, collective, root);
+    Rational bound = cut_bound(topology, collective, root);
     if (bound > Rational(0)) return bound;
   }
   if (is_rooted(collective)) return 0;

@@ -28,6 +28,7 @@ std::vector<std::int64_t> multiplicities(const Topology& topology) {
   }
   const std::int64_t multiplier = common <= max_multiplier ? common : 1;
   std::vector<std::int64_t> result;
+  result.reserve(static_cast<std::size_t>(topology.link_count()));
   for (LinkId link = 0; link < topology.link_count(); ++link) {
     result.push_back(topology.capacity(link).floor(multiplier).value_or(std::numeric_limits<std::int64_t>::max()));
   }

@@ -94,7 +94,7 @@ double rounded_up(const Bound& bound) {
 }
 
 Rational rounded_down(const Bound& bound) {
-  const Rational exact = Rational::quotient(bound.distances, bound.capacity);
+  Rational exact = Rational::quotient(bound.distances, bound.capacity);
   if (exact.is_narrow() && exact.denominator() <= finest_denominator) return exact;
   return {exact.floor(finest_denominator).value_or(0), finest_denominator};
 }

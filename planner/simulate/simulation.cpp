@@ -41,7 +41,7 @@ struct Turn {
   std::int32_t step = 0;
   std::int64_t round = 0;
   std::int64_t place = 0;
-  friend auto operator<=>(const Turn&, const Turn&) = default;
+  friend auto operator<=>(const Turn&, const Turn&) = default;  // NOLINT(modernize-use-nullptr): there is none
 };
 
 /// Where the units of each shard begin, in chunks.
