@@ -39,6 +39,7 @@ Topology random_digraph(std::uint32_t seed) {
     if (from != to) ends.emplace(from, to);
   }
   std::vector<Link> links;
+  links.reserve(ends.size());
   for (const auto& [from, to] : ends) links.push_back({from, to});
   return Topology::make("digraph-" + std::to_string(seed), numbered_nodes(nodes), std::move(links)).value();
 }
