@@ -27,6 +27,7 @@ enum { invalid_value = 1, memory_type = 2, device = 2 };
 
 #if defined STUB_CUDA_DRIVER
 /* cuda.h: CU_POINTER_ATTRIBUTE_MEMORY_TYPE is 2, CU_MEMORYTYPE_DEVICE is 2, CUDA_ERROR_INVALID_VALUE is 1. */
+// NOLINTNEXTLINE(readability-identifier-naming): its name
 int cuPointerGetAttribute(void* value, int attribute, uint64_t pointer) {
   if (attribute != memory_type || !is_there((const void*)(uintptr_t)pointer)) return invalid_value;
   *(unsigned*)value = device;
@@ -34,12 +35,14 @@ int cuPointerGetAttribute(void* value, int attribute, uint64_t pointer) {
 }
 #elif defined STUB_CUDA
 /* driver_types.h of CUDA 11 and on: host memory that CUDA does not know is type 0 and no error. */
+// NOLINTNEXTLINE(readability-identifier-naming): its name
 int cudaPointerGetAttributes(struct Attributes* attributes, const void* pointer) {
   *attributes = (struct Attributes){is_there(pointer) ? device : 0, 0, NULL, NULL};
   return 0;
 }
 #else
 /* hip_runtime_api.h of ROCm 5: device memory is type 1, other memory an error. */
+// NOLINTNEXTLINE(readability-identifier-naming): its name
 int hipPointerGetAttributes(struct Attributes* attributes, const void* pointer) {
   if (!is_there(pointer)) return invalid_value;
   *attributes = (struct Attributes){1, 0, (void*)(uintptr_t)pointer, NULL};

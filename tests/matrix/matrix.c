@@ -18,7 +18,7 @@ static const struct {
   const char* name;
   int (*run)(int argc, char** argv);
 } cases[] = {
-#define CASE_NAMED(name) {#name, &name},
+#define CASE_NAMED(name) {#name, &(name)},
 #include "cases.def"
 #undef CASE_NAMED
 };

@@ -205,8 +205,8 @@ TEST_F(StatisticsTest, TableOfCommunicators) {
   const std::vector<std::string> expected = {
       "pair (2 ranks), allreduce: 1 fell through (0 B: 1 in 0.000000500 s)",
       "pair (2 ranks), allreduce, which way: native (nothing to move) 0 B",
-      "pair (2 ranks), alltoallv: 1 served by mcf-path (64 B..128 B: 1 in 0.001000000 s, "
-      "128 B..256 B: 1 in 0.001000001 s)",
+      std::string("pair (2 ranks), alltoallv: 1 served by mcf-path (64 B..128 B: 1 in 0.001000000 s, ") +
+          "128 B..256 B: 1 in 0.001000001 s)",
       "pair (2 ranks), alltoallv, which way: plan mcf-path (configuration) 64 B..256 B",
       "bytes on 2 links: most 200 (1 to 0), least 100"};
   EXPECT_EQ(job_table(some_job()), expected);
