@@ -61,7 +61,7 @@ changed_sources() {
 check_tidy() {
   local commands=$root/build-tidy many=60 unity=ON checks=()
   if [ "$1" = changed ]; then
-sed '/^  clang-analyzer-\*,$/d' "$root/.clang-tidy" >"$results/checks"
+    sed '/^  clang-analyzer-\*,$/d' "$root/.clang-tidy" >"$results/checks"
     checks=(--config-file="$results/checks")
     changed_sources >"$results/changed"
     if [ "$(wc -l <"$results/changed")" -le "$many" ]; then unity=OFF; fi
@@ -71,6 +71,8 @@ sed '/^  clang-analyzer-\*,$/d' "$root/.clang-tidy" >"$results/checks"
   if [ "$unity" = OFF ]; then
     sed "s|^|$root/|" "$results/changed" | sort | comm -12 - "$results/chosen" >"$results/both" && mv "$results/both" "$results/chosen"
   fi
+  # Its pragma is GCC's; without the analyzer clang says so.
+  if [ "$1" = changed ]; then sed -i '/kernels_isa\.cpp$/d' "$results/chosen"; fi
   printf '%d files\n' "$(wc -l <"$results/chosen")"
   (cd "$root" && set -o pipefail &&
     xargs -r -d '\n' -a "$results/chosen" -P "$jobs" -n 1 clang-tidy "${checks[@]}" -p "$commands" --quiet 2>&1 | sed '/ warnings\? generated/d')
