@@ -125,6 +125,8 @@ int nodes_spanned(MPI_Comm comm) {
   return nodes;
 }
 
+int same_bits(const void* one, const void* other, uint64_t bytes) { return memcmp(one, other, bytes) == 0; }
+
 void* allocate(uint64_t bytes) {
   void* memory = malloc(bytes > 0 ? bytes : 1);
   CHECK(memory != NULL, "no memory");

@@ -60,6 +60,9 @@ static inline uint64_t mixed(uint64_t key) {
   return key ^ (key >> 31);
 }
 
+/* Whether two objects have the same bytes: for floating-point results that must be equal bit for bit. */
+int same_bits(const void* one, const void* other, uint64_t bytes);
+
 /* malloc that ends the job when there is no memory. */
 void* allocate(uint64_t bytes);
 

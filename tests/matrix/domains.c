@@ -76,7 +76,7 @@ static void check_sums(const double* sums, int first, int count, int size, const
   int others = 0;
   for (int i = 0; i < count; ++i) {
     const double wanted = expected_sum(size, first + i, 1);
-    CHECK(memcmp(&sums[i], &wanted, sizeof wanted) == 0, "%s of %d: element %d is %a, expected %a", what, count,
+    CHECK(same_bits(&sums[i], &wanted, sizeof wanted), "%s of %d: element %d is %a, expected %a", what, count,
           first + i, sums[i], wanted);
     others += expected_sum(size, first + i, 0) != wanted;
   }

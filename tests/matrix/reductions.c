@@ -482,7 +482,7 @@ static void check_equal_bits(int rank, int ranks) {
     double* output = repetition == 0 ? first : again;
     MPI_Allreduce(input, output, length, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     expect_call("allreduce", 1, "equal bits");
-    CHECK(memcmp(output, first, sizeof first) == 0, "repetition %d differs", repetition);
+    CHECK(same_bits(output, first, sizeof first), "repetition %d differs", repetition);
   }
   /* Reductions to one rank, and to all a part each. */
   static double parts[2][length];
@@ -490,18 +490,18 @@ static void check_equal_bits(int rank, int ranks) {
     MPI_Reduce(input, again, length, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
     expect_call("reduce", 1, "equal bits");
     if (repetition == 0) memcpy(parts[0], again, sizeof again);
-    CHECK(rank != 0 || memcmp(again, parts[0], sizeof again) == 0, "reduce, repetition %d differs", repetition);
+    CHECK(rank != 0 || same_bits(again, parts[0], sizeof again), "reduce, repetition %d differs", repetition);
     MPI_Reduce_scatter_block(input, again, length / ranks, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     expect_call("reduce_scatter_block", 1, "equal bits");
     const size_t bytes = sizeof(double) * (size_t)(length / ranks);
     if (repetition == 0) memcpy(parts[1], again, bytes);
-    CHECK(memcmp(again, parts[1], bytes) == 0, "reduce_scatter_block, repetition %d differs", repetition);
+    CHECK(same_bits(again, parts[1], bytes), "reduce_scatter_block, repetition %d differs", repetition);
   }
   if (rank == 0) {
     for (int r = 1; r < ranks; ++r) MPI_Send(first, length, MPI_DOUBLE, r, 0, MPI_COMM_WORLD);
   } else {
     MPI_Recv(again, length, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    CHECK(memcmp(again, first, sizeof first) == 0, "differs from rank 0");
+    CHECK(same_bits(again, first, sizeof first), "differs from rank 0");
   }
 }
 
