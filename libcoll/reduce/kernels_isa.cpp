@@ -105,7 +105,9 @@ void run(void* destination, const void* left, const void* right, std::size_t ele
   const auto* a = static_cast<const Unaligned<T>*>(left);
   const auto* b = static_cast<const Unaligned<T>*>(right);
   // True for disjoint and for equal buffers; without it equal buffers would take a scalar path.
+#ifndef __clang__
 #pragma GCC ivdep
+#endif
   for (std::size_t i = 0; i < elements; ++i) to[i].value = Op::apply(a[i].value, b[i].value);
 }
 
