@@ -271,7 +271,6 @@ Reason Communicator::choose_part(bool keep_part, std::vector<NodeId>& nodes, Nod
   Result<Topology> part = part_of(fabric, moved.image);
   if (!part || !check_connected(*part)) return Reason::disconnected;
   part_nodes_ = node_ranges(moved.image);
-  if (runtime_.resilient() != nullptr) part_neighbours_ = neighbouring_hosts(*part);
   part_has_routers_ = part->node_count() > part->host_count();
   if (keep_part || runtime_.resilient() != nullptr) part_ = std::move(part).value();
   std::map<NodeId, NodeId> place;
@@ -394,7 +393,7 @@ Reason Communicator::open_channel(Collective collective, bool equal_shards, Host
   if (!asked_for.asked || asked_for.obstacle == Reason::planning) ask(collective, host, Planning::waited_for);
   if (broken_) return Reason::transport;
   if (asked_for.obstacle != Reason::count_) return asked_for.obstacle;
-  const std::unique_ptr<HostCommunicator> around = what_is_left_ ? agree_without(host) : nullptr;
+  const std::unique_ptr<TransportHost> around = agree_safely(host);
   HostCommunicator& agreement = around ? *around : host;
   std::shared_ptr<NodeMemory> memory;
   if (hierarchy_) {
@@ -647,7 +646,9 @@ bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
   const auto own_row = call.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(rank_) * ranks);
   const std::vector<std::int64_t> mine(own_row, own_row + static_cast<std::ptrdiff_t>(ranks));
   const std::size_t bytes = ranks * sizeof(std::int64_t);
-  return (what_is_left_ ? *agree_without(host) : host).allgather(mine.data(), bytes, call.counts.data());
+  const std::unique_ptr<TransportHost> around = agree_safely(host);
+  HostCommunicator& agreement = around ? *around : host;
+  return agreement.allgather(mine.data(), bytes, call.counts.data());
 }
 
 bool Communicator::run(Call call, ProgressHook hook, Course course) {

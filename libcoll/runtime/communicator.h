@@ -209,8 +209,11 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   /// Of ranks without messages: their node's speaker says what is done without.
   bool hear_turn(HostCommunicator& host);
   [[nodiscard]] bool speaks() const;
-  /// The same ranks over our own transport.
-  std::unique_ptr<TransportHost> agree_without(HostCommunicator& host);
+  /// The same ranks over our own transport. Where messages are sent again, no link that dies holds them up, as it would
+  /// MPI's own.
+  std::unique_ptr<TransportHost> agree_around(HostCommunicator& host);
+  /// Null: messages are not sent again, or there are no tags for ranks. The same on all of them.
+  std::unique_ptr<TransportHost> agree_safely(HostCommunicator& host);
   enum class Planning : std::uint8_t { as_configured, waited_for };
   /// A plan that is wanted.
   struct Wanted {
@@ -380,15 +383,15 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   CommunicatorRecord* record_ = nullptr;  ///< null: nobody wants to know
   std::atomic<Reason> obstacle_ = Reason::count_;
   std::shared_ptr<IdPool> ids_;
-  std::uint32_t id_ = 0;                    ///< 0: none yet
-  std::optional<Topology> part_;            ///< on rank 0: what the ranks are on, where that is not the whole topology
-  std::string part_nodes_;                  ///< its hosts as PlanRequest has them
-  std::uint32_t calls_ = 0;                 ///< rounds that were numbered so far
-  SetupTimes setup_times_;                  ///< since a plan was last adopted
-  NodeId node_ = 0;                         ///< of this rank
-  std::int32_t rank_ = 0;                   ///< in the communicator
-  std::unique_ptr<Hierarchy> hierarchy_;    ///< null where every node has one rank
-  std::vector<std::int32_t> rank_of_node_;  ///< with a hierarchy: of this rank's slice; empty when it is in none
+  std::uint32_t id_ = 0;          ///< 0: none yet
+  std::optional<Topology> part_;  ///< what the ranks are on, where that is not the whole topology and it is of use
+  std::string part_nodes_;        ///< its hosts as PlanRequest has them
+  std::uint32_t calls_ = 0;       ///< rounds that were numbered so far
+  SetupTimes setup_times_;        ///< since a plan was last adopted
+  NodeId node_ = 0;               ///< of this rank
+  std::int32_t rank_ = 0;         ///< in the communicator
+  std::unique_ptr<Hierarchy> hierarchy_;      ///< null where every node has one rank
+  std::vector<std::int32_t> rank_of_node_;    ///< with a hierarchy: of this rank's slice; empty when it is in none
   std::vector<std::int32_t> place_of_shard_;  ///< in the buffers: the node's rank, with a hierarchy the node
   std::vector<std::string> addresses_;        ///< by communicator rank
   std::vector<std::string> hosts_;            ///< the same
@@ -411,8 +414,6 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   /// Words to everybody so far. Not among calls_: where a node's ranks take turns, the rounds of calls are numbered as
   /// they begin, which may be before such a word here and after it elsewhere.
   std::uint32_t greetings_ = 0;
-  /// Of a part of the nodes, as neighbouring_hosts(), where messages may be sent again.
-  std::vector<std::vector<NodeId>> part_neighbours_;
   bool part_has_routers_ = false;         ///< nodes of others
   bool resends_ = false;                  ///< messages are sent again another way; the same on every rank
   bool may_have_device_memory_ = false;   ///< on some rank

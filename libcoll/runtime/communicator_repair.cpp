@@ -49,7 +49,8 @@ void Communicator::enrol(HostCommunicator& host) {
   if (transport == nullptr) return;
   if (join_crew(host)) return;
   const bool is_part = !part_nodes_.empty();
-  Crew crew{id_, node_, {}, is_part ? part_neighbours_ : neighbouring_hosts(runtime_.topology())};
+  const Topology& topology = is_part ? *part_ : runtime_.topology();
+  Crew crew{id_, node_, {}, neighbouring_hosts(topology), linked_hosts(topology)};
   resends_ = crew.neighbours.size() == place_of_shard_.size();
   if (!resends_ || rank_of_node_.empty()) return;
   for (const std::int32_t rank : rank_of_node_) crew.addresses.push_back(addresses_[at(rank)]);
@@ -224,8 +225,12 @@ bool Communicator::hear_turn(HostCommunicator& host) {
   return true;
 }
 
-/// Along links that are known to work, and within nodes.
-std::unique_ptr<TransportHost> Communicator::agree_without(HostCommunicator& host) {
+std::unique_ptr<TransportHost> Communicator::agree_safely(HostCommunicator& host) {
+  return resends_ && nodes() + size() <= TagSpace::max_sender ? agree_around(host) : nullptr;
+}
+
+/// Along links that are not known to be dead, and within nodes.
+std::unique_ptr<TransportHost> Communicator::agree_around(HostCommunicator& host) {
   std::vector<NodeId> node_of_rank(addresses_.size());
   std::vector<std::int32_t> speakers = rank_of_node_;
   if (hierarchy_) {
@@ -235,7 +240,9 @@ std::unique_ptr<TransportHost> Communicator::agree_without(HostCommunicator& hos
     for (std::size_t node = 0; node < speakers.size(); ++node)
       node_of_rank[at(speakers[node])] = static_cast<NodeId>(node);
   }
-  const std::vector<int> parents = agreement_tree(node_of_rank, speakers, neighbouring_hosts(*what_is_left_));
+  const Topology& whole = part_ ? *part_ : runtime_.topology();
+  const Topology& topology = what_is_left_ ? *what_is_left_ : whole;
+  const std::vector<int> parents = agreement_tree(node_of_rank, speakers, neighbouring_hosts(topology));
   std::vector<TransportHost::Place> places;
   const std::lock_guard guard(runtime_.lock());
   for (std::size_t rank = 0; rank < parents.size(); ++rank) {
@@ -264,7 +271,7 @@ Reason Communicator::ask(Collective collective, HostCommunicator& host, Planning
   Reason reason = Reason::count_;
   bool heard = true;
   if (what_is_left_) {
-    const std::unique_ptr<TransportHost> around = agree_without(host);
+    const std::unique_ptr<TransportHost> around = agree_around(host);
     reason = adopt_distributed(collective, *around, planning);
     heard = around->good();
   } else {

@@ -108,7 +108,6 @@ struct Listening {
   std::int64_t heard_at = 0;
   std::int64_t ask_at = 0;
   bool unanswered = false;
-  std::int64_t asked = 0;    ///< in all
   std::int64_t in_vain = 0;  ///< since the last answer or message
   HostPath path;             ///< of the last inquiry
 };
@@ -126,8 +125,9 @@ struct Stream {
   bool poke_unanswered = false;
   std::int64_t poked = 0;  ///< since something was last confirmed
   HostPath poke_path;
-  HostPath way;  ///< around what is broken: the last one that something came by, turned round
+  HostPath way;  ///< around what is broken: as the last answer to an inquiry
   HostPath note_path;
+  std::int64_t notes_in_vain = 0;
   // Inwards.
   std::uint64_t received = 0;      ///< all up to this one …
   std::set<std::uint64_t> beyond;  ///< … and these
@@ -145,11 +145,12 @@ struct Check {
   bool direct = false;
   std::int64_t around_at = -1;
   HostPath path;
+  std::int64_t tries = 0;
 };
 
 struct CrewState {
   CrewState(Crew enrolled, std::size_t remotes)
-      : crew(std::move(enrolled)), detours(std::move(crew.neighbours)), node_of_remote(remotes, -1) {}
+      : crew(std::move(enrolled)), detours(std::move(crew.neighbours), crew.linked), node_of_remote(remotes, -1) {}
 
   Crew crew;
   Detours detours;
@@ -385,8 +386,9 @@ class Resilient final : public ResilientTransport, private Pieces {
     if (state == nullptr) return;
     Stream& stream = state->streams[at(to)];
     if (way == NoteWay::other) state->detours.blame(stream.note_path);
+    stream.notes_in_vain = way == NoteWay::other ? stream.notes_in_vain + 1 : 0;
     if (way != NoteWay::back || stream.note_path.empty()) {
-      stream.note_path = state->detours.find(state->crew.self, to, false);
+      stream.note_path = state->detours.search(state->crew.self, to, false, stream.notes_in_vain);
     }
     send_packet(*state, {PacketKind::note}, note, stream.note_path);
   }
@@ -404,7 +406,7 @@ class Resilient final : public ResilientTransport, private Pieces {
     if (state == nullptr) return;
     state->checks.clear();
     for (const NodeId node : state->detours.neighbours(state->crew.self)) {
-      state->checks.push_back({node, false, -1, {}});
+      state->checks.push_back({node, false, -1, {}, 0});
     }
     state->check_at = attended_;
     if (state->checks.empty() && state->observer != nullptr) state->observer->neighbours_checked({});
@@ -689,6 +691,19 @@ class Resilient final : public ResilientTransport, private Pieces {
     return path.empty() ? state.detours.find(state.crew.self, to, false) : path;
   }
 
+  /// A lane to or from there is dead.
+  static void doubt_hop(CrewState& state, NodeId node, std::int32_t route_class) {
+    const auto self = static_cast<std::uint16_t>(state.crew.self);
+    if (route_class == 0) state.detours.blame({self, static_cast<std::uint16_t>(node)});
+  }
+
+  /// After so many tries in vain. The single hop is in doubt at first. But all others may be broken, and trying them
+  /// over and over would only put the blame on hops that are good.
+  static HostPath next_way(CrewState& state, NodeId to, std::int64_t in_vain) {
+    if (in_vain == 0) return way_around(state, to, true);
+    return state.detours.search(state.crew.self, to, false, in_vain - 1);
+  }
+
   // ---- messages in --------------------------------------------------------------------------------------------
 
   /// Whether it is new.
@@ -872,6 +887,9 @@ class Resilient final : public ResilientTransport, private Pieces {
     if (state == nullptr || header.path[header.place] != state->crew.self) return;
     if (header.place + 1 < header.hosts) {
       ++counts_.packets_passed_on;
+      HostPath so_far = path_of(header);
+      so_far.resize(header.place + std::size_t{1});
+      if (so_far.size() > 2) state->detours.trust(so_far);
       pass_on(*state, std::move(packet), -1);
       return;
     }
@@ -893,7 +911,7 @@ class Resilient final : public ResilientTransport, private Pieces {
       case PacketKind::nothing_owed:
         if (known_class) {
           Listening& listening = stream.lanes[header.route_class];
-          heard(listening);
+          answered(state, listening);
           listening.ask_at = attended_ + options_.patience_nanoseconds;
         }
         return;
@@ -926,6 +944,12 @@ class Resilient final : public ResilientTransport, private Pieces {
   static void heard(Listening& listening) {
     listening.unanswered = false;
     listening.in_vain = 0;
+  }
+
+  /// By a packet: its way there is good.
+  static void answered(CrewState& state, Listening& listening) {
+    if (listening.unanswered) state.detours.trust(listening.path);
+    heard(listening);
   }
 
   // ---- who misses what ----------------------------------------------------------------------------------------
@@ -999,10 +1023,8 @@ class Resilient final : public ResilientTransport, private Pieces {
   void inquire(CrewState& state, Stream& stream, std::int32_t route_class) {
     Listening& listening = stream.lanes[at(route_class)];
     if (listening.unanswered) state.detours.blame(listening.path);
-    // Where the way in question is not that of the single hop, every other try goes there.
-    listening.path = way_around(state, stream.node, route_class == 0 || listening.asked % 2 == 0);
+    listening.path = next_way(state, stream.node, listening.in_vain);
     listening.unanswered = true;
-    ++listening.asked;
     listening.ask_at = attended_ + spread(options_.patience_nanoseconds / tries, listening.in_vain++, steady_inquiries);
     PacketHeader header{PacketKind::inquiry};
     header.route_class = static_cast<std::uint16_t>(route_class);
@@ -1050,7 +1072,7 @@ class Resilient final : public ResilientTransport, private Pieces {
       send_packet(state, nothing, {}, back);
       return;
     }
-    dead = true;
+    if (!std::exchange(dead, true)) doubt_hop(state, stream.node, header.route_class);
     for (const std::uint32_t slot : owed) {
       ++counts_.messages_sent_again;
       send_around(sendings_[slot]);
@@ -1061,11 +1083,12 @@ class Resilient final : public ResilientTransport, private Pieces {
                   const HostPath& back) {
     Listening& listening = stream.lanes[header.route_class];
     listening.heard_at = attended_;
-    heard(listening);
+    answered(state, listening);
     stream.way = back;
     confirm_until(stream, header.received);
     bool& dead = remotes_[stream.remote].lanes[header.route_class].inward_dead;
     const bool died = !std::exchange(dead, true);
+    if (died) doubt_hop(state, stream.node, header.route_class);
     if (header.sequence <= stream.received || stream.beyond.contains(header.sequence)) {
       ++counts_.duplicates_dropped;
       // Told once a message is enough; its first piece stands for it.
@@ -1134,7 +1157,7 @@ class Resilient final : public ResilientTransport, private Pieces {
     if (stream.unconfirmed.empty() || attended_ < stream.poke_at) return;
     // Confirmations get lost, too.
     if (stream.poke_unanswered) state.detours.blame(stream.poke_path);
-    stream.poke_path = way_around(state, stream.node, true);
+    stream.poke_path = next_way(state, stream.node, stream.poke_unanswered ? stream.poked : 0);
     stream.poke_unanswered = true;
     stream.poke_at = attended_ + spread(2 * patience, stream.poked++, steady_pokes);
     send_packet(state, {PacketKind::poke}, {}, stream.poke_path);
@@ -1154,7 +1177,7 @@ class Resilient final : public ResilientTransport, private Pieces {
         send_packet(state, {PacketKind::ping}, {}, direct, 0);
         if (each.around_at >= 0) continue;
         state.detours.blame(each.path);
-        each.path = state.detours.find(state.crew.self, each.node, true);
+        each.path = state.detours.search(state.crew.self, each.node, true, each.tries++);
         PacketHeader header{PacketKind::ping};
         header.sequence = 1;
         send_packet(state, header, {}, each.path);
@@ -1176,7 +1199,9 @@ class Resilient final : public ResilientTransport, private Pieces {
       if (each.node != node) continue;
       if (!around) {
         each.direct = true;
-        state.detours.trust({static_cast<std::uint16_t>(state.crew.self), static_cast<std::uint16_t>(node)});
+        const auto self = static_cast<std::uint16_t>(state.crew.self);
+        state.detours.trust({self, static_cast<std::uint16_t>(node)});
+        state.detours.trust({static_cast<std::uint16_t>(node), self});
       }
       if (around && each.around_at < 0) each.around_at = attended_;
     }

@@ -31,6 +31,7 @@ struct Crew {
   NodeId self = 0;
   std::vector<std::string> addresses;
   std::vector<std::vector<NodeId>> neighbours;  ///< as neighbouring_hosts()
+  std::vector<std::vector<NodeId>> linked;      ///< as linked_hosts(); empty: all neighbours
 };
 
 /// What a crew's layer above hears. Called from progress(), under the lock around it.

@@ -134,7 +134,7 @@ PLANNER
   killed | killed_nonblocking | fatal)
     # The survivors get MPI's own error behaviour within the time that was set.
     bring_up torus:2x2x2 --rate 100mbit --routes auto
-    export LIBCOLL_RESEND_SECONDS=1 LIBCOLL_TIMEOUT_SECONDS=6
+    export LIBCOLL_RESEND_SECONDS=1 LIBCOLL_TIMEOUT_SECONDS=4
     options=(-n 8 --enable-recovery)
     [[ $case != fatal ]] || options+=(-x ENDURE_FATAL=yes)
     way=blocking

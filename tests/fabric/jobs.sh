@@ -15,9 +15,9 @@ checksum() { sed -n 's/^# Checksum: //p' "$1"; }
 # Every result is right, the same as the native ones, and every call was served.
 check_equal() {
   local collective=$1 sizes=$2
-  planned "$collective" -f -m "$sizes" -i 3 -x 1 >with.out 2>err || fail "$collective under libcoll failed"
+  planned "$collective" -f -m "$sizes" -g 4 -i 2 -x 1 >with.out 2>err || fail "$collective under libcoll failed"
   if grep 'not steered' err; then fail "$collective is not steered"; fi
-  native "$collective" -f -m "$sizes" -i 3 -x 1 >without.out || fail "$collective failed natively"
+  native "$collective" -f -m "$sizes" -g 4 -i 2 -x 1 >without.out || fail "$collective failed natively"
   [[ -n $(checksum with.out) && $(checksum with.out) == "$(checksum without.out)" ]] || fail "$collective: results differ"
   awk -v name="$collective" '!/^#/ && NF > 6 { lines++; if ($6 == 0 || $6 != $7) bad = 1 }
     END { if (!lines || bad) { print name ": calls were not served"; exit 1 } }' with.out || fail "$collective"

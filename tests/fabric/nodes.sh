@@ -12,7 +12,7 @@ case $case in
   results)
     bring_up torus:2x2x2 --rate 100mbit --ranks-per-node 2 --routes auto
     for collective in allreduce allgather alltoall; do
-      job=(mpirun -n 16 "$sweep" "$collective" -f -m 16:65536 -i 3 -x 1)
+      job=(mpirun -n 16 "$sweep" "$collective" -f -m 16:65536 -g 4 -i 2 -x 1)
       fabric run -- "$libcoll" run -- "${job[@]}" </dev/null >with.out 2>err ||
         fail "$collective under libcoll failed: $(cat err)"
       if grep 'not steered' err; then fail "$collective is not steered"; fi

@@ -162,7 +162,8 @@ class World {
           if (node == 0) peers_.push_back(peer);
         }
       }
-      transport->enrol({communicator, static_cast<NodeId>(node), addresses, neighbouring_hosts(topology)});
+      transport->enrol(
+          {communicator, static_cast<NodeId>(node), addresses, neighbouring_hosts(topology), linked_hosts(topology)});
       transport->observe(communicator, &listeners.emplace_back());
     }
     rank_lives.assign(transports_.size(), true);

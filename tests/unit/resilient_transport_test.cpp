@@ -41,10 +41,12 @@ void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }  // NOL
 
 class Resilience : public testing::TestWithParam<Kind> {
  protected:
-  static World world(const std::string& specification) {
-    return {planned(specification, GetParam().collective, GetParam().algorithm), generate(specification).value(),
+  /// `hops`: between whom packets go from host to host.
+  static World world(const std::string& specification, const std::string& hops) {
+    return {planned(specification, GetParam().collective, GetParam().algorithm), generate(hops).value(),
             options_for(GetParam().takes_pieces), GetParam().takes_pieces};
   }
+  static World world(const std::string& specification) { return world(specification, specification); }
   static Job job() { return small_job(GetParam().collective); }
 };
 
@@ -132,6 +134,21 @@ TEST_P(Resilience, SeveralCablesMayDie) {
     dead.emplace(std::min(all.rank_of(a), all.rank_of(b)), std::max(all.rank_of(a), all.rank_of(b)));
     for (int call = 0; call < 2; ++call) ASSERT_TRUE(all.run(job())) << a << "-" << b;
   }
+}
+
+/// As on a part of a torus: routes of the fabric lead from every node to every other, and three pairs' cross one cable.
+/// What is left is one path, which shares a hop with every other that there was.
+TEST_P(Resilience, RoutesOfTheFabricMayShareACable) {
+  World all = world("hypercube:2", "complete:4");
+  std::set<std::pair<int, int>> dead;
+  for (const auto& [a, b] : {std::pair(0, 1), std::pair(1, 2), std::pair(0, 3)}) {
+    dead.emplace(all.rank_of(a), all.rank_of(b));
+    dead.emplace(all.rank_of(b), all.rank_of(a));
+  }
+  all.weather->fate = [&](const Passing& passing) {
+    return dead.contains({passing.from, passing.to}) ? Fate::lost : Fate::arrives;
+  };
+  for (int call = 0; call < 3; ++call) ASSERT_TRUE(all.run(job())) << call;
 }
 
 /// Every fifth message and packet is lost.
@@ -464,11 +481,51 @@ TEST(ResilientTransport, StrangersMessagesPassThroughUnchanged) {
 
 // --- detours -------------------------------------------------------------------------------------------------------
 
+using Neighbours = std::vector<std::vector<NodeId>>;
+
 TEST(Detours, NeighboursAreJoinedByLinksOrSwitches) {
   const auto ring = neighbouring_hosts(generate("uniring:4").value());
   EXPECT_EQ(ring, (std::vector<std::vector<NodeId>>{{1, 3}, {0, 2}, {1, 3}, {0, 2}}));
   const auto tree = neighbouring_hosts(generate("fat_tree:4,2").value());
   for (std::size_t host = 0; host < tree.size(); ++host) EXPECT_EQ(tree[host].size(), tree.size() - 1);
+  EXPECT_EQ(linked_hosts(generate("uniring:4").value()), ring);
+  for (const auto& hosts : linked_hosts(generate("fat_tree:4,2").value())) EXPECT_TRUE(hosts.empty());
+}
+
+const Neighbours all_of_four = {{1, 2, 3}, {0, 2, 3}, {0, 1, 3}, {0, 1, 2}};
+
+TEST(Detours, PreferLinksToRoutesOfTheFabric) {
+  const Detours detours(all_of_four, Neighbours{{1, 2}, {0, 3}, {0, 3}, {1, 2}});
+  EXPECT_EQ(detours.find(1, 0, false), (HostPath{1, 0}));
+  EXPECT_EQ(detours.find(1, 0, true), (HostPath{1, 3, 2, 0}));
+  EXPECT_EQ(detours.find(1, 2, false), (HostPath{1, 0, 2}));
+}
+
+/// It shares a hop with each of the two that are shorter.
+TEST(Detours, GiveEveryPathItsTurn) {
+  for (const HostPath& wanted : {HostPath{1, 3, 2, 0}, HostPath{1, 2, 3, 0}}) {
+    Detours detours(all_of_four);
+    int tries = 0;
+    for (HostPath path; path != wanted && tries < 200; ++tries) {
+      detours.blame(path);
+      path = detours.search(1, 0, true, tries);
+    }
+    EXPECT_LT(tries, 60);
+  }
+}
+
+/// Routes of the fabric are others in each direction.
+TEST(Detours, TrustRoutesInOneDirection) {
+  Detours detours(all_of_four, Neighbours{{1, 2}, {0, 3}, {0, 3}, {1, 2}});
+  detours.exclude(0, 1);
+  detours.exclude(1, 3);
+  detours.blame({0, 3});
+  detours.blame({0, 2});
+  detours.trust({0, 3});
+  EXPECT_EQ(detours.find(0, 3, false), (HostPath{0, 3}));
+  EXPECT_EQ(detours.find(3, 0, false), (HostPath{3, 2, 0}));
+  detours.trust({0, 2});
+  EXPECT_EQ(detours.find(3, 0, false), (HostPath{3, 2, 0}));
 }
 
 TEST(Detours, ArePathsAroundWhatDisappointed) {
@@ -501,9 +558,9 @@ TEST(Detours, DoWithoutWhatIsGone) {
 }
 
 TEST(Detours, DoNotExistEverywhere) {
-  EXPECT_TRUE(Detours({{1}, {0}}).find(0, 1, true).empty());
-  EXPECT_EQ(Detours({{1}, {0}}).find(0, 1, false), (HostPath{0, 1}));
-  EXPECT_TRUE(Detours({{1}, {0}, {}}).find(0, 2, false).empty());
+  EXPECT_TRUE(Detours(Neighbours{{1}, {0}}).find(0, 1, true).empty());
+  EXPECT_EQ(Detours(Neighbours{{1}, {0}}).find(0, 1, false), (HostPath{0, 1}));
+  EXPECT_TRUE(Detours(Neighbours{{1}, {0}, {}}).find(0, 2, false).empty());
 }
 
 }  // namespace
