@@ -18,6 +18,7 @@
 #include "libcoll/runtime/plan_cache.h"
 #include "planner/broadcast/cut_bound.h"
 #include "planner/claims.h"
+#include "planner/flow/single_path.h"
 #include "planner/part_plan.h"
 #include "planner/route/route_binding.h"
 #include "planner/route/route_classes.h"
@@ -29,6 +30,7 @@ namespace libcoll::command {
 namespace {
 
 constexpr std::size_t faults_shown = 20;
+constexpr double share_of_first_plan = 0.25;  // of the time there is
 
 /// One hop of a chunk, or its whole way when it is routed.
 struct Hop {
@@ -332,6 +334,16 @@ Result<Plan> make_plan(const Topology& topology, Collective collective, const st
     const auto check = planner->lockstep ? &verify_lockstep : &verify;
     plan->faults = check(plan->schedule, faults_shown, options.threads);
   }
+  return plan;
+}
+
+Result<Plan> make_first_plan(const Topology& topology, Collective collective, const PlanOptions& options) {
+  PlanOptions quick = options;
+  quick.time_limit_seconds *= share_of_first_plan;
+  if (collective != Collective::alltoall) return make_plan(topology, collective, "forestcoll", quick);
+  Result<Plan> plan = run_planner(std::string(to_string(collective)) + " on " + topology.name(), quick,
+                                  [&](const PlanOptions& wanted) { return plan_sssp_rerouted(topology, wanted); });
+  if (plan.ok() && plan->checked) plan->faults = verify(plan->schedule, faults_shown, options.threads);
   return plan;
 }
 
