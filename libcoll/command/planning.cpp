@@ -15,6 +15,7 @@
 #include <variant>
 
 #include "libcoll/command/progress.h"
+#include "libcoll/runtime/cost_model.h"
 #include "libcoll/runtime/plan_cache.h"
 #include "planner/broadcast/cut_bound.h"
 #include "planner/claims.h"
@@ -172,9 +173,16 @@ std::string candidates_text(const std::vector<PlanCandidate>& candidates) {
 }
 
 /// The default plan of small vectors.
-std::string least_steps_text(const Schedule& schedule) {
+std::string least_steps_text(const Schedule& schedule, const std::optional<std::int64_t>& up_to) {
   return schedule.algorithm + ": " + count(static_cast<std::size_t>(schedule.steps), "step") + ", T_B " +
-         short_text(schedule.proof.bandwidth_time) + " M/B";
+         short_text(schedule.proof.bandwidth_time) + " M/B" +
+         (up_to ? ", up to " + std::to_string(*up_to) + " bytes" : "");
+}
+
+/// Vectors that programs run by the plan of fewest steps.
+std::optional<std::int64_t> small_up_to(const Plan& plan) {
+  if (!plan.checked) return std::nullopt;
+  return bytes_up_to(lockstep_time(*plan.least_steps), lockstep_time(plan.schedule));
 }
 
 /// What a file may claim: of an all-to-all what its transfers reach.
@@ -395,6 +403,7 @@ Json plan_json(const Plan& plan) {
     json["least_steps"] = {{"algorithm", plan.least_steps->algorithm},
                            {"steps", plan.least_steps->steps},
                            {"bandwidth_time", plan.least_steps->proof.bandwidth_time.to_string()}};
+    if (const std::optional<std::int64_t> up_to = small_up_to(plan)) json["least_steps"]["up_to_bytes"] = *up_to;
   }
   if (is_rooted(schedule.collective)) json["root"] = schedule.root;
   if (schedule.algorithm == "harvest") json["rewirings"] = rewirings_json(schedule);
@@ -425,7 +434,7 @@ std::string plan_text(const Plan& plan) {
       {"T_B", bandwidth_text(schedule)},
   };
   if (plan.candidates.size() > 1) rows.push_back({"chosen from", candidates_text(plan.candidates)});
-  if (plan.least_steps) rows.push_back({"small vectors", least_steps_text(*plan.least_steps)});
+  if (plan.least_steps) rows.push_back({"small vectors", least_steps_text(*plan.least_steps, small_up_to(plan))});
   const bool rooted = is_rooted(schedule.collective);
   std::string chunks = std::to_string(schedule.chunks_per_shard) + (rooted ? "" : " per shard");
   if (schedule.collective == Collective::alltoall) {
