@@ -37,6 +37,8 @@ namespace {
 
 // Less of the time limit than this is not enough for a better plan, and left to write the first one.
 constexpr double share_of_better_plan = 0.4;
+// How long a better plan may be late: commands keep to 1.2 times the limit and half a second.
+constexpr double share_to_wait = 0.1;
 constexpr const char* no_plan = "no plan that was checked";
 
 struct Options {
@@ -288,7 +290,7 @@ int compare_algorithms(const Options& options) {
 
 /// Whether options ask for what first plans do not have.
 bool wants_more_than_first(const Options& options) {
-  return !options.plan.layer_method.empty() || options.plan.steps > 1 || options.plan.trees > 0;
+  return !options.plan.layer_method.empty() || options.plan.steps > 1;
 }
 
 /// A first plan, and a better one if that is there by the limit. Planners cannot be stopped at any moment, so the
@@ -297,7 +299,7 @@ std::optional<int> plan_in_time(const Options& options, const Request& request, 
                                 const TimeLimit& limit) {
   PlanOptions in_time = wanted;
   in_time.time_limit_seconds = limit.for_planning(wanted.schedule);
-  Result<Plan> first = make_first_plan(request.topology, request.collective, in_time);
+  Result<Plan> first = make_first_plan(request.topology, in_time);
   if (!first || !first->faults.empty()) return std::nullopt;
   first->deadline = limit.deadline();
   first->figures.more.emplace_back("time_note", std::string("the time limit left none for a better plan"));
@@ -317,7 +319,8 @@ std::optional<int> plan_in_time(const Options& options, const Request& request, 
   };
   const std::optional<int> code = finished_in_child(
       prepare, [&] { return finish_output(finish(options, *better, of_better)); },
-      [&] { of_first = written(options, request, *first); }, limit.deadline());
+      [&] { of_first = written(options, request, *first); },
+      Deadline(limit.deadline().remaining() + share_to_wait * options.plan.time_limit_seconds));
   return code ? code : finish(options, *first, of_first);
 }
 
@@ -338,7 +341,9 @@ int plan(const Options& options) {
   if (const Status good = check_given(options, *request, algorithm); !good) {
     return fail(good.error().message, json_on_stdout);
   }
-  const bool automatic = options.nodes.empty() && algorithm == automatic_plan;
+  // ForestColl, which is asked for the allgather family, has trees of its own to fall back to.
+  const bool automatic =
+      request->collective == Collective::alltoall && options.nodes.empty() && algorithm == automatic_plan;
   if (limit.deadline().limited() && automatic && !wants_more_than_first(options)) {
     if (const std::optional<int> code = plan_in_time(options, *request, wanted, limit)) return *code;
   }

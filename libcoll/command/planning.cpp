@@ -345,11 +345,10 @@ Result<Plan> make_plan(const Topology& topology, Collective collective, const st
   return plan;
 }
 
-Result<Plan> make_first_plan(const Topology& topology, Collective collective, const PlanOptions& options) {
+Result<Plan> make_first_plan(const Topology& topology, const PlanOptions& options) {
   PlanOptions quick = options;
   quick.time_limit_seconds *= share_of_first_plan;
-  if (collective != Collective::alltoall) return make_plan(topology, collective, "forestcoll", quick);
-  Result<Plan> plan = run_planner(std::string(to_string(collective)) + " on " + topology.name(), quick,
+  Result<Plan> plan = run_planner("alltoall on " + topology.name(), quick,
                                   [&](const PlanOptions& wanted) { return plan_sssp_rerouted(topology, wanted); });
   if (plan.ok() && plan->checked) plan->faults = verify(plan->schedule, faults_shown, options.threads);
   return plan;
