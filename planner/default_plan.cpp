@@ -70,7 +70,7 @@ DefaultPlans only(Made made, const Rational& bound, const PlanOptions& options) 
 
 Result<std::vector<Planner>> default_planners(std::span<const Planner> table, const Topology& topology,
                                               Collective collective) {
-  const Result<Planner> fewest_steps = find_planner(table, collective, "bfb");
+  const Result<Planner> fewest_steps = find_planner(table, collective, fewest_steps_planner);
   const Result<Planner> forest = find_planner(table, collective, "forestcoll");
   if (is_gathering(collective) && fewest_steps.ok() && forest.ok() && takes(*fewest_steps, topology)) {
     return std::vector<Planner>{*fewest_steps, *forest};

@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "planner/planner.h"
@@ -12,6 +13,9 @@
 #include "planner/topology/topology.h"
 
 namespace libcoll {
+
+/// The planner of the allgather family whose plans take the fewest steps.
+inline constexpr std::string_view fewest_steps_planner = "bfb";
 
 /// One of the plans that were compared.
 struct PlanCandidate {

@@ -47,6 +47,7 @@ std::vector<Attempt> attempts(const Topology& part, Collective collective, std::
       return list;
     }
     const bool large = std::int64_t{part.host_count()} * part.node_count() > small_forest;
+    if (!routers) list.push_back({"forestcoll", false, large});
     if (routers) list.insert(list.end(), {{"multitree", true}, {"forestcoll", true, large}});
   }
   return list;
@@ -124,7 +125,7 @@ Result<Schedule> attempt(std::span<const Planner> table, const Topology& part, C
   asked.schedule = true;  // only the transfers tell what default routes make of it
   asked.figures = nullptr;
   // As many trees as the optimum takes can be thousands, for links that default routes do not use that way.
-  if (asked.trees == 0) asked.trees = -1;
+  if (asked.trees == 0 && part.node_count() != part.host_count()) asked.trees = -1;
   Result<Schedule> schedule =
       how.through_routers ? planner->plan(part, asked) : planner->plan(without_switches(part), asked);
   if (!schedule) return schedule;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,8 +15,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "libcoll/command/command.h"
 #include "libcoll/runtime/safe_file.h"
-#include "planner/deadline.h"
 
 namespace libcoll::command {
 namespace {
@@ -33,13 +34,46 @@ namespace {
   _exit(0);
 }
 
+/// Milliseconds to wait as poll() takes them; none when there is no limit.
+int milliseconds_left(const Deadline& deadline) {
+  constexpr double most = 1e9;
+  return deadline.limited() ? static_cast<int>(std::clamp(std::ceil(1000 * deadline.remaining()), 0.0, most)) : -1;
+}
+
+/// A byte to the other end, which says no more than that it is there.
+bool tell(int to) {
+  const char word = 0;
+  return send(to, &word, sizeof word, MSG_NOSIGNAL) == sizeof word;
+}
+
+bool is_told(int from) {
+  char word = 0;
+  for (;;) {
+    const ssize_t got = recv(from, &word, sizeof word, 0);
+    if (got >= 0 || errno != EINTR) return got == sizeof word;
+  }
+}
+
+bool is_told(int from, const Deadline& deadline) {
+  for (;;) {
+    pollfd entry{from, POLLIN, 0};
+    const int ready = poll(&entry, 1, milliseconds_left(deadline));
+    if (ready > 0) return is_told(from);
+    if (ready == 0 || errno != EINTR) return false;
+  }
+}
+
+int wait_for(pid_t child) {
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  return status;
+}
+
 /// Adds what comes until the other end is closed. False when the time is up before.
 bool read_all(int from, const Deadline& deadline, std::string& text) {
   for (;;) {
-    constexpr double most_milliseconds = 1e9;
-    const double left = std::clamp(std::ceil(1000 * deadline.remaining()), 0.0, most_milliseconds);
     pollfd entry{from, POLLIN, 0};
-    const int ready = poll(&entry, 1, deadline.limited() ? static_cast<int>(left) : -1);
+    const int ready = poll(&entry, 1, milliseconds_left(deadline));
     if (ready == 0) return false;
     std::array<char, 65536> part{};
     const ssize_t got = ready < 0 ? -1 : read(from, part.data(), part.size());
@@ -64,12 +98,39 @@ Result<std::optional<std::string>> in_child(const std::function<std::string()>& 
   std::string text;
   const bool in_time = read_all(from.get(), Deadline(seconds), text);
   if (!in_time) kill(child, SIGKILL);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
+  const int status = wait_for(child);
   if (!in_time) return std::optional<std::string>();
   if (WIFSIGNALED(status)) return Error{"ended by signal " + std::to_string(WTERMSIG(status))};
   if (status != 0) return Error{"ended with exit code " + std::to_string(WEXITSTATUS(status))};
   return std::optional(std::move(text));
+}
+
+std::optional<int> finished_in_child(const std::function<bool()>& prepare, const std::function<int()>& finish,
+                                     const std::function<void()>& meanwhile, const Deadline& deadline) {
+  std::array<int, 2> ends{};
+  pid_t child = -1;
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0) {
+    std::fflush(nullptr);
+    child = fork();
+  }
+  if (child < 0) {
+    meanwhile();
+    return std::nullopt;
+  }
+  const FileDescriptor here(ends[0]);
+  FileDescriptor there(ends[1]);
+  if (child == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    const bool takes_over = prepare() && tell(there.get()) && is_told(there.get());
+    _exit(takes_over ? finish() : ExitCode::usage);
+  }
+  there = FileDescriptor(-1);
+  meanwhile();
+  const bool takes_over = is_told(here.get(), deadline) && tell(here.get());
+  if (!takes_over) kill(child, SIGKILL);
+  const int status = wait_for(child);
+  if (!takes_over) return std::nullopt;
+  return WIFEXITED(status) ? WEXITSTATUS(status) : ExitCode::usage;
 }
 
 }  // namespace libcoll::command

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "libcoll/command/child_work.h"
 #include "libcoll/command/command.h"
 #include "libcoll/command/compare.h"
 #include "libcoll/command/planning.h"
@@ -34,6 +35,10 @@
 namespace libcoll::command {
 namespace {
 
+// Less of the time limit than this is not enough for a better plan, and left to write the first one.
+constexpr double share_of_better_plan = 0.4;
+// How long a better plan may be late: commands keep to 1.2 times the limit and half a second.
+constexpr double share_to_wait = 0.1;
 constexpr const char* no_plan = "no plan that was checked";
 
 struct Options {
@@ -201,10 +206,8 @@ Status read_rewiring(const Options& options, PlanOptions& wanted) {
   return {};
 }
 
-Status write_output(const Schedule& schedule, const std::optional<Dialect>& dialect, const std::string& path) {
-  if (!dialect) return write_text(path, write_schedule(schedule));
-  const Result<std::string> text = write_msccl(schedule, *dialect);
-  return text.ok() ? write_text(path, *text) : Status(text.error());
+Result<std::string> output_text(const Schedule& schedule, const std::optional<Dialect>& dialect) {
+  return dialect ? write_msccl(schedule, *dialect) : Result<std::string>(write_schedule(schedule));
 }
 
 /// Under its own name, and as the plan of choice when no algorithm was asked for; the one of fewest steps beside it.
@@ -221,16 +224,50 @@ Status store(const Options& options, const Plan& plan) {
   return options.algorithm == automatic_plan ? store_plan(directory, schedule, automatic_plan) : Status();
 }
 
-void report(const Options& options, const Plan& plan) {
-  if (options.quiet && plan.faults.empty()) return;
-  std::FILE* stream = options.takes_stdout() ? stderr : stdout;
-  if (!options.json) {
-    std::fputs(plan_text(plan).c_str(), stream);
-  } else if (stream == stdout) {
-    print_json(plan_json(plan));
-  } else {
-    std::fprintf(stream, "%s\n", plan_json(plan).dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+/// What is to be written of a plan, as far as it can be made beforehand.
+struct Written {
+  Result<std::string> output = std::string();
+  std::string forwarding_table;
+  std::string report;
+};
+
+Written written(const Options& options, const Request& request, const Plan& plan) {
+  Written result;
+  if (plan.faults.empty()) {
+    if (!options.output.empty()) result.output = output_text(plan.schedule, request.dialect);
+    if (!options.forwarding_table.empty()) {
+      result.forwarding_table = write_forwarding_table(request.topology, plan.schedule.routes);
+    }
   }
+  if (options.quiet && plan.faults.empty()) return result;
+  result.report =
+      options.json ? plan_json(plan).dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : plan_text(plan);
+  return result;
+}
+
+/// The files that were asked for.
+Status write_files(const Options& options, const Plan& plan, const Written& texts) {
+  if (!options.output.empty()) {
+    const Status written = texts.output.ok() ? write_text(options.output, *texts.output) : texts.output.error();
+    if (!written) return written;
+  }
+  if (!options.forwarding_table.empty()) {
+    if (plan.schedule.routes.empty()) {
+      return Error{"--forwarding-table: the plan goes over links alone and has no routes"};
+    }
+    if (const Status written = write_text(options.forwarding_table, texts.forwarding_table); !written) return written;
+  }
+  return options.cache ? store(options, plan) : Status();
+}
+
+/// Writes and prints; the exit code of the command.
+int finish(const Options& options, const Plan& plan, const Written& texts) {
+  if (plan.faults.empty()) {
+    const Status done = write_files(options, plan, texts);
+    if (!done) return fail(done.error().message, options.json && !options.takes_stdout());
+  }
+  std::fputs(texts.report.c_str(), options.takes_stdout() ? stderr : stdout);
+  return plan.faults.empty() ? ExitCode::good : ExitCode::bad;
 }
 
 int compare_algorithms(const Options& options) {
@@ -251,6 +288,42 @@ int compare_algorithms(const Options& options) {
   return all_right(comparison) ? ExitCode::good : ExitCode::bad;
 }
 
+/// Whether options ask for what first plans do not have.
+bool wants_more_than_first(const Options& options) {
+  return !options.plan.layer_method.empty() || options.plan.steps > 1;
+}
+
+/// A first plan, and a better one if that is there by the limit. Planners cannot be stopped at any moment, so the
+/// better one is made in a child. Nothing where there is no first plan.
+std::optional<int> plan_in_time(const Options& options, const Request& request, const PlanOptions& wanted,
+                                const TimeLimit& limit) {
+  PlanOptions in_time = wanted;
+  in_time.time_limit_seconds = limit.for_planning(wanted.schedule);
+  Result<Plan> first = make_first_plan(request.topology, in_time);
+  if (!first || !first->faults.empty()) return std::nullopt;
+  first->deadline = limit.deadline();
+  first->figures.more.emplace_back("time_note", std::string("the time limit left none for a better plan"));
+  if (limit.deadline().remaining() < share_of_better_plan * options.plan.time_limit_seconds) {
+    return finish(options, *first, written(options, request, *first));
+  }
+  in_time.time_limit_seconds = limit.for_planning(wanted.schedule);
+  Result<Plan> better = Error{};
+  Written of_better;
+  Written of_first;
+  const auto prepare = [&] {
+    better = make_plan(request.topology, request.collective, std::string(automatic_plan), in_time);
+    if (!better || first->schedule.proof.bandwidth_time < better->schedule.proof.bandwidth_time) return false;
+    better->deadline = limit.deadline();
+    of_better = written(options, request, *better);
+    return true;
+  };
+  const std::optional<int> code = finished_in_child(
+      prepare, [&] { return finish_output(finish(options, *better, of_better)); },
+      [&] { of_first = written(options, request, *first); },
+      Deadline(limit.deadline().remaining() + share_to_wait * options.plan.time_limit_seconds));
+  return code ? code : finish(options, *first, of_first);
+}
+
 int plan(const Options& options) {
   const bool json_on_stdout = options.json && !options.takes_stdout();
   const TimeLimit limit(options.plan.time_limit_seconds, no_plan, json_on_stdout);
@@ -268,6 +341,12 @@ int plan(const Options& options) {
   if (const Status good = check_given(options, *request, algorithm); !good) {
     return fail(good.error().message, json_on_stdout);
   }
+  // ForestColl, which is asked for the allgather family, has trees of its own to fall back to.
+  const bool automatic =
+      request->collective == Collective::alltoall && options.nodes.empty() && algorithm == automatic_plan;
+  if (limit.deadline().limited() && automatic && !wants_more_than_first(options)) {
+    if (const std::optional<int> code = plan_in_time(options, *request, wanted, limit)) return *code;
+  }
   wanted.time_limit_seconds = limit.for_planning(wanted.schedule);
   const Deadline planning(wanted.time_limit_seconds);
   const auto make = options.nodes.empty() ? &make_plan : &make_part_plan;
@@ -276,20 +355,8 @@ int plan(const Options& options) {
     return fail(limit_sentence(options.plan.time_limit_seconds, no_plan) + ": " + made.error().message, json_on_stdout);
   }
   if (!made) return fail(made.error().message, json_on_stdout);
-  if (made->faults.empty()) {
-    Status written;
-    if (!options.output.empty()) written = write_output(made->schedule, request->dialect, options.output);
-    if (written.ok() && !options.forwarding_table.empty() && made->schedule.routes.empty()) {
-      written = Error{"--forwarding-table: the plan goes over links alone and has no routes"};
-    } else if (written.ok() && !options.forwarding_table.empty()) {
-      written = write_text(options.forwarding_table, write_forwarding_table(request->topology, made->schedule.routes));
-    }
-    if (written.ok() && options.cache) written = store(options, *made);
-    if (!written) return fail(written.error().message, json_on_stdout);
-  }
   made->deadline = limit.deadline();
-  report(options, *made);
-  return made->faults.empty() ? ExitCode::good : ExitCode::bad;
+  return finish(options, *made, written(options, *request, *made));
 }
 
 /// Those of PlannerOption that stand on the command line. A comparison has sizes of its own.

@@ -15,9 +15,11 @@
 #include <variant>
 
 #include "libcoll/command/progress.h"
+#include "libcoll/runtime/cost_model.h"
 #include "libcoll/runtime/plan_cache.h"
 #include "planner/broadcast/cut_bound.h"
 #include "planner/claims.h"
+#include "planner/flow/single_path.h"
 #include "planner/part_plan.h"
 #include "planner/route/route_binding.h"
 #include "planner/route/route_classes.h"
@@ -29,6 +31,7 @@ namespace libcoll::command {
 namespace {
 
 constexpr std::size_t faults_shown = 20;
+constexpr double share_of_first_plan = 0.25;  // of the time there is
 
 /// One hop of a chunk, or its whole way when it is routed.
 struct Hop {
@@ -170,9 +173,16 @@ std::string candidates_text(const std::vector<PlanCandidate>& candidates) {
 }
 
 /// The default plan of small vectors.
-std::string least_steps_text(const Schedule& schedule) {
+std::string least_steps_text(const Schedule& schedule, const std::optional<std::int64_t>& up_to) {
   return schedule.algorithm + ": " + count(static_cast<std::size_t>(schedule.steps), "step") + ", T_B " +
-         short_text(schedule.proof.bandwidth_time) + " M/B";
+         short_text(schedule.proof.bandwidth_time) + " M/B" +
+         (up_to ? ", up to " + std::to_string(*up_to) + " bytes" : "");
+}
+
+/// Vectors that programs run by the plan of fewest steps.
+std::optional<std::int64_t> small_up_to(const Plan& plan) {
+  if (!plan.checked) return std::nullopt;
+  return bytes_up_to(lockstep_time(*plan.least_steps), lockstep_time(plan.schedule));
 }
 
 /// What a file may claim: of an all-to-all what its transfers reach.
@@ -335,6 +345,15 @@ Result<Plan> make_plan(const Topology& topology, Collective collective, const st
   return plan;
 }
 
+Result<Plan> make_first_plan(const Topology& topology, const PlanOptions& options) {
+  PlanOptions quick = options;
+  quick.time_limit_seconds *= share_of_first_plan;
+  Result<Plan> plan = run_planner("alltoall on " + topology.name(), quick,
+                                  [&](const PlanOptions& wanted) { return plan_sssp_rerouted(topology, wanted); });
+  if (plan.ok() && plan->checked) plan->faults = verify(plan->schedule, faults_shown, options.threads);
+  return plan;
+}
+
 Result<Plan> make_part_plan(const Topology& part, Collective collective, const std::string& algorithm,
                             const PlanOptions& options) {
   const std::string_view name = algorithm == automatic_plan ? std::string_view() : std::string_view(algorithm);
@@ -383,6 +402,7 @@ Json plan_json(const Plan& plan) {
     json["least_steps"] = {{"algorithm", plan.least_steps->algorithm},
                            {"steps", plan.least_steps->steps},
                            {"bandwidth_time", plan.least_steps->proof.bandwidth_time.to_string()}};
+    if (const std::optional<std::int64_t> up_to = small_up_to(plan)) json["least_steps"]["up_to_bytes"] = *up_to;
   }
   if (is_rooted(schedule.collective)) json["root"] = schedule.root;
   if (schedule.algorithm == "harvest") json["rewirings"] = rewirings_json(schedule);
@@ -413,7 +433,7 @@ std::string plan_text(const Plan& plan) {
       {"T_B", bandwidth_text(schedule)},
   };
   if (plan.candidates.size() > 1) rows.push_back({"chosen from", candidates_text(plan.candidates)});
-  if (plan.least_steps) rows.push_back({"small vectors", least_steps_text(*plan.least_steps)});
+  if (plan.least_steps) rows.push_back({"small vectors", least_steps_text(*plan.least_steps, small_up_to(plan))});
   const bool rooted = is_rooted(schedule.collective);
   std::string chunks = std::to_string(schedule.chunks_per_shard) + (rooted ? "" : " per shard");
   if (schedule.collective == Collective::alltoall) {

@@ -42,6 +42,10 @@ struct Plan {
 Result<Plan> make_plan(const Topology& topology, Collective collective, const std::string& algorithm,
                        const PlanOptions& options);
 
+/// An all-to-all that is there soon, plan_sssp_rerouted(), for when the time is over before there is a better one. It
+/// takes a part of options.time_limit_seconds, or a little more on large fabrics.
+Result<Plan> make_first_plan(const Topology& topology, const PlanOptions& options);
+
 /// The same for a part of a fabric (part_of): "auto" or empty is the best of several, see plan_part().
 Result<Plan> make_part_plan(const Topology& part, Collective collective, const std::string& algorithm,
                             const PlanOptions& options);

@@ -81,6 +81,8 @@ void provide_plan(const std::string& directory, const Topology& topology, Collec
   if (!plan) return warn(without + plan.error().message);
   if (!plan->faults.empty()) return warn(without + "the plan is faulty: " + plan->faults.front());
   if (const Status stored = store_plan(directory, plan->schedule, algorithm); !stored) warn(stored.error().message);
+  if (!plan->least_steps) return;
+  if (const Status stored = store_plan(directory, *plan->least_steps); !stored) warn(stored.error().message);
 }
 
 void provide_plans(const Config& config, const Topology& topology) {

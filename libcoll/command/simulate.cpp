@@ -1,16 +1,20 @@
 // libcoll simulate: how long the schedule in a file takes on its own topology.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "libcoll/command/command.h"
 #include "libcoll/command/time_limit.h"
 #include "libcoll/command/validators.h"
+#include "libcoll/runtime/config.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 #include "planner/simulate/simulation.h"
@@ -23,11 +27,28 @@ struct SimulateOptions {
   std::string file;
   std::vector<std::uint64_t> sizes{1 << 20};
   std::string alpha = "0s";
-  std::uint64_t segment = 0;
+  std::optional<std::uint64_t> segment;  ///< nothing: usual_segment()
   double time_limit_seconds = 0;
   bool lockstep = false;
   bool json = false;
 };
+
+// What NICs that forward send at once: the path MTU of RDMA on Ethernet frames of 1500 bytes.
+constexpr std::int64_t packet_bytes = 1024;
+// More tell no more of a chunk, and of all chunks no more fit into seconds.
+constexpr double most_packets_of_chunk = 64;
+constexpr double most_packets = 1 << 21;
+
+/// As data is cut where nobody says how: on routes the fabric's links take packets in turn, between hosts the runtime
+/// sends segments as it is configured by default.
+std::int64_t usual_segment(const Schedule& schedule, double bytes) {
+  if (schedule.routes.empty()) return Config().segment_bytes;
+  const double chunk = bytes / schedule.topology.host_count() / schedule.chunks_per_shard;
+  const double chunks = std::accumulate(schedule.transfers.begin(), schedule.transfers.end(), 1.0,
+                                        [](double sum, const Transfer& t) { return sum + t.chunk_count; });
+  const double packets = std::clamp(most_packets / chunks, 1.0, most_packets_of_chunk);
+  return std::max(packet_bytes, static_cast<std::int64_t>(std::ceil(chunk / packets)));
+}
 
 /// What was asked for, understood and checked.
 struct Request {
@@ -44,9 +65,9 @@ Result<Request> understand(const SimulateOptions& options) {
   if (!alpha) return Error{"--alpha: " + alpha.error().message};
   Request request{std::move(schedule).value(), {}};
   request.simulation.alpha_seconds = *alpha;
-  request.simulation.segment_bytes = static_cast<std::int64_t>(options.segment);
+  if (options.segment) request.simulation.segment_bytes = static_cast<std::int64_t>(*options.segment);
   const bool rewired = !request.schedule.wirings.empty();
-  if (rewired && options.segment > 0) {
+  if (rewired && options.segment.value_or(0) > 0) {
     return Error{options.file + ": the schedule rewires the fabric and goes in lockstep, which knows no --segment"};
   }
   const bool lockstep = options.lockstep || rewired;
@@ -91,6 +112,8 @@ int simulate_file(const SimulateOptions& options) {
     }
     SimulationOptions asked = request->simulation;
     asked.bytes = static_cast<double>(size);
+    const bool in_steps = asked.timing == NodeTiming::lockstep;
+    if (!options.segment && !in_steps) asked.segment_bytes = usual_segment(schedule, asked.bytes);
     const Result<Simulation> simulated = simulate(schedule, asked);
     if (!simulated) return fail(simulated.error().message, options.json);
     const double bandwidth = simulated->seconds > 0 ? asked.bytes / simulated->seconds : 0;
@@ -98,6 +121,7 @@ int simulate_file(const SimulateOptions& options) {
     results.push_back({{"size_bytes", size},
                        {"seconds", simulated->seconds},
                        {"algbw_bytes_per_second", bandwidth},
+                       {"segment_bytes", asked.segment_bytes},
                        {"busiest_link_seconds", simulated->busiest_link_seconds},
                        {"step_seconds", simulated->step_seconds},
                        {"messages", simulated->messages}});
@@ -137,7 +161,9 @@ void add_simulate(CLI::App& app, int& exit_code) {
       ->check(bytes_from(1));
   sub->add_option("--alpha", options->alpha, "Start-up of a transfer, beside the latency of links: 500ns")
       ->type_name("TIME");
-  sub->add_option("--segment", options->segment, "Cut longer chunks, so that hops overlap: 128KiB; 0: do not")
+  sub->add_option("--segment", options->segment,
+                  "Cut longer chunks, so that hops overlap: 128KiB; 0: do not; "
+                  "left out: packets on routes, otherwise 128KiB")
       ->type_name("BYTES")
       ->transform(CLI::AsSizeValue(false))
       ->check(bytes_from(0));

@@ -423,10 +423,13 @@ Reason Communicator::adopt_distributed(Collective collective, HostCommunicator& 
   if (reason != Reason::count_) return reason;
   {
     const std::lock_guard guard(runtime_.lock());
-    prospect(collective).plans = {std::move(fresh), {}};
+    prospect(collective).plans = {std::move(fresh), {}, nullptr, 0};
   }
   // What is left of a fabric is not what the table was made for.
-  if (!what_is_left_) adopt_named(collective, host);
+  if (!what_is_left_) {
+    adopt_small(collective, host);
+    adopt_named(collective, host);
+  }
   return reason;
 }
 
@@ -495,6 +498,7 @@ std::optional<Result<Schedule>> Communicator::obtain_plan_without(Collective col
 
 std::optional<std::string> Communicator::plan_text(const Wanted& wanted, HostCommunicator& host) {
   const Collective collective = wanted.collective;
+  if (wanted.planning == Planning::of_fewest_steps) return small_plan_text(collective);
   std::optional<Result<Schedule>> answer = obtain_plan(wanted);
   if (!answer) return std::nullopt;
   Result<Schedule>& schedule = *answer;
@@ -510,7 +514,23 @@ std::optional<std::string> Communicator::plan_text(const Wanted& wanted, HostCom
         what + "no plan for " + std::string(to_string(collective)) + " (" + schedule.error().message + "); " + effect);
     return std::string();
   }
-  if (wanted.algorithm.empty()) prospect(collective).cost = plan_cost(*schedule);
+  if (wanted.algorithm.empty()) {
+    prospect(collective).cost = plan_cost(*schedule);
+    prospect(collective).time = lockstep_time(*schedule);
+  }
+  return announce(*schedule);
+}
+
+std::string Communicator::small_plan_text(Collective collective) {
+  small_up_to_ = 0;
+  std::optional<Schedule> schedule =
+      runtime_.plans().fewest_steps(runtime_.config(), {planned_for(), part_nodes_, collective});
+  if (!schedule) return {};
+  const std::optional<std::int64_t> up_to = bytes_up_to(lockstep_time(*schedule), prospect(collective).time);
+  if (!up_to) return {};
+  small_up_to_ = *up_to;
+  log(LogLevel::info, name_ + ": " + std::string(to_string(collective)) + " of up to " + std::to_string(*up_to) +
+                          " bytes takes the plan of fewest steps");
   return announce(*schedule);
 }
 

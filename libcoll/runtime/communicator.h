@@ -177,7 +177,8 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
     /// the ranks have agreed on: there all of them are at the same place among the communicator's calls. So whatever is
     /// begun between two of these has one plan everywhere, and keeps it, whenever its rounds come to be started.
     Plans plans;
-    PlanCost cost;  ///< on rank 0, of the usual plan
+    PlanCost cost;      ///< on rank 0, of the usual plan
+    LockstepTime time;  ///< the same by the topology's own bandwidths and latencies
   };
   struct CachedScript {
     LoweredPlanPointer plan;
@@ -214,7 +215,11 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   std::unique_ptr<TransportHost> agree_around(HostCommunicator& host);
   /// Null: messages are not sent again, or there are no tags for ranks. The same on all of them.
   std::unique_ptr<TransportHost> agree_safely(HostCommunicator& host);
-  enum class Planning : std::uint8_t { as_configured, waited_for };
+  enum class Planning : std::uint8_t {
+    as_configured,
+    waited_for,
+    of_fewest_steps,  ///< beside the usual one, where it is at hand
+  };
   /// A plan that is wanted.
   struct Wanted {
     Collective collective;
@@ -275,6 +280,9 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   Reason adopt_distributed(Collective collective, HostCommunicator& host, Planning planning = Planning::as_configured);
   /// And those of planners that the tuning table names. Waits for them.
   void adopt_named(Collective collective, HostCommunicator& host);
+  /// The plan of fewest steps, and up to which size it takes less time than the usual one. That follows from the
+  /// topology alone, so that reductions have the same bits in every run.
+  void adopt_small(Collective collective, HostCommunicator& host);
   void say_setup_times(Collective collective, const HostCommunicator& host);
   [[nodiscard]] Prospect& prospect(Collective collective) { return prospects_[static_cast<std::size_t>(collective)]; }
   [[nodiscard]] const Prospect& prospect(Collective collective) const {
@@ -285,6 +293,8 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   /// Of a call that nobody waits for here.
   [[nodiscard]] LoweredPlanPointer plan_for(const Call& call, const Channel* channel) const;
   [[nodiscard]] const Topology& planned_for() const { return part_ ? *part_ : runtime_.topology(); }
+  /// On rank 0: of the plan of fewest steps; empty where there is none that is better for some size.
+  std::string small_plan_text(Collective collective);
   /// On rank 0: the plan as all ranks get it; nothing when it is not there yet, an empty text when there will be none.
   std::optional<std::string> plan_text(const Wanted& wanted, HostCommunicator& host);
   bool adopt_plan(const std::string& text, LoweredPlan& plan);
@@ -388,6 +398,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   std::string part_nodes_;        ///< its hosts as PlanRequest has them
   std::uint32_t calls_ = 0;       ///< rounds that were numbered so far
   SetupTimes setup_times_;        ///< since a plan was last adopted
+  std::int64_t small_up_to_ = 0;  ///< on rank 0, of the small plan that was last announced
   NodeId node_ = 0;               ///< of this rank
   std::int32_t rank_ = 0;         ///< in the communicator
   std::unique_ptr<Hierarchy> hierarchy_;      ///< null where every node has one rank
@@ -423,7 +434,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   std::uint32_t turns_ = 0;               ///< of calls that wait for others
   std::uint64_t begun_ = 0;               ///< calls of all kinds, on ranks with messages
   std::set<Cable> removed_;               ///< done without, by now
-  std::uint32_t agreements_ = 0;          ///< messages' tags for agree_without()
+  std::uint32_t agreements_ = 0;          ///< messages' tags for agree_around()
   std::optional<Topology> what_is_left_;  ///< of what plans are made for, when links have died
   std::unique_ptr<Renewal> renewal_;      ///< under way
   std::uint32_t renewed_ = 0;             ///< verdicts seen to

@@ -3,6 +3,7 @@
 #include <array>
 #include <memory>
 #include <mutex>
+#include <numeric>
 
 #include "libcoll/execute/greeting.h"
 #include "libcoll/runtime/clock.h"
@@ -21,6 +22,15 @@ CallKind kind_of(Collective collective) {
   constexpr std::array kinds{CallKind::allgather, CallKind::reduce_scatter_block, CallKind::allreduce,
                              CallKind::alltoall};
   return kinds[static_cast<std::size_t>(collective)];
+}
+
+/// All shards together, which is the same on all ranks. Rooted calls are planned as vectors of one shard.
+std::int64_t vector_bytes(const Call& call, std::int32_t ranks) {
+  if (!call.counts.empty()) {
+    return std::accumulate(call.counts.begin(), call.counts.end(), std::int64_t{0}) * call.element_bytes;
+  }
+  const bool whole = call.collective == Collective::allreduce;
+  return call.elements * call.element_bytes * (whole ? 1 : ranks);
 }
 
 }  // namespace
@@ -97,9 +107,20 @@ Tuning Communicator::tuning_for(const Call& call) const {
 }
 
 const LoweredPlanPointer& Communicator::chosen_plan(const Call& call, const Plans& plans) const {
-  if (plans.named.empty()) return plans.usual;
-  const TuningChoice* choice = choice_for(call);
-  return choice == nullptr ? plans.usual : plans.by(choice->algorithm);
+  const TuningChoice* choice = plans.named.empty() ? nullptr : choice_for(call);
+  if (choice != nullptr && !choice->algorithm.empty()) return plans.by(choice->algorithm);
+  return plans.small != nullptr && vector_bytes(call, size()) <= plans.small_up_to ? plans.small : plans.usual;
+}
+
+void Communicator::adopt_small(Collective collective, HostCommunicator& host) {
+  if (collective == Collective::alltoall || !part_nodes_.empty()) return;
+  auto fresh = std::make_shared<LoweredPlan>();
+  if (distribute_plan({collective, Planning::of_fewest_steps, {}}, host, *fresh) != Reason::count_) return;
+  std::int64_t up_to = small_up_to_;
+  if (!host.broadcast(&up_to, sizeof up_to)) return;
+  const std::lock_guard guard(runtime_.lock());
+  prospect(collective).plans.small = std::move(fresh);
+  prospect(collective).plans.small_up_to = up_to;
 }
 
 void Communicator::adopt_named(Collective collective, HostCommunicator& host) {

@@ -441,7 +441,7 @@ Turn Communicator::next_turn() {
       Prospect& asked_for = prospects_[each];
       const LoweredPlanPointer& fresh = epoch.plans[each];
       if (fresh == nullptr || asked_for.obstacle != Reason::count_) continue;
-      asked_for.plans = {fresh, {}};
+      asked_for.plans = {fresh, {}, nullptr, 0};
     }
   }
   turn.epochs = adopted_;

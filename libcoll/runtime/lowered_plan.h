@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -37,6 +38,8 @@ using LoweredPlanPointer = std::shared_ptr<const LoweredPlan>;
 struct Plans {
   LoweredPlanPointer usual;
   std::vector<std::pair<PlannerName, LoweredPlanPointer>> named;  ///< of planners that the tuning table names
+  LoweredPlanPointer small;                                       ///< of fewer steps and more T_B; null: none
+  std::int64_t small_up_to = 0;  ///< bytes of the vectors that take it where no planner is named
 
   /// The usual one where there is none by that name.
   [[nodiscard]] const LoweredPlanPointer& by(const PlannerName& algorithm) const {

@@ -15,6 +15,7 @@
 #include "libcoll/runtime/plan_cache.h"
 #include "libcoll/runtime/safe_file.h"
 #include "libcoll/runtime/system_error.h"
+#include "planner/default_plan.h"
 #include "planner/part_plan.h"
 #include "planner/planner.h"
 #include "planner/schedule/verify.h"
@@ -59,6 +60,11 @@ std::vector<std::string> planning_command(const Config& config, const PlanReques
                                      "--quiet",      "--output", "-"};
   if (algorithm != automatic_plan) arguments.insert(arguments.end(), {"--algorithm", algorithm});
   if (!request.nodes.empty()) arguments.insert(arguments.end(), {"--nodes", request.nodes});
+  // It keeps to 1.2 times its limit and half a second. The allgather family has no limit: which call its plan comes to
+  // must not depend on the time, as a sum's bits do on the plan.
+  if (request.collective == Collective::alltoall) {
+    arguments.insert(arguments.end(), {"--time-limit", std::to_string((config.planning_seconds - 0.5) / 1.2)});
+  }
   if (!cache_directory.empty()) arguments.insert(arguments.end(), {"--cache", "--cache-dir", cache_directory});
   return arguments;
 }
@@ -67,6 +73,11 @@ Result<Schedule> plan_here(const PlanRequest& request, const std::string& algori
   const std::string_view name = planner_name(algorithm);
   if (!request.nodes.empty()) {
     return plan_part(broadcast_planners(), request.topology, request.collective, name, {});
+  }
+  if (name.empty()) {
+    Result<DefaultPlans> plans = plan_default(broadcast_planners(), request.topology, request.collective, {});
+    if (!plans) return plans.error();
+    return std::move(plans->least_bandwidth_time);
   }
   const Result<Planner> planner = find_planner(broadcast_planners(), request.collective, name);
   if (!planner) return planner.error();
@@ -117,6 +128,25 @@ std::optional<Result<Schedule>> PlanSource::obtain(const Config& config, const P
     if (std::chrono::steady_clock::now() > deadline) return too_slow(config);
     std::this_thread::sleep_for(between_looks);
   }
+}
+
+std::optional<Schedule> PlanSource::fewest_steps(const Config& config, const PlanRequest& request) {
+  if (request.collective == Collective::alltoall || !request.nodes.empty() ||
+      algorithm_setting(config, request.collective) != automatic_plan) {
+    return std::nullopt;
+  }
+  const std::lock_guard guard(mutex_);
+  const std::string directory = config.cache_dir.empty() ? default_cache_dir() : config.cache_dir;
+  const std::string planner(fewest_steps_planner);
+  if (!directory.empty()) {
+    Result<std::optional<Schedule>> cached = load_plan(directory, request.topology, request.collective, planner);
+    if (cached.ok() && cached->has_value()) return std::move(**cached);
+  }
+  if (!planned_at_once(request)) return std::nullopt;
+  Result<Schedule> plan = checked(plan_here(request, planner), request);
+  keep(plan, directory, planner);
+  if (!plan) return std::nullopt;
+  return std::move(plan).value();
 }
 
 std::optional<Result<Schedule>> PlanSource::look(const Config& config, const PlanRequest& request,

@@ -40,6 +40,10 @@ class PlanSource {
   /// longer than config.planning_seconds is an error: its maker is ended, and not started again by this process.
   std::optional<Result<Schedule>> obtain(const Config& config, const PlanRequest& request);
 
+  /// Beside the default plan, which has the least T_B, the one of fewest steps for small vectors. Nothing where that is
+  /// no other, where a planner is set by name, and where it is neither in the cache nor made in milliseconds.
+  std::optional<Schedule> fewest_steps(const Config& config, const PlanRequest& request);
+
  private:
   /// A command under way.
   struct Job {

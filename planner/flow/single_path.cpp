@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,8 @@
 #include "planner/flow/injection.h"
 #include "planner/flow/lowering.h"
 #include "planner/route/dor.h"
+#include "planner/route/lash.h"
+#include "planner/route/layer_rerouting.h"
 #include "planner/route/layers.h"
 #include "planner/route/route_classes.h"
 #include "planner/route/sssp.h"
@@ -19,6 +22,9 @@
 
 namespace libcoll {
 namespace {
+
+constexpr std::int32_t usual_layers = 4;  // paper 003 §5.5
+constexpr double any_load = std::numeric_limits<double>::infinity();
 
 Schedule lower_routes(const Topology& topology, const char* algorithm, std::vector<Route> routes) {
   Schedule schedule;
@@ -54,11 +60,10 @@ Status put_in_layers(const Topology& topology, const PlanOptions& options, const
                " layers, expected at most " + std::to_string(options.max_layers) + ": use mcf-path or p-mcf"};
 }
 
-Result<Schedule> plan(const Topology& topology, const PlanOptions& options, const char* algorithm,
-                      const Deadline& deadline, Result<std::vector<Route>> routes) {
-  if (!routes) return routes.error();
-  if (const Status status = put_in_layers(topology, options, algorithm, *routes); !status) return status.error();
-  Schedule schedule = lower_routes(topology, algorithm, std::move(routes).value());
+/// The routes are in layers.
+Schedule plan_in_layers(const Topology& topology, const PlanOptions& options, const char* algorithm,
+                        const Deadline& deadline, std::vector<Route> routes) {
+  Schedule schedule = lower_routes(topology, algorithm, std::move(routes));
   Proof& proof = schedule.proof;
   proof.max_link_load = std::max(max_link_load(schedule), injection_load(schedule));
   const InjectionNetwork network = with_injection(topology, ForwardedBy::nics);
@@ -78,10 +83,31 @@ Result<Schedule> plan(const Topology& topology, const PlanOptions& options, cons
   return schedule;
 }
 
+Result<Schedule> plan(const Topology& topology, const PlanOptions& options, const char* algorithm,
+                      const Deadline& deadline, Result<std::vector<Route>> routes) {
+  if (!routes) return routes.error();
+  if (const Status status = put_in_layers(topology, options, algorithm, *routes); !status) return status.error();
+  return plan_in_layers(topology, options, algorithm, deadline, std::move(routes).value());
+}
+
 }  // namespace
 
 Result<Schedule> plan_sssp(const Topology& topology, const PlanOptions& options) {
   return plan(topology, options, "sssp", Deadline(options.time_limit_seconds), sssp_routes(topology));
+}
+
+Result<Schedule> plan_sssp_rerouted(const Topology& topology, const PlanOptions& options) {
+  const char* const algorithm = "sssp-rerouted";
+  const Deadline deadline(options.time_limit_seconds);
+  Result<std::vector<Route>> routes = sssp_paths(topology);
+  if (!routes) return routes.error();
+  const std::vector<double> amounts(routes->size(), 1);
+  const std::int32_t layers = options.max_layers > 0 ? options.max_layers : usual_layers;
+  if (!reroute_into_layers(topology, *routes, amounts, layers, any_load, deadline)) {
+    assign_layers(topology, *routes);
+    if (const Status status = put_in_layers(topology, options, algorithm, *routes); !status) return status.error();
+  }
+  return plan_in_layers(topology, options, algorithm, deadline, std::move(routes).value());
 }
 
 Result<Schedule> plan_dor(const Topology& topology, const PlanOptions& options) {

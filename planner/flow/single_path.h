@@ -16,4 +16,10 @@ namespace libcoll {
 Result<Schedule> plan_sssp(const Topology& topology, const PlanOptions& options);
 Result<Schedule> plan_dor(const Topology& topology, const PlanOptions& options);
 
+/// "sssp-rerouted", a plan to fall back to: there long before a max concurrent flow, on any topology. The routes of
+/// sssp in four layers, or options.max_layers: those that do not fit, or cross the fullest links, take other ways by
+/// reroute_into_layers, better ones as long as options.time_limit_seconds lasts. Where pairs are left without a way the
+/// layers are those that LASH needs.
+Result<Schedule> plan_sssp_rerouted(const Topology& topology, const PlanOptions& options);
+
 }  // namespace libcoll

@@ -247,22 +247,26 @@ class Rerouter {
   double steepness_ = first_steepness;
 };
 
-/// Passes until they gain no more; false where there is a pair without a way.
-bool settle(Rerouter& rerouter, const Deadline& deadline) {
-  if (!rerouter.place()) return false;
+/// Passes until they gain no more, of which the best counts: its load. Nothing where there is a pair without a way.
+std::optional<double> settle(Rerouter& rerouter, std::span<Route> routes, const Deadline& deadline) {
+  if (!rerouter.place()) return std::nullopt;
   double least = rerouter.load();
   rerouter.aim_at(least);
+  std::optional<Saved> best;  // where the routes are not the best themselves
   for (std::int32_t pass = 0, waiting = 0; pass < most_passes && waiting < patience && !deadline.passed();
        ++pass, ++waiting) {
+    if (!best) best.emplace(routes);
     rerouter.improve();
     rerouter.steepen();
     const double load = rerouter.load();
     if (load >= least) continue;
+    best.reset();
     waiting = 0;
     least = load;
     rerouter.aim_at(load);
   }
-  return true;
+  if (best) best->restore(routes);
+  return least;
 }
 
 }  // namespace
@@ -279,14 +283,16 @@ std::optional<Rerouting> reroute_into_layers(const Topology& topology, std::span
                                    orders_by_routes(topology, routes, layers, deadline));
   Rerouting result;
   result.load_before = rerouter->aim();
-  if (!settle(*rerouter, deadline)) {
+  std::optional<double> load = settle(*rerouter, routes, deadline);
+  if (!load) {
     before.restore(routes);
     const Result<LayerOrders> orders = layer_orders(topology, routes, layers);
     if (!orders) return std::nullopt;
     rerouter.emplace(topology, routes, amount, *orders);
-    if (!settle(*rerouter, deadline)) return give_up();
+    load = settle(*rerouter, routes, deadline);
+    if (!load) return give_up();
   }
-  result.load = rerouter->load();
+  result.load = *load;
   if (result.load > (1 + accepted) * result.load_before) return give_up();
   for (std::size_t i = 0; i < routes.size(); ++i) result.rerouted += before.same_links(i, routes[i]) ? 0 : 1;
   return result;

@@ -65,24 +65,29 @@ std::vector<LinkId> path_along(const Topology& topology, const std::vector<LinkI
 
 }  // namespace
 
-Result<std::vector<Route>> sssp_routes(const Topology& topology) {
+Result<std::vector<Route>> sssp_paths(const Topology& topology) {
   if (const Status status = check_connected(topology); !status) {
     return Error{"sssp on " + topology.name() + ": " + status.error().message};
   }
   const std::vector<std::int64_t> growth = weights_of_one_path(topology);
   std::vector<std::int64_t> weights(growth.size(), 0);
-  std::vector<Route> routes;
-  routes.reserve(at(topology.host_count()) * at(topology.host_count() - 1));
+  const NodeId others = topology.host_count() - 1;
+  std::vector<Route> routes(at(topology.host_count()) * at(others));
   for (NodeId destination = 0; destination < topology.host_count(); ++destination) {
     const std::vector<LinkId> next = in_tree(topology, weights, destination);
     for (NodeId source = 0; source < topology.host_count(); ++source) {
       if (source == destination) continue;
-      routes.push_back({source, destination, path_along(topology, next, source), 0, 0});
-      for (const LinkId link : routes.back().links) weights[at(link)] += growth[at(link)];
+      Route& route = routes[at(source) * at(others) + at(destination - (destination > source ? 1 : 0))];
+      route = {source, destination, path_along(topology, next, source), 0, 0};
+      for (const LinkId link : route.links) weights[at(link)] += growth[at(link)];
     }
   }
-  std::stable_sort(routes.begin(), routes.end(), [](const Route& a, const Route& b) { return a.source < b.source; });
-  assign_layers(topology, routes);
+  return routes;
+}
+
+Result<std::vector<Route>> sssp_routes(const Topology& topology) {
+  Result<std::vector<Route>> routes = sssp_paths(topology);
+  if (routes.ok()) assign_layers(topology, *routes);
   return routes;
 }
 

@@ -15,4 +15,7 @@ namespace libcoll {
 /// (LASH), classes are not. Error when a host cannot reach another or there are fewer than two.
 Result<std::vector<Route>> sssp_routes(const Topology& topology);
 
+/// The same routes without layers: all of them say 0.
+Result<std::vector<Route>> sssp_paths(const Topology& topology);
+
 }  // namespace libcoll

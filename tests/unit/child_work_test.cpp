@@ -55,5 +55,27 @@ TEST(ChildWork, SaysHowItDied) {
   EXPECT_EQ(ended.error().message, "ended with exit code 3");
 }
 
+TEST(ChildWork, FinishesACommandOnceItIsReady) {
+  int done_here = 0;
+  const auto meanwhile = [&] { ++done_here; };
+  const auto seven = [] { return 7; };
+  EXPECT_EQ(finished_in_child([] { return true; }, seven, meanwhile, Deadline(60)), 7);
+  EXPECT_EQ(finished_in_child([] { return true; }, seven, meanwhile, Deadline(0)), 7);
+  EXPECT_EQ(done_here, 2);
+}
+
+TEST(ChildWork, LeavesACommandToItsParent) {
+  const auto nothing = [] {};
+  const auto never = []() -> int { return kill(getppid(), SIGKILL); };
+  EXPECT_EQ(finished_in_child([] { return false; }, never, nothing, Deadline(60)), std::nullopt);
+  const auto dies = [] { return raise(SIGKILL) == 0; };
+  EXPECT_EQ(finished_in_child(dies, never, nothing, Deadline(60)), std::nullopt);
+  const auto goes_on = [] {
+    for (;;) pause();
+    return true;
+  };
+  EXPECT_EQ(finished_in_child(goes_on, never, nothing, Deadline(0.2)), std::nullopt);
+}
+
 }  // namespace
 }  // namespace libcoll::command

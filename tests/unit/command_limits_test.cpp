@@ -34,6 +34,44 @@ TEST_F(Command, TimeLimitIsNamedByPlannersThatStop) {
       << outcome.err;
 }
 
+TEST_F(Command, TimeLimitLeavesAPlanOfEveryCollective) {
+  // The default planners have no plan in a millisecond; a first plan and what checks it fit into the half second that
+  // the limit allows besides.
+  for (const char* topology : {"genkautz:50,4", "fat_tree:4,2"}) {
+    for (const char* collective : {"alltoall", "allgather", "reduce_scatter", "allreduce", "broadcast", "reduce"}) {
+      const Json plan = json("plan " + std::string(topology) + " " + collective + " --time-limit 0.001");
+      EXPECT_EQ(plan["verified"], true) << topology << " " << collective;
+    }
+  }
+  const Json plan = json("plan genkautz:50,4 alltoall --time-limit 0.001 --output plan.xml");
+  EXPECT_EQ(plan["algorithm"], "sssp-rerouted");
+  EXPECT_EQ(plan["time_note"], "the time limit left none for a better plan");
+  EXPECT_LE(plan["layers"], 4);  // as many as paper 003 §5.5 ever needed
+  EXPECT_LE(plan["F"], plan["F_upper_bound"]);
+  EXPECT_EQ(json("verify plan.xml")["ok"], true);
+}
+
+TEST_F(Command, TimeLimitIsKeptWithAPlan) {
+  constexpr double limit = 3;
+  const Deadline end(1.2 * limit + 0.5);
+  const Outcome outcome = libcoll("plan random_regular:400,4,1 alltoall --time-limit 3");
+  EXPECT_FALSE(end.passed());
+  EXPECT_EQ(outcome.code, 0) << outcome.err;
+}
+
+TEST_F(Command, TimeLimitThatSufficesChangesNoPlan) {
+  for (const char* what : {"torus:3x3 alltoall", "random_regular:14,3,1 allgather", "genkautz:12,3 allreduce"}) {
+    Json with = json("plan " + std::string(what) + " --time-limit 1000 --output with.xml");
+    Json without = json("plan " + std::string(what) + " --output without.xml");
+    for (const char* own : {"plan_seconds", "peak_bytes", "trees_unproven", "gap"}) {
+      with.erase(own);
+      without.erase(own);
+    }
+    EXPECT_EQ(with, without);
+    EXPECT_EQ(read_file(path("with.xml")), read_file(path("without.xml")));
+  }
+}
+
 TEST_F(Command, TimeLimitIsForAllPlannersOfAComparison) {
   const Json table = json("plan --compare torus:4x4 allgather --time-limit 1e-9");
   EXPECT_EQ(table["algorithms"], Json::array());

@@ -346,7 +346,7 @@ TEST_F(Command, HarvestKeepsToATimeLimitForAllOfIt) {
 
 TEST_F(Command, SimulatesScheduleFiles) {
   ASSERT_EQ(libcoll("plan uniring:5 broadcast --output plan.xml").code, 0);
-  const Json whole = json("simulate plan.xml --size 1000000,2000000");
+  const Json whole = json("simulate plan.xml --size 1000000,2000000 --segment 0");
   EXPECT_EQ(whole["timing"], "data-flow");
   EXPECT_EQ(whole["rewirings"], 0);
   ASSERT_EQ(whole["results"].size(), 2U);
@@ -355,6 +355,7 @@ TEST_F(Command, SimulatesScheduleFiles) {
   EXPECT_NEAR(whole["results"][1]["seconds"].get<double>(), 4 * (1e-6 + 640e-6), 1e-12);
   const Json cut = json("simulate plan.xml --size 1000000 --segment 1000 --alpha 500ns");
   EXPECT_EQ(cut["results"][0]["messages"], 4 * 1000);
+  EXPECT_EQ(json("simulate plan.xml --size 1MiB")["results"][0]["messages"], 4 * 8);  // of 128 KiB
   EXPECT_NEAR(cut["results"][0]["seconds"].get<double>(), 4 * 1.5e-6 + 1003 * 0.32e-6, 1e-12);
   ASSERT_EQ(libcoll("harvest reduce_scatter --nodes 8 --degree 1 --size 1MiB --bandwidth 100Gbps --reconfiguration 1us "
                     "--output rewired.xml")
@@ -367,6 +368,15 @@ TEST_F(Command, SimulatesScheduleFiles) {
   EXPECT_TRUE(
       contains(libcoll("simulate plan.xml --lockstep").out, "broadcast by forestcoll on uniring:5, in lockstep"));
   expect_refused("simulate plan.xml --alpha soon", "--alpha");
+}
+
+TEST_F(Command, SimulatesRoutesByThePacket) {
+  // The bound is what the busiest link carries; hops and packets in flight at the end cost a little more.
+  for (const char* topology : {"torus:3x3x3", "random_regular:16,4,1", "hypercube:3"}) {
+    ASSERT_EQ(libcoll("plan " + std::string(topology) + " alltoall --output plan.xml").code, 0);
+    const Json result = json("simulate plan.xml --size 16MiB")["results"][0];
+    EXPECT_LE(result["seconds"].get<double>(), 1.05 * result["busiest_link_seconds"].get<double>()) << topology;
+  }
 }
 
 TEST_F(Command, KeepsFoundTopologies) {

@@ -38,6 +38,16 @@ TEST(CostModel, FiguresOfAPlanAreThoseOfThePaper) {
 }
 
 /// M is N blocks in an allgather; a rooted call puts its vector on every link once.
+TEST(CostModel, FewerStepsAreForVectorsUpToWhereTheLinesMeet) {
+  // 3 µs + M · 2 ns and 5 µs + M · 1 ns meet at 2000 bytes.
+  const LockstepTime fewer{3, 3e-6, 2e-9};
+  const LockstepTime usual{5, 5e-6, 1e-9};
+  ASSERT_TRUE(bytes_up_to(fewer, usual).has_value());
+  EXPECT_NEAR(static_cast<double>(*bytes_up_to(fewer, usual)), 2000, 1);
+  EXPECT_EQ(bytes_up_to(usual, fewer), std::nullopt);
+  EXPECT_EQ(bytes_up_to(usual, usual), std::nullopt);
+}
+
 TEST(CostModel, LinesOfOtherCalls) {
   const PlanCost allgather{3, 0.875, 3};
   EXPECT_DOUBLE_EQ(plan_line(CallKind::allgather, 8, allgather, links).nanoseconds_per_byte, 8 * 0.875 / 3);

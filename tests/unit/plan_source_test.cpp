@@ -20,11 +20,15 @@
 
 #include "libcoll/runtime/id_pool.h"
 #include "libcoll/runtime/plan_cache.h"
+#include "planner/broadcast/cut_bound.h"
+#include "planner/default_plan.h"
 #include "planner/part_plan.h"
 #include "planner/planner.h"
 #include "planner/schedule/verify.h"
+#include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
 #include "planner/topology/part.h"
+#include "tests/unit/measured_fabrics.h"
 
 namespace libcoll {
 namespace {
@@ -99,6 +103,46 @@ TEST_F(PlanSourceTest, SmallPlansOfTheAllgatherFamilyAreThereAtOnce) {
     expect_good(*plan, wanted);
     EXPECT_TRUE(is_cached(wanted));
   }
+}
+
+TEST_F(PlanSourceTest, DefaultsAreThoseOfTheCommand) {
+  // Rings of 14 with chords, some of whose links are ten times as fast: no breadth-first tree is optimal there.
+  for (std::uint32_t seed = 1; seed <= 5; ++seed) {
+    const Topology topology = measured_ring(14, {2, 1}, seed);
+    for (const Collective collective : {Collective::allgather, Collective::reduce_scatter, Collective::allreduce}) {
+      const PlanRequest wanted{topology, "", collective};
+      const DefaultPlans plans = plan_default(broadcast_planners(), topology, collective, {}).value();
+      EXPECT_EQ(insist(wanted).value(), plans.least_bandwidth_time);
+      EXPECT_EQ(insist(wanted)->proof.bandwidth_time, cut_bound(topology, collective, 0));
+      // T_L of BFB is the diameter; of an allreduce there and back.
+      const std::int32_t ways = collective == Collective::allreduce ? 2 : 1;
+      const std::optional<Schedule> small = source_.fewest_steps(config_, wanted);
+      ASSERT_TRUE(small.has_value());
+      expect_good(*small, wanted);
+      EXPECT_EQ(small->steps, ways * graph_facts(topology).diameter);
+      EXPECT_EQ(source_.fewest_steps(config_, wanted), small);  // from the cache
+    }
+  }
+}
+
+TEST_F(PlanSourceTest, WhereAPlannerIsSetThereIsNoOther) {
+  config_.allreduce = "ring";
+  EXPECT_EQ(source_.fewest_steps(config_, request({}, Collective::allreduce)), std::nullopt);
+  EXPECT_TRUE(source_.fewest_steps(config_, request({}, Collective::allgather)).has_value());
+  EXPECT_EQ(source_.fewest_steps(config_, request({}, Collective::alltoall)), std::nullopt);
+}
+
+TEST_F(PlanSourceTest, LargePlansOfFewestStepsComeWithTheOthers) {
+  // The command puts both into the cache.
+  config_.topology = "genkautz:70,3";
+  const PlanRequest wanted = request({}, Collective::allgather);
+  EXPECT_EQ(source_.fewest_steps(config_, wanted), std::nullopt);
+  const Result<Schedule> usual = insist(wanted);
+  expect_good(usual, wanted);
+  const std::optional<Schedule> small = source_.fewest_steps(config_, wanted);
+  ASSERT_TRUE(small.has_value());
+  EXPECT_LE(small->steps, usual->steps);
+  expect_good(*small, wanted);
 }
 
 TEST_F(PlanSourceTest, OthersAreMadeInTheBackground) {
