@@ -13,6 +13,7 @@ packages=(
 )
 test_packages=(
   libbenchmark-dev libgtest-dev clang-format clang-tidy
+  clang libclang-rt-dev lld  # the builds with sanitizers
   python3  # tests/zoo and tests/matrix: 3.11 or later
   hpcc lammps python3-mpi4py python3-numpy libpetsc-real-dev  # the applications of tests/applications
   mpich libmpich-dev  # an MPI that libcoll has to leave alone; mpicc and mpirun stay Open MPI's

@@ -44,8 +44,8 @@ def cases_of(part):
         found = []
         if (folder / f"{name}.tsv").exists():
             found = list(matrix_cases(folder / f"{name}.tsv"))
-        elif (folder / f"{name.replace('unit.', 'unit_')}.xml").exists():
-            found = list(google_cases(folder / f"{name.replace('unit.', 'unit_')}.xml"))
+        elif (folder / f"{name}.xml").exists():
+            found = list(google_cases(folder / f"{name}.xml"))
         if not found or (verdict == "failed" and not any(case[2] == "failed" for case in found)):
             found.append((name, float(test.get("time") or 0), verdict))
         yield from found

@@ -123,7 +123,8 @@ class Packer {
       now_ = before;
       if (batch.empty()) return false;
       // The first trees of the batch, fewer as time goes on.
-      const std::size_t size = std::max<std::size_t>((batch.size() - batch.size() / 4) >> (attempt / 2), 1);
+      const std::size_t size =
+          std::max<std::size_t>((batch.size() - batch.size() / 4) >> std::min<std::size_t>(attempt / 2, 63), 1);
       batch.resize(size);
       for (const OutTree& tree : batch) use(tree);
       const auto worn_out = violated_cuts();
