@@ -22,6 +22,9 @@ constexpr bool sanitized = __has_feature(address_sanitizer);
 constexpr bool sanitized = false;
 #endif
 
+/// The first plan fits into three seconds; the default planner's may not.
+const char* const large_fabric = sanitized ? "random_regular:100,4,1" : "random_regular:400,4,1";
+
 /// Passed as soon as it is there.
 constexpr double no_time = 1e-9;
 
@@ -55,9 +58,12 @@ TEST_F(Command, TimeLimitLeavesAPlanOfEveryCollective) {
 }
 
 TEST_F(Command, TimeLimitThatLeavesTheFirstPlanSaysSo) {
-  const Json plan = json("plan random_regular:400,4,1 alltoall --time-limit 3 --output plan.xml");
-  EXPECT_EQ(plan.value("algorithm", "") == "sssp-rerouted", plan.contains("time_note"));
-  EXPECT_LE(plan.value("layers", 99), 4);  // as many as paper 003 §5.5 ever needed
+  const Json plan = json(std::string("plan ") + large_fabric + " alltoall --time-limit 3 --output plan.xml");
+  const bool first = plan.value("algorithm", "") == "sssp-rerouted";
+  EXPECT_EQ(first, plan.contains("time_note"));
+  if (first) {
+    EXPECT_LE(plan.value("layers", 99), 4);  // as many as paper 003 §5.5 ever needed
+  }
   EXPECT_LE(plan.value("F", 1.0), plan.value("F_upper_bound", 0.0));
   EXPECT_EQ(json("verify plan.xml").value("ok", false), true);
 }
@@ -65,7 +71,7 @@ TEST_F(Command, TimeLimitThatLeavesTheFirstPlanSaysSo) {
 TEST_F(Command, TimeLimitIsKeptWithAPlan) {
   constexpr double limit = 3;
   const Deadline end(1.2 * limit + 0.5);
-  const Outcome outcome = libcoll("plan random_regular:400,4,1 alltoall --time-limit 3");
+  const Outcome outcome = libcoll(std::string("plan ") + large_fabric + " alltoall --time-limit 3");
   EXPECT_FALSE(end.passed());
   EXPECT_EQ(outcome.code, 0) << outcome.err;
 }
