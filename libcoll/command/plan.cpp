@@ -248,14 +248,14 @@ Written written(const Options& options, const Request& request, const Plan& plan
 /// The files that were asked for.
 Status write_files(const Options& options, const Plan& plan, const Written& texts) {
   if (!options.output.empty()) {
-    const Status written = texts.output.ok() ? write_text(options.output, *texts.output) : texts.output.error();
+    Status written = texts.output.ok() ? write_text(options.output, *texts.output) : texts.output.error();
     if (!written) return written;
   }
   if (!options.forwarding_table.empty()) {
     if (plan.schedule.routes.empty()) {
       return Error{"--forwarding-table: the plan goes over links alone and has no routes"};
     }
-    if (const Status written = write_text(options.forwarding_table, texts.forwarding_table); !written) return written;
+    if (Status written = write_text(options.forwarding_table, texts.forwarding_table); !written) return written;
   }
   return options.cache ? store(options, plan) : Status();
 }
