@@ -96,11 +96,15 @@ run_tests() {
 }
 
 "$root/config/install_packages.sh" || exit 1
+# Jobs that run side by side share processors: a rank that waits makes room also where its own job would have enough.
+export OMPI_MCA_mpi_yield_when_idle=1
 part 'Format' check_format || note 'format'
 part 'Build' build_with developer || fail 'the build failed; see above.'
 part 'Tests' run_tests tests "$build" -LE '^(unit|large|release|fabric)$' || note 'tests'
 part 'Tests on the emulated fabric' run_tests fabric "$build" -L '^fabric$' || note 'tests on the emulated fabric'
 part 'Build with ASan and UBSan' build_with asan || fail 'the build with ASan failed; see above.'
+# What calls the command often or for large plans takes the optimised one; with --all none does.
+if [ "$all" = no ]; then export LIBCOLL_OPTIMISED_COMMAND=$build/bin/libcoll; fi
 part 'Tests with ASan and UBSan' run_tests asan "$root/build-asan" -L '^(unit|zoo|matrix-small)$' || note 'tests with ASan and UBSan'
 part 'Build with TSan' build_with tsan unit_threads multiprocess_of_threads || fail 'the build with TSan failed; see above.'
 # UCX's hook on madvise takes a lock while a thread ends, when TSan has let go of that thread: a crash in TSan itself.

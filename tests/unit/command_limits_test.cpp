@@ -10,17 +10,10 @@
 #include "planner/route/sssp.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/command_fixture.h"
+#include "tests/unit/sanitized.h"
 
 namespace libcoll {
 namespace {
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool sanitized = true;
-#elif defined(__has_feature)
-constexpr bool sanitized = __has_feature(address_sanitizer);
-#else
-constexpr bool sanitized = false;
-#endif
 
 /// The first plan fits into three seconds; the default planner's may not.
 const char* const large_fabric = sanitized ? "random_regular:100,4,1" : "random_regular:400,4,1";
@@ -138,6 +131,7 @@ TEST_F(Command, TuneEndsALauncherThatGoesOn) {
 }
 
 TEST_F(Command, PlansKeepTheGapThatWasAskedFor) {
+  use_optimised_command();
   // On four layers the plan ends 0.82 % from its bound.
   const Json wide = json("plan genkautz:300,4 alltoall --gap 0.005");
   EXPECT_LE(wide["gap"].get<double>(), 0.005);
