@@ -43,8 +43,8 @@ class Command : public testing::Test {
   }
   void TearDown() override { fs::remove_all(home_); }
 
-  /// For a test that calls the command often or for large plans: where LIBCOLL_OPTIMISED_COMMAND names the optimised build's,
-  /// it is called instead of the sanitizers'.
+  /// For a test that calls the command often or for large plans: where LIBCOLL_OPTIMISED_COMMAND names the optimised
+  /// build's, it is called instead of the sanitizers'.
   void use_optimised_command() {
     if (const char* optimised = std::getenv("LIBCOLL_OPTIMISED_COMMAND")) command_ = optimised;
   }

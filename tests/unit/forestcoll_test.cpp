@@ -266,7 +266,8 @@ TEST(QuickTrees, AreTheBestOfThoseThereIsTimeFor) {
 TEST(ForestColl, PlansTheSameOnAnyNumberOfThreads) {
   std::vector<Topology> topologies = {generate("fat_tree:8,2").value(), sample("mi250-2x16"), leaf_spine(6, 4, 3, 10)};
   topologies.push_back(random_regular(sanitized ? 20 : 40, 4, 1));
-  for (std::uint32_t seed = 1; seed <= (sanitized ? 1 : 2); ++seed) topologies.push_back(random_cables(12, 4, 9, 9, seed));
+  for (std::uint32_t seed = 1; seed <= (sanitized ? 1 : 2); ++seed)
+    topologies.push_back(random_cables(12, 4, 9, 9, seed));
   for (const Topology& topology : topologies) {
     for (const std::int32_t trees : {0, 2}) {
       SCOPED_TRACE(topology.name());
