@@ -17,6 +17,7 @@ test_packages=(
   python3  # tests/zoo and tests/matrix: 3.11 or later
   hpcc lammps python3-mpi4py python3-numpy libpetsc-real-dev  # the applications of tests/applications
   mpich libmpich-dev  # an MPI that libcoll has to leave alone; mpicc and mpirun stay Open MPI's
+  dpkg-dev man-db  # tests/installation
 )
 
 installed() { dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -x installed >/dev/null; }
@@ -32,8 +33,8 @@ without() {
 require_debian() {
   local ID='' ID_LIKE=''
   if [ -r /etc/os-release ]; then source /etc/os-release; fi
-  case " $ID $ID_LIKE " in *' debian '*) ;; *) fail "this is not a Debian system (${ID:-unknown}); install what README.md lists by hand." ;; esac
-  command -v apt-get dpkg-query apt-cache >/dev/null || fail 'there is no apt here; install what README.md lists by hand.'
+  case " $ID $ID_LIKE " in *' debian '*) ;; *) fail "this is not a Debian system (${ID:-unknown}); install by hand the packages that this script lists." ;; esac
+  command -v apt-get dpkg-query apt-cache >/dev/null || fail 'there is no apt here; install by hand the packages that this script lists.'
 }
 
 require_supported_mpi() {

@@ -57,7 +57,8 @@ changed_sources() {
 }
 
 # check_tidy everything|changed: all checks on everything; without the static analyzer, which takes more than half of the
-# time, on what changed. Many sources are read as the build compiles them, several in one.
+# time, on what changed. Many sources are read as the build compiles them, several in one. What was clean before is not
+# read again.
 check_tidy() {
   local commands=$root/build-tidy many=60 unity=ON checks=()
   if [ "$1" = changed ]; then
@@ -72,8 +73,7 @@ check_tidy() {
     sed "s|^|$root/|" "$results/changed" | sort | comm -12 - "$results/chosen" >"$results/both" && mv "$results/both" "$results/chosen"
   fi
   printf '%d files\n' "$(wc -l <"$results/chosen")"
-  (cd "$root" && set -o pipefail &&
-    xargs -r -d '\n' -a "$results/chosen" -P "$jobs" -n 1 clang-tidy "${checks[@]}" -p "$commands" --quiet 2>&1 | sed '/ warnings\? generated/d')
+  (cd "$root" && xargs -r -d '\n' -a "$results/chosen" -P "$jobs" -n 1 config/tidy_unit.sh "$commands" "${checks[@]}")
 }
 
 # build_with PRESET [TARGET…]

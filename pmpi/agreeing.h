@@ -42,9 +42,8 @@ class Agreeing {
   static constexpr std::int64_t prompt_nanoseconds = 500'000;
   static constexpr std::chrono::microseconds length{100};
 
-  // The library is loaded with the program, so there is room in its thread-local storage.
-  static inline thread_local std::int64_t since __attribute__((tls_model("initial-exec"))) = 0;
-  static inline thread_local ompi_communicator_t* over __attribute__((tls_model("initial-exec"))) = nullptr;
+  static inline thread_local std::int64_t since = 0;
+  static inline thread_local ompi_communicator_t* over = nullptr;
 };
 
 }  // namespace libcoll::pmpi

@@ -39,10 +39,9 @@ class Entrance {
   template <class Argument>
   static void keep(const Argument&) {}
 
-  // The library is loaded with the program, so there is room in its thread-local storage.
-  static inline thread_local int depth __attribute__((tls_model("initial-exec"))) = 0;
-  static inline thread_local ompi_communicator_t* current __attribute__((tls_model("initial-exec"))) = nullptr;
-  static inline thread_local void (*at_end)() noexcept __attribute__((tls_model("initial-exec"))) = nullptr;
+  static inline thread_local int depth = 0;
+  static inline thread_local ompi_communicator_t* current = nullptr;
+  static inline thread_local void (*at_end)() noexcept = nullptr;
 };
 
 /// Serves the call, or hands it on.

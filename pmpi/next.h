@@ -1,22 +1,17 @@
-// The next definition of a symbol in load order: MPI itself, or another tool stacked after us.
+// What the preloaded library offers to the core (core_interface.h).
 #pragma once
+
+#include "pmpi/core_interface.h"
 
 namespace libcoll::pmpi {
 
-/// A second copy of this library, linked with MPI, for processes in which MPI was loaded later than this one:
-/// interpreters whose modules bring MPI along. What we use of MPI is weak and was looked up when there was none, so the
-/// copy does the work and this library hands all calls on to it. Null where MPI came with the program, where there is
-/// none yet, and when the copy cannot be loaded.
-void* late_library();
+/// Set before anything else is called.
+inline const libcoll_preload* preload = nullptr;
 
-/// Looks `name` up: in the copy where there is one, else after us in load order, else in Open MPI's libraries if they
-/// were loaded for somebody alone. Null when nothing of all that defines it.
-void* find_next(const char* name);
-
-/// The same as a pointer to a function.
+/// MPI's definition of a function, or that of a tool that comes after libcoll in load order.
 template <class Function>
 Function next(const char* name) {
-  return reinterpret_cast<Function>(find_next(name));
+  return reinterpret_cast<Function>(preload->next_symbol(name));
 }
 
 }  // namespace libcoll::pmpi

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "pmpi/mpi_messages.h"
+#include "pmpi/next.h"
 
 namespace libcoll::pmpi {
 namespace {
@@ -48,13 +49,25 @@ bool is_whole_world(const std::vector<int>& world_ranks) {
   return true;
 }
 
+/// Nothing where it is not known.
+std::optional<Presence> announced() {
+  const libcoll_presence& said = *preload->presence;
+  if (said.known == 0) return std::nullopt;
+  Presence result{{}, said.serves != 0, said.root_reports != 0};
+  for (int i = 0; i < said.absentees; ++i) {
+    const libcoll_absentee& each = said.list[i];
+    result.absentees.push_back({each.world_rank, &each.host[0], &each.version[0]});
+  }
+  return result;
+}
+
 }  // namespace
 
 void open_own_world() noexcept try {
   int size = 1;
   PMPI_Comm_size(MPI_COMM_WORLD, &size);
   if (size == 1) return;
-  presence = find_presence(size);
+  presence = announced();
   if (!presence || !presence->absentees.empty() || !presence->serves) return;
   own_world = PrivateMessages::make_communicator(MPI_COMM_WORLD);
 } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; nothing is known then, as without PMIx

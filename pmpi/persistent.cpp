@@ -84,7 +84,7 @@ PersistentPointer plan_call(CallKind kind, std::optional<int> (*serve)(const Way
 
 }  // namespace
 
-#define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...)       \
+#define LIBCOLL_ENTRY(name, Name, number, parameters, ...)       \
   PersistentPointer plan_##name parameters noexcept {                  \
     return plan_call(CallKind::name##_init, &try_##name, __VA_ARGS__); \
   }

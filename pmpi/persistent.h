@@ -61,7 +61,7 @@ using PersistentPointer = std::shared_ptr<PersistentCall>;
 
 /// plan_NAME for every entry point: the call as its init has it; null where libcoll does nothing. Collective, and to be
 /// called before MPI's own init. No exception leaves them.
-#define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...) PersistentPointer plan_##name parameters noexcept;
+#define LIBCOLL_ENTRY(name, Name, number, parameters, ...) PersistentPointer plan_##name parameters noexcept;
 #include "pmpi/entry_points.def"
 #undef LIBCOLL_ENTRY
 
@@ -83,34 +83,27 @@ void forget_persistent(MPI_Request request) noexcept;
 /// Before MPI ends.
 void drop_persistent() noexcept;
 
-// ---- for C's and Fortran's requests alike
-
-inline MPI_Request to_c(MPI_Request request) { return request; }
-inline MPI_Request to_c(MPI_Fint request) { return PMPI_Request_f2c(request); }
-inline void from_c(MPI_Request request, MPI_Request& as) { as = request; }
-inline void from_c(MPI_Request request, MPI_Fint& as) { as = PMPI_Request_c2f(request); }
-
 /// Calls `function`, which completes requests, with `requests` pointing to a copy that has what is under way in place
 /// of persistent ones; what becomes of the others goes back to the program. The function's code.
-template <class Handle, class Pointer, class Function>
-int complete(int count, Pointer& requests, Function function) {
-  auto* const program = static_cast<Handle*>(requests);
+template <class Function>
+int complete(int count, MPI_Request*& requests, Function function) {
+  MPI_Request* const program = requests;
   if (count <= 0 || program == nullptr) return function();
   struct Exchanged {
     int place;
     MPI_Request request;
     MPI_Request given;
   };
-  std::vector<Handle> copy;
+  std::vector<MPI_Request> copy;
   std::vector<Exchanged> exchanged;
   try {
     copy.assign(program, program + count);
     for (int place = 0; place < count; ++place) {
-      const MPI_Request request = to_c(program[place]);
+      const MPI_Request request = program[place];
       const MPI_Request given = in_place_of(request);
       if (given == request) continue;
       exchanged.push_back({place, request, given});
-      from_c(given, copy[static_cast<std::size_t>(place)]);
+      copy[static_cast<std::size_t>(place)] = given;
     }
   } catch (const std::bad_alloc&) {
     return MPI_ERR_NO_MEM;
@@ -119,8 +112,8 @@ int complete(int count, Pointer& requests, Function function) {
   requests = copy.data();
   const int code = function();
   for (const Exchanged& each : exchanged) {
-    Handle& left = copy[static_cast<std::size_t>(each.place)];
-    settle_persistent(each.request, each.given, to_c(left), code);
+    MPI_Request& left = copy[static_cast<std::size_t>(each.place)];
+    settle_persistent(each.request, each.given, left, code);
     left = program[each.place];
   }
   std::copy(copy.begin(), copy.end(), program);
@@ -129,10 +122,10 @@ int complete(int count, Pointer& requests, Function function) {
 
 /// Starts the requests that are ours, one after the other, and MPI's by `start` each; `start_all` gets the addresses of
 /// all others. The first code that is not MPI_SUCCESS.
-template <class Handle, class Start, class StartAll>
-int start_each(int count, Handle* requests, Start start, StartAll start_all) {
+template <class Start, class StartAll>
+int start_each(int count, MPI_Request* requests, Start start, StartAll start_all) {
   int result = MPI_SUCCESS;
-  std::vector<Handle> others;
+  std::vector<MPI_Request> others;
   std::vector<int> places;
   const auto note = [&result](int code) {
     if (result == MPI_SUCCESS) result = code;
@@ -141,7 +134,7 @@ int start_each(int count, Handle* requests, Start start, StartAll start_all) {
     for (int place = 0; place < count; ++place) {
       const Entrance entrance;
       std::optional<int> code;
-      if (!start_persistent(to_c(requests[place]), code)) {
+      if (!start_persistent(requests[place], code)) {
         others.push_back(requests[place]);
         places.push_back(place);
       } else {

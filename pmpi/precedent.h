@@ -64,9 +64,7 @@ class Precedents {
 
   // Not 0, which is what places begin with.
   static inline std::atomic<std::uint64_t> changes{1};
-  // As Entrance's.
-  static inline constinit thread_local std::array<Precedent, 1U << place_bits> places
-      __attribute__((tls_model("initial-exec"))){};
+  static inline constinit thread_local std::array<Precedent, 1U << place_bits> places{};
 };
 
 /// Whether calls that fall through for that reason do so for as long as the same arguments mean the same.

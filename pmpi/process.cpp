@@ -25,7 +25,6 @@
 #include "pmpi/entrance.h"
 #include "pmpi/finalize_report.h"
 #include "pmpi/mpi_messages.h"
-#include "pmpi/next.h"
 #include "pmpi/own_communicator.h"
 #include "pmpi/pending.h"
 #include "pmpi/persistent.h"
@@ -41,13 +40,8 @@ int opal_progress_register_lp(int (*callback)()) __attribute__((weak));
 namespace libcoll::pmpi {
 namespace {
 
-/// The ABI this file was compiled against: handles of other MPIs are other things.
-constexpr std::string_view supported_mpi = "Open MPI v4.";
-constexpr std::size_t most_said_of_version = 40;
-
 std::atomic<Runtime*> process_runtime{nullptr};
 std::atomic<bool> finalizing{false};
-std::atomic<bool> unsupported{false};
 std::once_flag runtime_once;
 std::unique_ptr<PrivateMessages> private_messages;  ///< null when the transport is another
 int keyval = MPI_KEYVAL_INVALID;
@@ -126,32 +120,6 @@ void attend(bool closely) noexcept {
   opal_progress_register_lp(&progress_ours);
 }
 
-/// Name and version of the MPI in this process, whichever it is.
-std::string mpi_version() {
-  if (&PMPI_Get_library_version == nullptr) return "one without a name";
-  // What MPI_MAX_LIBRARY_VERSION_STRING says here is Open MPI's; MPICH's is 8192.
-  constexpr std::size_t most_bytes = 1U << 16U;
-  std::vector<char> version(most_bytes);
-  int length = 0;
-  PMPI_Get_library_version(version.data(), &length);
-  version.back() = '\0';
-  return version.data();
-}
-
-/// Other MPIs have other handles, and as a rule none by the names of Open MPI's.
-bool mpi_is_supported() { return &ompi_mpi_comm_world != nullptr && mpi_version().starts_with(supported_mpi); }
-
-void warn_of_mpi() {
-  const Config config = load_config(environ).config;
-  if (!config.enable) return;
-  std::string version = mpi_version();
-  version.resize(std::min({version.find('\n'), version.size(), most_said_of_version}));
-  std::replace(version.begin(), version.end(), '\t', ' ');
-  configure_log(config.log_level, -1);
-  log(LogLevel::warn, std::string("unsupported MPI (built for ").append(supported_mpi) + "x, found " + version +
-                          "); every call falls through");
-}
-
 /// Open MPI's launcher says how many processes of the job it started on this host.
 HostMates host_mates() {
   const char* ranks = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
@@ -191,10 +159,6 @@ void warn_of_absentees(int world_rank) {
 }
 
 void start_runtime() {
-  if (!mpi_is_supported()) {
-    unsupported = true;
-    return warn_of_mpi();
-  }
   int self_keyval = MPI_KEYVAL_INVALID;
   if (PMPI_Comm_create_keyval(&copy_nothing, &delete_state, &keyval, nullptr) != MPI_SUCCESS ||
       PMPI_Comm_create_keyval(&copy_nothing, &finish_with_self, &self_keyval, nullptr) != MPI_SUCCESS ||
@@ -223,10 +187,7 @@ void start_runtime() {
   process_runtime = process.release();
 }
 
-/// Whichever MPI it is.
 bool mpi_is_running() {
-  // Weak symbols: a program without MPI has none.
-  if (&PMPI_Initialized == nullptr || &PMPI_Finalized == nullptr) return false;
   int initialized = 0;
   int finalized = 0;
   PMPI_Initialized(&initialized);
@@ -277,16 +238,11 @@ CommunicatorState* find_or_make_state(Runtime& process, MPI_Comm comm) {
   return state.release();
 }
 
-/// Runs when the library is loaded.
-struct Load {
-  Load() { disable_ucx_signal_handlers(); }
-} load;
-
 }  // namespace
 
 Runtime* runtime() {
   if (Runtime* process = process_runtime.load(std::memory_order_acquire)) return finalizing ? nullptr : process;
-  if (finalizing || unsupported || !mpi_is_running()) return nullptr;
+  if (finalizing || !mpi_is_running()) return nullptr;
   std::call_once(runtime_once, start_runtime);
   return process_runtime.load(std::memory_order_acquire);
 }
@@ -298,7 +254,7 @@ CommunicatorState* known_state(Runtime& process, MPI_Comm comm) {
     CommunicatorState* state;
     std::uint64_t as_of;
   };
-  static thread_local Recent recent __attribute__((tls_model("initial-exec"))){nullptr, nullptr, 0};
+  static thread_local Recent recent{nullptr, nullptr, 0};
   const std::uint64_t now = Precedents::now();
   if (recent.comm == comm && recent.as_of == now && recent.state != nullptr) return recent.state;
   CommunicatorState* state = find_or_make_state(process, comm);
@@ -478,12 +434,12 @@ void progress_mpi() noexcept {
 }
 
 void after_init() noexcept {
-  if (mpi_is_running() && mpi_is_supported()) open_own_world();
+  if (mpi_is_running()) open_own_world();
 }
 
 void before_finalize() {
   // No collective was ever called here: rank 0 says so where statistics were asked for, and waits for the others.
-  if (process_runtime.load() == nullptr && !unsupported && mpi_is_running() && mpi_is_supported()) {
+  if (process_runtime.load() == nullptr && mpi_is_running()) {
     write_reports(Statistics(), nullptr, load_config(environ).config);
   }
 }
@@ -498,7 +454,6 @@ void after_finalize() {
 }
 
 long calls_served(const char* collective) {
-  if (late_library() != nullptr) return next<decltype(&calls_served)>("libcoll_calls_served")(collective);
   const std::optional<CallKind> parsed = parse_call(collective == nullptr ? "" : collective);
   if (!parsed) return -1;
   Runtime* process = process_runtime.load();

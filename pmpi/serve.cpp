@@ -63,7 +63,7 @@ std::optional<int> attempt_by_precedent(const Way& way, std::optional<int> (*ser
 
 }  // namespace
 
-#define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...)                             \
+#define LIBCOLL_ENTRY(name, Name, number, parameters, ...)                             \
   std::optional<int> serve_##name parameters noexcept {                                      \
     return attempt_by_precedent({CallKind::name, comm}, &try_##name, __VA_ARGS__);           \
   }                                                                                          \

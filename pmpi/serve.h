@@ -49,7 +49,7 @@ struct Way {
 /// nothing when it is to fall through: the same on every rank of the communicator. No exception leaves them.
 /// try_NAME: the same for all ways of calling a collective. The init of a persistent call says here how its starts
 /// fare.
-#define LIBCOLL_ENTRY(name, Name, NAME, number, parameters, ...)                            \
+#define LIBCOLL_ENTRY(name, Name, number, parameters, ...)                            \
   std::optional<int> serve_##name parameters noexcept;                                      \
   std::optional<int> serve_i##name(LIBCOLL_LIST parameters, MPI_Request* request) noexcept; \
   std::optional<int> try_##name(const Way& way, LIBCOLL_LIST parameters);

@@ -26,7 +26,7 @@ struct Underway {
   std::int64_t bytes;
   std::int64_t began;
 };
-thread_local Underway underway __attribute__((tls_model("initial-exec"))){};
+thread_local Underway underway{};
 
 /// A call that fell through has come back.
 void handed_back() noexcept try {

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs a build into a private directory and runs the main job from there.
+# Installs a build into a private directory and runs the main job from there; then the same with its Debian package.
 #   run.sh CMAKE BUILD_DIRECTORY PROGRAM
 set -euo pipefail
 
@@ -15,11 +15,46 @@ prefix=$(mktemp -d)
 trap 'rm -rf "$prefix"' EXIT
 "$cmake" --install "$build" --prefix "$prefix" >/dev/null
 
-cd "$prefix"
+
 export LIBCOLL_CACHE_DIR=$prefix/cache XDG_CONFIG_HOME=$prefix LIBCOLL_COST_MODEL=no
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-mkdir cache
-bin/libcoll info >/dev/null
-timeout -k 5 100 bin/libcoll run --stats=json:stats.json --topology hypercube:3 -- \
-  mpirun --oversubscribe -n 8 "$program" allgather -m 4:4096 -i 5 -x 1
-grep -Eq '"allgather": \{"served": [1-9]' stats.json || fail "nothing was served: $(cat stats.json)"
+mkdir "$prefix/cache"
+
+# check FOLDER: the installation there serves calls.
+check() {
+  "$1/bin/libcoll" info >/dev/null
+  timeout -k 5 100 "$1/bin/libcoll" run --stats="json:$prefix/stats.json" --topology hypercube:3 -- \
+    mpirun --oversubscribe -n 8 "$program" allgather -m 4:4096 -i 5 -x 1
+  grep -Eq '"allgather": \{"served": [1-9]' "$prefix/stats.json" || fail "nothing was served: $(cat "$prefix/stats.json")"
+  rm "$prefix/stats.json"
+}
+
+# completes WORDS…: what the completion for bash makes of the last word.
+completes() {
+  # shellcheck source=/dev/null
+  (source "$prefix/share/bash-completion/completions/libcoll"
+    COMP_WORDS=("$prefix/bin/libcoll" "$@") COMP_CWORD=$#
+    _libcoll
+    printf '%s\n' "${COMPREPLY[@]}")
+}
+
+cd "$prefix"
+check "$prefix"
+completes fab | grep -qx fabric || fail "fab is not completed: $(completes fab)"
+completes fabric cu | grep -qx cut || fail "fabric cu is not completed: $(completes fabric cu)"
+completes run --topo | grep -qx -e --topology || fail "run --topo is not completed: $(completes run --topo)"
+grep -qx "prepend-path PATH $prefix/bin" share/modulefiles/libcoll/* || fail "the modulefile has another path"
+man -l --warnings share/man/man7/libcoll-runtime.7 2>&1 >/dev/null | grep . && fail "the manual page has faults"
+# What programs get needs the C library alone, and exports versioned names of MPI, PMIx and libcoll.
+libraries=$(dirname "$(find "$prefix" -name libcoll_pmpi.so)")
+needed=$(objdump -p "$libraries/libcoll_pmpi.so" | awk '$1 == "NEEDED" {print $2}' | grep -v '^ld-linux' | paste -s -d ' ')
+[[ $needed == libc.so.6 ]] || fail "the preload needs $needed"
+others=$(nm -D --defined-only "$libraries/libcoll_pmpi.so" | awk '$2 != "A" {print $3}' | grep -v -E '^(P?MPIX?_|PMIx_Init|OPAL_MCA_PMIX3X_PMIx_Init|libcoll_).*@@LIBCOLL_1$' || true)
+[[ -z $others ]] || fail "the preload exports $others"
+others=$(nm -D --defined-only "$libraries/libcoll_core.so" | awk '$2 != "A" {print $3}' | grep -v '^libcoll_' || true)
+[[ -z $others ]] || fail "the core exports $others"
+
+(cd "$build" && cpack -G DEB -B "$prefix/package" >"$prefix/cpack.log" 2>&1) || fail "no package: $(cat "$prefix/cpack.log")"
+dpkg-deb -f "$prefix"/package/*.deb Depends | grep -q libopenmpi || fail "the package does not depend on Open MPI"
+dpkg-deb -x "$prefix"/package/*.deb "$prefix/root"
+check "$prefix/root/usr"

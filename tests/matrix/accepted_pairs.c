@@ -43,7 +43,7 @@ static void check_accepted(MPI_Datatype type, MPI_Op op, int number, MPI_Aint ex
   fill(mine, extent, rank, ranks * count);
   CHECK(MPI_Allreduce(mine, ours, count, type, op, MPI_COMM_WORLD) == MPI_SUCCESS, "allreduce");
   expect("allreduce");
-  PMPI_Allreduce(mine, native, count, type, op, MPI_COMM_WORLD);
+  NATIVE(Allreduce)(mine, native, count, type, op, MPI_COMM_WORLD);
   CHECK(memcmp(ours, native, bytes) == 0, "%s, operation %d: allreduce differs from MPI's", name, number);
   CHECK(MPI_Reduce(mine, ours, count, type, op, ranks - 1, MPI_COMM_WORLD) == MPI_SUCCESS, "reduce");
   expect("reduce");
@@ -51,7 +51,7 @@ static void check_accepted(MPI_Datatype type, MPI_Op op, int number, MPI_Aint ex
         number);
   CHECK(MPI_Reduce_scatter_block(mine, ours, count, type, op, MPI_COMM_WORLD) == MPI_SUCCESS, "reduce_scatter_block");
   expect("reduce_scatter_block");
-  PMPI_Reduce_scatter_block(mine, native, count, type, op, MPI_COMM_WORLD);
+  NATIVE(Reduce_scatter_block)(mine, native, count, type, op, MPI_COMM_WORLD);
   CHECK(memcmp(ours, native, bytes) == 0, "%s, operation %d: reduce_scatter_block differs from MPI's", name, number);
   CHECK(MPI_Reduce_scatter(mine, ours, counts, type, op, MPI_COMM_WORLD) == MPI_SUCCESS, "reduce_scatter");
   expect("reduce_scatter");

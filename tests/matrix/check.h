@@ -22,6 +22,10 @@
 _Noreturn void check_failed(const char* file, int line, const char* condition, const char* format, ...)
     __attribute__((format(printf, 4, 5)));
 
+/* MPI's own definition of a function, for results to compare with: libcoll serves PMPI_ names too. */
+#define NATIVE(name) ((__typeof__(&PMPI_##name))(uintptr_t)native_symbol("PMPI_" #name))
+void* native_symbol(const char* name);
+
 /* Calls of `collective` ("allreduce", "reduce_scatter_block", …) served in this process; ends the job when the library
  * is not loaded. */
 long served_calls(const char* collective);

@@ -76,8 +76,8 @@ def in_tests(text):
     return text.replace("@/", f"{HERE}/")
 
 
-def rank_settings(launch):
-    settings = [in_tests(text) for text in launch.get("rank_environment", [])]
+def rank_settings(launch, build):
+    settings = [in_tests(text).replace("$build/", f"{build}/") for text in launch.get("rank_environment", [])]
     settings += [f"{text.split(':')[0]}:PROCESSORS={text.split(':')[1]}" for text in launch.get("binding", [])]
     settings += [f"{rank}:LIBCOLL_HOST=node{node}" for rank, node in enumerate(launch.get("hosts", "").split())]
     return settings
@@ -144,7 +144,7 @@ class Job:
         wrapper = f"{self.directory}/with_settings"
         Path(wrapper).write_text(WRAPPER, encoding="utf-8")
         os.chmod(wrapper, 0o755)
-        program = [wrapper, *rank_settings(launch), "--", *program]
+        program = [wrapper, *rank_settings(launch, self.options.build), "--", *program]
         options = ["--library", str(self.options.build / "lib" / "libcoll_pmpi.so")]
         options += ["--no-plan"] if launch.get("plans", "before") != "before" else []
         return [

@@ -34,7 +34,7 @@ static void say(const char* call, long bytes, const uint64_t* hashes) {
 
 static void check_equal_on_ranks(const char* call, long bytes, uint64_t mine) {
   uint64_t all[64];
-  PMPI_Allgather(&mine, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, MPI_COMM_WORLD);
+  NATIVE(Allgather)(&mine, 1, MPI_UINT64_T, all, 1, MPI_UINT64_T, MPI_COMM_WORLD);
   for (int r = 0; r < ranks; ++r) CHECK(all[r] == mine, "%s of %ld bytes: rank %d has other bits", call, bytes, r);
 }
 

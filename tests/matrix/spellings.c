@@ -1,5 +1,5 @@
-/* Every name that a compiler of C or Fortran may give a call that libcoll knows is libcoll's: of the collectives, and
- * of the functions that start, complete and free requests. Some are called by all of Fortran's spellings. */
+/* Calls are served by whatever name they come. Every function that libcoll knows is libcoll's under its MPI_ and its
+ * PMPI_ name, and the procedures of Fortran, under all spellings of its compilers, lead there. */
 #include <ctype.h>
 #include <dlfcn.h>
 #include <mpi.h>
@@ -9,48 +9,40 @@
 #include "check.h"
 
 static const char* const collectives[] = {
-    "allreduce",  "allgather", "alltoall",  "reduce_scatter", "reduce_scatter_block",
-    "allgatherv", "alltoallv", "alltoallw", "bcast",          "reduce"};
-static const char* const others[] = {"wait",    "test",     "waitall",      "testall",
-                                     "waitany", "testany",  "waitsome",     "testsome",
-                                     "start",   "startall", "request_free", "request_get_status",
-                                     "barrier", "finalize"};
+    "Allreduce",  "Allgather", "Alltoall",  "Reduce_scatter", "Reduce_scatter_block",
+    "Allgatherv", "Alltoallv", "Alltoallw", "Bcast",          "Reduce"};
+static const char* const others[] = {"Wait",    "Test",     "Waitall",      "Testall",
+                                     "Waitany", "Testany",  "Waitsome",     "Testsome",
+                                     "Start",   "Startall", "Request_free", "Request_get_status",
+                                     "Barrier", "Finalize", "Init",         "Init_thread"};
 
-static void check_symbol(const char* name) {
-  Dl_info place;
-  void* symbol = dlsym(RTLD_DEFAULT, name);
-  CHECK(symbol != NULL && dladdr(symbol, &place) != 0, "nobody has %s", name);
-  CHECK(strstr(place.dli_fname, "libcoll_pmpi") != NULL, "%s is that of %s", name, place.dli_fname);
-}
-
-/* `prefix` is MPI_ or MPIX_, `name` in lower case. */
-static void check_spellings(const char* prefix, const char* name) {
+static void check_symbol(const char* prefix, const char* name) {
   enum { longest = 64 };
-  static const char* const ends[] = {"", "_", "__", "_f08_"};
-  char plain[longest];
-  char symbol[longest + 8];
-  snprintf(plain, sizeof plain, "%s%s", prefix, name);
-  plain[strlen(prefix)] = (char)toupper((unsigned char)plain[strlen(prefix)]);
-  check_symbol(plain);
-  for (char* letter = plain; *letter != '\0'; ++letter) *letter = (char)toupper((unsigned char)*letter);
-  check_symbol(plain);
-  for (char* letter = plain; *letter != '\0'; ++letter) *letter = (char)tolower((unsigned char)*letter);
-  for (size_t i = 0; i < sizeof ends / sizeof *ends; ++i) {
-    snprintf(symbol, sizeof symbol, "%s%s", plain, ends[i]);
-    check_symbol(symbol);
-  }
+  char symbol_name[longest];
+  Dl_info place;
+  snprintf(symbol_name, sizeof symbol_name, "%s%s", prefix, name);
+  void* symbol = dlsym(RTLD_DEFAULT, symbol_name);
+  CHECK(symbol != NULL && dladdr(symbol, &place) != 0, "nobody has %s", symbol_name);
+  CHECK(strstr(place.dli_fname, "libcoll_pmpi") != NULL, "%s is that of %s", symbol_name, place.dli_fname);
 }
 
 static void check_all_symbols(void) {
   char name[64];
   for (size_t i = 0; i < sizeof collectives / sizeof *collectives; ++i) {
-    check_spellings("MPI_", collectives[i]);
-    snprintf(name, sizeof name, "i%s", collectives[i]);
-    check_spellings("MPI_", name);
+    check_symbol("MPI_", collectives[i]);
+    check_symbol("PMPI_", collectives[i]);
+    snprintf(name, sizeof name, "I%s", collectives[i]);
+    name[1] = (char)tolower((unsigned char)name[1]);
+    check_symbol("MPI_", name);
+    check_symbol("PMPI_", name);
     snprintf(name, sizeof name, "%s_init", collectives[i]);
-    check_spellings("MPIX_", name);
+    check_symbol("MPIX_", name);
+    check_symbol("PMPIX_", name);
   }
-  for (size_t i = 0; i < sizeof others / sizeof *others; ++i) check_spellings("MPI_", others[i]);
+  for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
+    check_symbol("MPI_", others[i]);
+    check_symbol("PMPI_", others[i]);
+  }
 }
 
 /* As a compiler of Fortran calls them: by address, error code last. */

@@ -44,16 +44,16 @@ static void check_equal(MPI_Comm comm, int count, int served, const char* what) 
   const int size = size_of(comm);
   struct Buffers b = make_buffers(comm, (size_t)count * (size_t)size);
   MPI_Allreduce(b.input, b.output, count, MPI_INT, MPI_SUM, comm);
-  PMPI_Allreduce(b.input, b.expected, count, MPI_INT, MPI_SUM, comm);
+  NATIVE(Allreduce)(b.input, b.expected, count, MPI_INT, MPI_SUM, comm);
   compare(&b, "allreduce", served, what);
   MPI_Allgather(b.input, count, MPI_INT, b.output, count, MPI_INT, comm);
-  PMPI_Allgather(b.input, count, MPI_INT, b.expected, count, MPI_INT, comm);
+  NATIVE(Allgather)(b.input, count, MPI_INT, b.expected, count, MPI_INT, comm);
   compare(&b, "allgather", served, what);
   MPI_Alltoall(b.input, count, MPI_INT, b.output, count, MPI_INT, comm);
-  PMPI_Alltoall(b.input, count, MPI_INT, b.expected, count, MPI_INT, comm);
+  NATIVE(Alltoall)(b.input, count, MPI_INT, b.expected, count, MPI_INT, comm);
   compare(&b, "alltoall", served, what);
   MPI_Reduce_scatter_block(b.input, b.output, count, MPI_INT, MPI_MAX, comm);
-  PMPI_Reduce_scatter_block(b.input, b.expected, count, MPI_INT, MPI_MAX, comm);
+  NATIVE(Reduce_scatter_block)(b.input, b.expected, count, MPI_INT, MPI_MAX, comm);
   compare(&b, "reduce_scatter_block", served, what);
   free(b.input);
   free(b.output);
@@ -81,29 +81,29 @@ static void check_unequal(MPI_Comm comm, int count, int served, const char* what
   }
   struct Buffers b = make_buffers(comm, (size_t)total + 3 * (size_t)size);
   MPI_Allgatherv(b.input, counts[rank], MPI_INT, b.output, counts, offsets, MPI_INT, comm);
-  PMPI_Allgatherv(b.input, counts[rank], MPI_INT, b.expected, counts, offsets, MPI_INT, comm);
+  NATIVE(Allgatherv)(b.input, counts[rank], MPI_INT, b.expected, counts, offsets, MPI_INT, comm);
   compare(&b, "allgatherv", served, what);
   MPI_Alltoallv(b.input, sent, sent_offsets, MPI_INT, b.output, received, received_offsets, MPI_INT, comm);
-  PMPI_Alltoallv(b.input, sent, sent_offsets, MPI_INT, b.expected, received, received_offsets, MPI_INT, comm);
+  NATIVE(Alltoallv)(b.input, sent, sent_offsets, MPI_INT, b.expected, received, received_offsets, MPI_INT, comm);
   compare(&b, "alltoallv", served, what);
   MPI_Reduce_scatter(b.input, b.output, counts, MPI_INT, MPI_SUM, comm);
-  PMPI_Reduce_scatter(b.input, b.expected, counts, MPI_INT, MPI_SUM, comm);
+  NATIVE(Reduce_scatter)(b.input, b.expected, counts, MPI_INT, MPI_SUM, comm);
   compare(&b, "reduce_scatter", served, what);
   const int root = size - 1;
   if (rank == root) memcpy(b.output, b.input, (size_t)count * sizeof(int));
   if (rank == root) memcpy(b.expected, b.input, (size_t)count * sizeof(int));
   MPI_Bcast(b.output, count, MPI_INT, root, comm);
-  PMPI_Bcast(b.expected, count, MPI_INT, root, comm);
+  NATIVE(Bcast)(b.expected, count, MPI_INT, root, comm);
   compare(&b, "bcast", served, what);
   MPI_Reduce(b.input, b.output, count, MPI_INT, MPI_BXOR, root, comm);
-  PMPI_Reduce(b.input, b.expected, count, MPI_INT, MPI_BXOR, root, comm);
+  NATIVE(Reduce)(b.input, b.expected, count, MPI_INT, MPI_BXOR, root, comm);
   compare(&b, "reduce", served, what);
   free(b.input);
   free(b.output);
   free(b.expected);
 }
 
-/* What is served where is written in README. */
+/* libcoll-runtime(7) tells what is served where. */
 static void check_all(MPI_Comm comm, const char* what) {
   const int nodes = nodes_spanned(comm);
   const int counts[] = {1, 50, 3001};
@@ -307,7 +307,7 @@ static void check_background(void) {
     /* The switch is in the same call everywhere. The first cannot be it, but where the other half, whose plan is the
      * same, was quicker. */
     int bounds[2] = {calls, -calls};
-    PMPI_Allreduce(MPI_IN_PLACE, bounds, 2, MPI_INT, MPI_MAX, comms[c]);
+    NATIVE(Allreduce)(MPI_IN_PLACE, bounds, 2, MPI_INT, MPI_MAX, comms[c]);
     CHECK(bounds[0] == calls && bounds[1] == -calls && (calls > 1 || c > 0), "served from call %d on", calls);
   }
   /* What is quick to plan is served from the first call on. */

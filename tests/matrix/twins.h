@@ -84,7 +84,7 @@ static inline int twin_alltoallv(const void* input, const int* counts, const int
                                  void* output, const int* output_counts, const int* output_displacements,
                                  MPI_Datatype output_type, MPI_Comm comm) {
   if (input == MPI_IN_PLACE && nodes_spanned(comm) == 1) {
-    return PMPI_Alltoallv(input, counts, displacements, type, output, output_counts, output_displacements, output_type,
+    return NATIVE(Alltoallv)(input, counts, displacements, type, output, output_counts, output_displacements, output_type,
                           comm);
   }
   TWIN(comm, twins_alltoall, Alltoallv, Ialltoallv, input, counts, displacements, type, output, output_counts,

@@ -95,7 +95,7 @@ static void gather_by_messages(const void* sent, int count, MPI_Datatype from, u
                r, 5, comm, &requests[2 * r]);
     PMPI_Isend(sent, count, from, r, 5, comm, &requests[2 * r + 1]);
   }
-  PMPI_Waitall(2 * size, requests, MPI_STATUSES_IGNORE);
+  NATIVE(Waitall)(2 * size, requests, MPI_STATUSES_IGNORE);
 }
 
 /* `alike`: every rank has the same datatypes. */
@@ -113,7 +113,7 @@ static void check_allgatherv(MPI_Comm comm, const int* pairs, struct Form from, 
   int total = 0;
   for (int r = 0; r < size; ++r) total += pairs[r];
   if (alike) {
-    PMPI_Allgatherv(sent, send.counts[0], from.type, expected + margin, receive.counts, receive.displacements, to.type,
+    NATIVE(Allgatherv)(sent, send.counts[0], from.type, expected + margin, receive.counts, receive.displacements, to.type,
                     comm);
   } else {
     gather_by_messages(sent, send.counts[0], from.type, expected + margin, &receive, comm);
@@ -188,7 +188,7 @@ static void check_alltoallv(MPI_Comm comm, enum Pattern pattern, int base, struc
   unsigned char* output = make_memory(receive.bytes, rank, 1);
   unsigned char* expected = make_memory(receive.bytes, rank, 1);
   const void* sent = in_place ? MPI_IN_PLACE : input + margin;
-  PMPI_Alltoallv(sent, send.counts, send.displacements, from.type, expected + margin, receive.counts,
+  NATIVE(Alltoallv)(sent, send.counts, send.displacements, from.type, expected + margin, receive.counts,
                  receive.displacements, to.type, comm);
   MPI_Alltoallv(sent, send.counts, send.displacements, from.type, output + margin, receive.counts,
                 receive.displacements, to.type, comm);
@@ -226,7 +226,7 @@ static void check_bcast(MPI_Comm comm, int pairs, struct Form form, int alike, i
   unsigned char* buffer = make_memory(side.bytes, rank, 0);
   unsigned char* expected = make_memory(side.bytes, rank, 0);
   if (alike) {
-    PMPI_Bcast(expected + margin, side.counts[0], form.type, root, comm);
+    NATIVE(Bcast)(expected + margin, side.counts[0], form.type, root, comm);
   } else if (rank == root) {
     for (int r = 0; r < size_of(comm); ++r) {
       if (r != root) PMPI_Send(expected + margin, side.counts[0], form.type, r, 6, comm);

@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""What the preload costs a process: an exec, memory before the first collective, and a communicator that is duplicated,
+used once and freed. Native, preloaded without a topology, and with one, in turn; medians of the runs."""
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+WAYS = ["native", "no topology", "topology"]
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--build", type=Path, default=Path(__file__).resolve().parent.parent / "build")
+    parser.add_argument("--library", type=Path, help="another library to preload")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--runs", type=int, default=7, help="of every way (7)")
+    parser.add_argument("--execs", type=int, default=1000, help="of /bin/true, of every way (1000)")
+    return parser.parse_args()
+
+
+def environment_of(way, library, ranks, cache):
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("LIBCOLL_", "LD_PRELOAD"))}
+    if way != "native":
+        environment["LD_PRELOAD"] = str(library)
+    if way == "topology":
+        environment |= {"LIBCOLL_TOPOLOGY": f"ring:{ranks}", "LIBCOLL_CACHE_DIR": cache}
+    return environment
+
+
+def milliseconds_of_exec(environment):
+    begin = time.perf_counter()
+    os.waitpid(os.posix_spawn("/bin/true", ["true"], environment), 0)
+    return (time.perf_counter() - begin) * 1e3
+
+
+def process_costs(build, environment, ranks):
+    """[kB after MPI_Init, kB after the first allreduce, µs of dup + allreduce + free]"""
+    settings = [word for name in environment if name.startswith(("LIBCOLL_", "LD_PRELOAD"))
+                for word in ("-x", f"{name}={environment[name]}")]  # fmt: skip
+    launcher = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
+    command = ["mpirun", "--oversubscribe", "-n", str(ranks), *settings, str(build / "bin" / "process_costs")]
+    ran = subprocess.run(command, env=launcher, capture_output=True, text=True, check=False)
+    if ran.returncode != 0:
+        sys.exit(f"{' '.join(command)}\nended with exit code {ran.returncode}\n{ran.stdout}{ran.stderr}")
+    return [float(word) for word in ran.stdout.split()]
+
+
+def main():
+    arguments = parse_arguments()
+    library = arguments.library or arguments.build / "lib" / "libcoll_pmpi.so"
+    execs = {way: [] for way in WAYS}
+    costs = {way: [] for way in WAYS}
+    with tempfile.TemporaryDirectory() as cache:
+        environments = {way: environment_of(way, library, arguments.ranks, cache) for way in WAYS}
+        for _ in range(arguments.execs):
+            for way in WAYS:
+                execs[way].append(milliseconds_of_exec(environments[way]))
+        for _ in range(arguments.runs):
+            for way in WAYS:
+                costs[way].append(process_costs(arguments.build, environments[way], arguments.ranks))
+    print(f"{'':12} {'exec ms':>8} {'MPI_Init MB':>12} {'allreduce MB':>13} {'dup+allreduce+free us':>22}")
+    for way in WAYS:
+        after_init, after_call, duplicate = (statistics.median(column) for column in zip(*costs[way]))
+        print(f"{way:12} {statistics.median(execs[way]):8.3f} {after_init / 1024:12.1f} {after_call / 1024:13.1f} "
+              f"{duplicate:22.1f}")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

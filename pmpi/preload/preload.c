@@ -1,0 +1,280 @@
+/* MPI's names as the program finds them. Each goes through a table: to MPI, or to the core, which is loaded when MPI
+ * runs and there is something to do for it.
+ *
+ * The core gets calls under MPI_ and PMPI_ names alike. So Fortran's procedures, which call PMPI_, are served without
+ * entry points of their own, and a profiling tool (PMPI) sees every call, whether it is before libcoll in load order or
+ * after it: where the next MPI_ name is a tool's, the tool gets the call first, and hands it on to the PMPI_ name.
+ *
+ * No type of MPI's is used here: arguments are passed on as the words in which calling conventions hold them, whatever
+ * the MPI. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#include "libcoll/version.h"
+#include "pmpi/core_interface.h"
+#include "pmpi/preload/export.h"
+#include "pmpi/preload/next.h"
+#include "pmpi/preload/presence.h"
+#include "pmpi/preload/settings.h"
+
+/* An argument of MPI's that is no floating-point number; the upper half of an int's word means nothing. */
+typedef uintptr_t word;
+
+#define SUPPORTED_MPI "Open MPI v4."
+
+/* ---- what was decided */
+
+typedef void any_function(void);
+
+/* By 2 * libcoll_intercepted, + 1 for the PMPI_ name: where the call goes. At first to what looks that up. */
+static _Atomic(any_function*) targets[2 * libcoll_intercepted_count];
+
+static const char* const names[] = {
+#define LIBCOLL_INTERCEPTED(symbol, number) "P" #symbol,
+#include "pmpi/intercepted.def"
+#undef LIBCOLL_INTERCEPTED
+};
+
+static const struct libcoll_core* core;
+static struct libcoll_presence presence;
+static const struct libcoll_preload preload = {LIBCOLL_VERSION, &presence, &libcoll_next_symbol};
+
+static pthread_mutex_t deciding = PTHREAD_MUTEX_INITIALIZER;
+static atomic_bool decided;
+static _Thread_local bool in_decision;
+
+static const char* name_of(unsigned target) { return names[target / 2] + (target % 2 == 0 ? 1 : 0); }
+
+/* ---- MPI, as far as it is asked before the core is there */
+
+static bool says(const char* function) {
+  int (*ask)(int*) = LIBCOLL_FUNCTION(int (*)(int*), libcoll_next_symbol(function));
+  int answer = 0;
+  return ask != NULL && ask(&answer) == 0 && answer != 0;
+}
+
+static bool mpi_runs(void) { return says("PMPI_Initialized") && !says("PMPI_Finalized"); }
+
+/* The program's own definition of a name, else MPI's: of Open MPI's communicators, which are objects, and the like. */
+static void* object(const char* name) {
+  void* found = dlsym(RTLD_DEFAULT, name);
+  return found != NULL ? found : libcoll_next_symbol(name);
+}
+
+static int world_size(void) {
+  int (*size_of)(void*, int*) = LIBCOLL_FUNCTION(int (*)(void*, int*), libcoll_next_symbol("PMPI_Comm_size"));
+  int size = 1;
+  if (size_of != NULL) size_of(object("ompi_mpi_comm_world"), &size);
+  return size;
+}
+
+/* Whether all ranks of the world say yes; collective. */
+static bool all_agree(bool mine) {
+  typedef int allreduce_function(const void*, void*, int, void*, void*, void*);
+  allreduce_function* allreduce = LIBCOLL_FUNCTION(allreduce_function*, libcoll_next_symbol("PMPI_Allreduce"));
+  int vote = mine ? 1 : 0;
+  int least = 0;
+  return allreduce != NULL &&
+         allreduce(&vote, &least, 1, object("ompi_mpi_int"), object("ompi_mpi_op_min"), object("ompi_mpi_comm_world")) ==
+             0 &&
+         least == 1;
+}
+
+/* ---- the log, until there is one */
+
+static void warn(const char* message) {
+  const char* level = getenv("LIBCOLL_LOG_LEVEL");
+  if (!libcoll_is_enabled() || (level != NULL && strcasecmp(level, "error") == 0)) return;
+  char line[512];
+  const int length = snprintf(line, sizeof line, "libcoll: warning: %s; every call falls through\n", message);
+  if (length < 0) return;
+  const size_t size = (size_t)length < sizeof line ? (size_t)length : sizeof line - 1;
+  /* Nothing sensible can be done about a closed stderr. */
+  if (write(STDERR_FILENO, line, size) < 0) return;
+}
+
+/* Whether the core knows this MPI. */
+static bool mpi_is_supported(void) {
+  enum { longest_version = 8192, most_said = 40 }; /* MPICH's tells how it was configured */
+  static char version[longest_version];
+  int (*get_version)(char*, int*) = LIBCOLL_FUNCTION(int (*)(char*, int*), object("PMPI_Get_library_version"));
+  int length = 0;
+  if (get_version != NULL) get_version(version, &length);
+  version[sizeof version - 1] = '\0';
+  const bool known = strncmp(version, SUPPORTED_MPI, strlen(SUPPORTED_MPI)) == 0;
+  if (known && object("ompi_mpi_comm_world") != NULL) return true;
+  if (!libcoll_has_variables()) return false;
+  char message[256];
+  version[strcspn(version, "\n")] = '\0';
+  for (char* tab = version; (tab = strchr(tab, '\t')) != NULL;) *tab = ' ';
+  snprintf(message, sizeof message, "unsupported MPI (built for %sx, found %.*s)", SUPPORTED_MPI, most_said, version);
+  warn(message);
+  return false;
+}
+
+/* ---- the decision */
+
+static void open_core(void) {
+  void* library = libcoll_open_beside("libcoll_core.so");
+  libcoll_open_core_function* open =
+      library == NULL ? NULL : LIBCOLL_FUNCTION(libcoll_open_core_function*, dlsym(library, LIBCOLL_OPEN_CORE));
+  if (open == NULL) {
+    const char* reason = dlerror();
+    warn(reason == NULL ? "libcoll_core.so is not what it should be" : reason);
+    return;
+  }
+  core = open(&preload);
+  if (core == NULL) warn("libcoll_core.so is of another version");
+}
+
+/* A name of MPI_ that is defined by a tool, and not where the PMPI_ name is. */
+static bool is_tool(void* plain, void* profiling) {
+  Dl_info tool;
+  Dl_info mpi;
+  if (plain == profiling || plain == NULL || profiling == NULL) return false;
+  return dladdr(plain, &tool) != 0 && dladdr(profiling, &mpi) != 0 &&
+         tool.dli_fbase != mpi.dli_fbase;
+}
+
+static void set_target(unsigned target, void* found) {
+  atomic_store_explicit(&targets[target], LIBCOLL_FUNCTION(any_function*, found), memory_order_release);
+}
+
+static void aim_at_core(void) {
+  for (unsigned each = 0; each < libcoll_intercepted_count; ++each) {
+    void* next = libcoll_next_symbol(names[each] + 1);
+    const bool tool = is_tool(next, libcoll_next_symbol(names[each]));
+    set_target(2 * each, tool ? next : core->functions[each]);
+    set_target(2 * each + 1, core->functions[each]);
+  }
+}
+
+/* Whether there may be something to do. Where the ranks know of each other, all of them come to the same answer as to
+ * what they have to do together. */
+static bool needs_core(void) {
+  const bool has_settings = libcoll_has_variables() || libcoll_has_configuration_file();
+  const int size = world_size();
+  if (size == 1) return has_settings;
+  libcoll_find_presence(size, &presence);
+  return has_settings || !presence.known || (presence.serves && presence.absentees == 0);
+}
+
+/* `together`: all ranks of the world are here. */
+static void decide(bool together) {
+  if (!mpi_is_supported() || !needs_core()) return;
+  open_core();
+  /* The ranks that have a core would wait for those that have none. */
+  const bool serve = together && presence.known && presence.serves && presence.absentees == 0;
+  if (serve && !all_agree(core != NULL)) {
+    if (core != NULL) warn("another rank could not load libcoll_core.so");
+    core = NULL;
+  }
+  if (core == NULL) return;
+  aim_at_core();
+  if (together) core->after_init();
+}
+
+/* Once, when MPI runs. What it calls of MPI is not decided about. */
+static void decide_once(bool together) {
+  if (in_decision || atomic_load_explicit(&decided, memory_order_acquire) || !mpi_runs()) return;
+  in_decision = true;
+  pthread_mutex_lock(&deciding);
+  if (!atomic_load_explicit(&decided, memory_order_relaxed)) {
+    decide(together);
+    atomic_store_explicit(&decided, true, memory_order_release);
+  }
+  pthread_mutex_unlock(&deciding);
+  in_decision = false;
+}
+
+/* Where a call goes that comes first. Never NULL where MPI is: it has all these names. */
+static any_function* find_target(unsigned target) {
+  any_function* const before = atomic_load_explicit(&targets[target], memory_order_acquire);
+  decide_once(false);
+  any_function* const now = atomic_load_explicit(&targets[target], memory_order_acquire);
+  if (now != before) return now;
+  void* next = libcoll_next_symbol(name_of(target));
+  if (atomic_load_explicit(&decided, memory_order_acquire)) set_target(target, next);
+  return LIBCOLL_FUNCTION(any_function*, next);
+}
+
+/* ---- the names */
+
+#define PARAMETERS_0 void
+#define PARAMETERS_1 word a
+#define PARAMETERS_2 PARAMETERS_1, word b
+#define PARAMETERS_3 PARAMETERS_2, word c
+#define PARAMETERS_4 PARAMETERS_3, word d
+#define PARAMETERS_5 PARAMETERS_4, word e
+#define PARAMETERS_6 PARAMETERS_5, word f
+#define PARAMETERS_7 PARAMETERS_6, word g
+#define PARAMETERS_8 PARAMETERS_7, word h
+#define PARAMETERS_9 PARAMETERS_8, word i
+#define PARAMETERS_10 PARAMETERS_9, word j
+#define PARAMETERS_11 PARAMETERS_10, word k
+#define ARGUMENTS_0
+#define ARGUMENTS_1 a
+#define ARGUMENTS_2 ARGUMENTS_1, b
+#define ARGUMENTS_3 ARGUMENTS_2, c
+#define ARGUMENTS_4 ARGUMENTS_3, d
+#define ARGUMENTS_5 ARGUMENTS_4, e
+#define ARGUMENTS_6 ARGUMENTS_5, f
+#define ARGUMENTS_7 ARGUMENTS_6, g
+#define ARGUMENTS_8 ARGUMENTS_7, h
+#define ARGUMENTS_9 ARGUMENTS_8, i
+#define ARGUMENTS_10 ARGUMENTS_9, j
+#define ARGUMENTS_11 ARGUMENTS_10, k
+#define PARAMETERS(number) PARAMETERS_##number
+#define ARGUMENTS(number) ARGUMENTS_##number
+#define FORWARD(symbol, target, parameters, ...)                                                                     \
+  static word first_##symbol(parameters) { return ((word(*)(parameters))find_target(target))(__VA_ARGS__); }        \
+  LIBCOLL_EXPORT word symbol(parameters) {                                                                           \
+    return ((word(*)(parameters))atomic_load_explicit(&targets[target], memory_order_acquire))(__VA_ARGS__);        \
+  }
+#define FORWARD_BOTH(symbol, index, number)                           \
+  FORWARD(symbol, 2 * (index), PARAMETERS(number), ARGUMENTS(number)) \
+  FORWARD(P##symbol, 2 * (index) + 1, PARAMETERS(number), ARGUMENTS(number))
+#define LIBCOLL_INTERCEPTED(symbol, number) FORWARD_BOTH(symbol, LIBCOLL_##symbol, number)
+#include "pmpi/intercepted.def"
+#undef LIBCOLL_INTERCEPTED
+
+static _Atomic(any_function*) targets[] = {
+#define LIBCOLL_INTERCEPTED(symbol, number) (any_function*)&first_##symbol, (any_function*)&first_P##symbol,
+#include "pmpi/intercepted.def"
+#undef LIBCOLL_INTERCEPTED
+};
+
+/* Whichever of the two names is called first, MPI runs after it. */
+#define FORWARD_INIT(symbol, number)                                                                          \
+  LIBCOLL_EXPORT int symbol(PARAMETERS(number)) {                                                             \
+    const int code = LIBCOLL_FUNCTION(int (*)(PARAMETERS(number)), libcoll_next_symbol(#symbol))(ARGUMENTS(number));          \
+    decide_once(true);                                                                                        \
+    return code;                                                                                              \
+  }
+FORWARD_INIT(MPI_Init, 2)
+FORWARD_INIT(PMPI_Init, 2)
+FORWARD_INIT(MPI_Init_thread, 4)
+FORWARD_INIT(PMPI_Init_thread, 4)
+
+/* Calls of a collective ("allreduce", "reduce_scatter_block", …: MPI's names in lower case) that libcoll served in
+ * this process so far; -1 for an unknown name. A program finds it with dlsym(RTLD_DEFAULT, "libcoll_calls_served"). */
+LIBCOLL_EXPORT long libcoll_calls_served(const char* collective) {
+  static const char* const collectives[] = {
+#define LIBCOLL_ENTRY(name, ...) #name, "i" #name, #name "_init",
+#include "pmpi/entry_points.def"
+#undef LIBCOLL_ENTRY
+  };
+  if (core != NULL) return core->calls_served(collective);
+  for (size_t i = 0; i < sizeof collectives / sizeof *collectives; ++i) {
+    if (collective != NULL && strcmp(collectives[i], collective) == 0) return 0;
+  }
+  return -1;
+}

@@ -1,0 +1,182 @@
+#include "pmpi/preload/presence.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "libcoll/version.h"
+#include "pmpi/preload/export.h"
+#include "pmpi/preload/next.h"
+#include "pmpi/preload/settings.h"
+
+/* The part of PMIx's binary interface that is used here (PMIx Standard 4.1, chapters 3 to 6; the same since version 3).
+ * Its headers are no dependency, for most systems have the library alone. */
+struct pmix_process {
+  char nspace[256];
+  uint32_t rank;
+};
+struct pmix_value {
+  uint16_t type;
+  union {
+    bool flag;
+    char* string;
+    int integer;
+    uint64_t room[2];
+  } data;
+};
+struct pmix_info {
+  char key[512];
+  uint32_t directives;
+  struct pmix_value value;
+};
+enum { pmix_bool = 1, pmix_string = 3, pmix_int = 6, pmix_global = 3, pmix_success = 0, pmix_error = -1 };
+
+typedef int pmix_init_function(struct pmix_process*, struct pmix_info*, size_t);
+typedef int pmix_put_function(uint8_t, const char*, struct pmix_value*);
+typedef int pmix_get_function(const struct pmix_process*, const char*, const struct pmix_info*, size_t,
+                              struct pmix_value**);
+
+#define VERSION_KEY "libcoll.version"
+#define HOST_KEY "pmix.hname"
+#define SERVES_WORD " serves"
+#define REPORTS_WORD " reports"
+/* Open MPI can bring its own PMIx, whose names it prefixes. */
+#define EMBEDDED_PREFIX "OPAL_MCA_PMIX3X_"
+/* A server that does not know a key may ask another server. */
+enum { most_seconds = 10, longest_text = 256 };
+
+/* What the process knows once its PMIx has begun. */
+static pmix_get_function* get_value;
+static struct pmix_process self;
+
+static void* symbol_in(void* library, const char* prefix, const char* name) {
+  char symbol[64];
+  snprintf(symbol, sizeof symbol, "%s%s", prefix, name);
+  return dlsym(library, symbol);
+}
+
+static struct pmix_info make_info(const char* key, uint16_t type) {
+  struct pmix_info info;
+  memset(&info, 0, sizeof info);
+  snprintf(info.key, sizeof info.key, "%s", key);
+  info.value.type = type;
+  return info;
+}
+
+/* What a process has put there, into `text`; false when there is no such key. */
+static bool look_up(const struct pmix_process* process, const char* key, char* text, size_t size) {
+  /* As a rule all keys came with the fence. Where they did not, the process's server is asked. */
+  struct pmix_info here = make_info("pmix.optional", pmix_bool);
+  here.value.data.flag = true;
+  struct pmix_info elsewhere[2] = {make_info("pmix.immediate", pmix_bool), make_info("pmix.timeout", pmix_int)};
+  elsewhere[0].value.data.flag = true;
+  elsewhere[1].value.data.integer = most_seconds;
+  struct pmix_value* value = NULL;
+  text[0] = '\0';
+  if (get_value(process, key, &here, 1, &value) != pmix_success) {
+    value = NULL;
+    if (get_value(process, key, elsewhere, 2, &value) != pmix_success) return false;
+  }
+  if (value == NULL || value->type != pmix_string || value->data.string == NULL) return false;
+  snprintf(text, size, "%s", value->data.string);
+  free(value->data.string);
+  free(value);
+  return true;
+}
+
+static void describe_settings(char* text, size_t size) {
+  libcoll_describe_environment(text, size);
+  /* Tools of PMIx that are no programs of MPI must not get one. */
+  if (!libcoll_has_configuration_file() || libcoll_next_symbol("ompi_mpi_comm_world") == NULL) return;
+  void* core = libcoll_open_beside("libcoll_core.so");
+  if (core == NULL) return;
+  libcoll_describe_settings_function* describe =
+      LIBCOLL_FUNCTION(libcoll_describe_settings_function*, dlsym(core, LIBCOLL_DESCRIBE_SETTINGS));
+  if (describe != NULL) describe(text, size);
+}
+
+static void announce(void* library, const char* prefix, const struct pmix_process* process) {
+  pmix_put_function* put = LIBCOLL_FUNCTION(pmix_put_function*, symbol_in(library, prefix, "PMIx_Put"));
+  char text[longest_text];
+  describe_settings(text, sizeof text);
+  struct pmix_value value;
+  memset(&value, 0, sizeof value);
+  value.type = pmix_string;
+  value.data.string = text;
+  if (put == NULL || put(pmix_global, VERSION_KEY, &value) != pmix_success) return;
+  self = *process;
+  get_value = LIBCOLL_FUNCTION(pmix_get_function*, symbol_in(library, prefix, "PMIx_Get"));
+}
+
+/* Has the caller's PMIx begin, and announces there that this process has libcoll. */
+static int begin_space(void* caller, const char* prefix, struct pmix_process* process, struct pmix_info* info,
+                       size_t count) {
+  /* PMIx as the caller sees it: a library of MPI's, of its own or above it. */
+  Dl_info owner;
+  void* library = NULL;
+  if (dladdr(caller, &owner) != 0 && owner.dli_fname != NULL) {
+    library = dlopen(owner.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  }
+  pmix_init_function* init =
+      library == NULL ? NULL : LIBCOLL_FUNCTION(pmix_init_function*, symbol_in(library, prefix, "PMIx_Init"));
+  if (init == NULL) init = LIBCOLL_FUNCTION(pmix_init_function*, symbol_in(RTLD_NEXT, prefix, "PMIx_Init"));
+  if (init == NULL) return pmix_error;
+  struct pmix_process own;
+  memset(&own, 0, sizeof own);
+  if (process == NULL) process = &own;
+  const int code = init(process, info, count);
+  if (code == pmix_success && library != NULL && get_value == NULL) announce(library, prefix, process);
+  return code;
+}
+
+LIBCOLL_EXPORT int PMIx_Init(struct pmix_process* process, struct pmix_info* info, size_t count) {
+  return begin_space(__builtin_return_address(0), "", process, info, count);
+}
+
+LIBCOLL_EXPORT int OPAL_MCA_PMIX3X_PMIx_Init(struct pmix_process* process, struct pmix_info* info, size_t count) {
+  return begin_space(__builtin_return_address(0), EMBEDDED_PREFIX, process, info, count);
+}
+
+/* "0.1.0 serves" → "0.1.0" */
+static void cut_words(char* text) {
+  char* space = strchr(text, ' ');
+  if (space != NULL) *space = '\0';
+}
+
+/* One more absentee; false without memory. */
+static bool add_absentee(struct libcoll_presence* presence, const struct pmix_process* process, const char* version) {
+  struct libcoll_absentee* list = (struct libcoll_absentee*)presence->list;
+  const size_t number = (size_t)presence->absentees;
+  /* At powers of two there is no room left. */
+  if ((number & (number - 1)) == 0) {
+    list = realloc(list, (number == 0 ? 1 : 2 * number) * sizeof *list);
+    if (list == NULL) return false;
+    presence->list = list;
+  }
+  list[number].world_rank = (int)process->rank;
+  look_up(process, HOST_KEY, list[number].host, sizeof list[number].host);
+  snprintf(list[number].version, sizeof list[number].version, "%.31s", version);
+  ++presence->absentees;
+  return true;
+}
+
+void libcoll_find_presence(int world_size, struct libcoll_presence* presence) {
+  memset(presence, 0, sizeof *presence);
+  if (get_value == NULL) return;
+  struct pmix_process process = self;
+  char text[longest_text];
+  for (int rank = 0; rank < world_size; ++rank) {
+    process.rank = (uint32_t)rank;
+    look_up(&process, VERSION_KEY, text, sizeof text);
+    if (strstr(text, SERVES_WORD) != NULL) presence->serves = 1;
+    if (rank == 0 && strstr(text, REPORTS_WORD) != NULL) presence->root_reports = 1;
+    cut_words(text);
+    if (strcmp(text, LIBCOLL_VERSION) != 0 && !add_absentee(presence, &process, text)) return;
+  }
+  /* Where everybody is absent, nobody can say anything. */
+  presence->known = presence->absentees < world_size;
+}
