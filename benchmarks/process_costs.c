@@ -1,5 +1,5 @@
-/* What a process has and takes besides its collectives: resident memory after MPI_Init and after the first allreduce, in
- * kB, and the time of duplicating a communicator, one allreduce there and freeing it, in µs. One line by rank 0. */
+/* What a process has and takes besides its collectives: resident memory after MPI_Init and after the first allreduce,
+ * in kB, and the time of duplicating a communicator, one allreduce there and freeing it, in µs. One line by rank 0. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

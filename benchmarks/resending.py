@@ -45,7 +45,7 @@ def microseconds(options, call, settings, cache):
 
 def main():
     options = parse_arguments()
-    both = {"LIBCOLL_DIRECT_BYTES": "0"} if options.plans else {}
+    both = {"LIBCOLL_PLANLESS_MAX": "0"} if options.plans else {}
     without = {"LIBCOLL_RESEND_SECONDS": "0"} | both
     ways = [without, {"LIBCOLL_RESEND_SECONDS": "2"} | both]
     times = {call: ([], []) for call in CALLS}

@@ -21,7 +21,7 @@ WAYS = {
     "one-node": {"LIBCOLL_HOST": "node0", "LIBCOLL_ONE_NODE": "no"},  # a communicator that falls through
     "model": {"LIBCOLL_COST_MODEL": "yes"},
     "direct": {"LIBCOLL_COST_MODEL": "no"},  # from rank to rank
-    "plan": {"LIBCOLL_COST_MODEL": "no", "LIBCOLL_DIRECT_BYTES": "0"},
+    "plan": {"LIBCOLL_COST_MODEL": "no", "LIBCOLL_PLANLESS_MAX": "0"},
 }
 
 # Ranks that are to count as those of one node.

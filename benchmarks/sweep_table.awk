@@ -42,7 +42,7 @@ function why_words(size,    by) {
     if (measured_at(use[size], size) < 0) return "cost model: above what it tried"
     return "cost model: " model_words(size)
   }
-  if (by == "LIBCOLL_DIRECT_BYTES") return "short: LIBCOLL_DIRECT_BYTES"
+  if (by == "LIBCOLL_PLANLESS_MAX") return "short: LIBCOLL_PLANLESS_MAX"
   return by == "configuration" ? "the default: nothing else was said" : by
 }
 

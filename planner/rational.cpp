@@ -8,7 +8,8 @@
 namespace libcoll {
 namespace {
 
-using Integer = boost::multiprecision::cpp_int;
+// Without expression templates, which hand out addresses of their temporaries.
+using Integer = boost::multiprecision::number<boost::multiprecision::cpp_int_backend<>, boost::multiprecision::et_off>;
 
 template <class Value>
 bool fits(const Value& value) {

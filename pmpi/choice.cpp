@@ -64,7 +64,7 @@ class Trial {
     return std::min(least, largest_bytes());
   }
 
-  bool own(std::int64_t bytes, Course course) {
+  bool own(std::int64_t bytes, Protocol selected) {
     Call call;
     call.collective = *collective_of(kind_);
     call.input = reinterpret_cast<const std::byte*>(input_.data());
@@ -78,7 +78,7 @@ class Trial {
       std::vector<std::int64_t>& offsets = kind_ == CallKind::bcast ? call.output_offsets : call.input_offsets;
       offsets.assign(static_cast<std::size_t>(ranks_), 0);
     }
-    return communicator_.run(call, {&progress_mpi}, course);
+    return communicator_.run(call, {&progress_mpi}, selected);
   }
 
   bool native(std::int64_t bytes) {
@@ -148,7 +148,7 @@ std::int64_t obtain(Runtime& process, CommunicatorState& state, CallKind kind, M
   // These calls are not the program's.
   state.communicator->keep_record(nullptr);
   Trial trial(*state.communicator, kind, comm);
-  const Contest contest{[&](std::int64_t bytes) { return trial.own(bytes, Course::chosen); },
+  const Contest contest{[&](std::int64_t bytes) { return trial.own(bytes, Protocol::chosen); },
                         [&](std::int64_t bytes) { return trial.native(bytes); }, trial.largest_bytes(),
                         contest_nanoseconds, &steady_nanoseconds};
   const std::optional<std::int64_t> found = find_crossover(host, contest);
@@ -214,16 +214,16 @@ bool measure_ways(CommunicatorState& state, CallKind kind, MPI_Comm comm, CostQu
     if (found) samples = std::move(*found);
     return found.has_value();
   };
-  const auto own = [&trial](Course course) {
-    return [&trial, course](std::int64_t bytes) { return trial.own(bytes, course); };
+  const auto own = [&trial](Protocol selected) {
+    return [&trial, selected](std::int64_t bytes) { return trial.own(bytes, selected); };
   };
   const std::int64_t largest = trial.largest_bytes();
   const std::int64_t largest_direct = std::min(largest, DirectExchange::most_bytes / communicator.size());
   const std::int64_t largest_scattered = std::min(largest, ScatteredReduction::most_bytes);
   const bool can_be_scattered = kind == CallKind::allreduce && communicator.can_be_scattered(Collective::allreduce);
-  const bool good = sample(own(Course::planned), largest, question.by_plan) &&
-                    (!question.can_go_direct || sample(own(Course::directly), largest_direct, question.directly)) &&
-                    (!can_be_scattered || sample(own(Course::scattered), largest_scattered, question.scattered)) &&
+  const bool good = sample(own(Protocol::planned), largest, question.by_plan) &&
+                    (!question.can_go_direct || sample(own(Protocol::directly), largest_direct, question.directly)) &&
+                    (!can_be_scattered || sample(own(Protocol::scattered), largest_scattered, question.scattered)) &&
                     sample([&](std::int64_t bytes) { return trial.native(bytes); }, largest, question.native);
   communicator.keep_record(state.record);
   return good;
@@ -420,26 +420,26 @@ bool measured_to_native(Runtime& process, CommunicatorState& state, CallKind kin
   return bytes <= *up_to;
 }
 
-bool modelled_to_native(Runtime& process, CommunicatorState& state, const Way& way, std::int64_t bytes) {
-  const auto kind = static_cast<std::size_t>(way.kind);
-  bool& asked = way.order_matters ? state.modelled_by_facts[kind] : state.modelled[kind];
+bool modelled_to_native(Runtime& process, CommunicatorState& state, const CallContext& context, std::int64_t bytes) {
+  const auto kind = static_cast<std::size_t>(context.kind);
+  bool& asked = context.order_matters ? state.modelled_by_facts[kind] : state.modelled[kind];
   if (!asked) {
     asked = true;
-    if (wants_model(process.config(), *state.communicator, way.kind)) {
-      (way.order_matters ? obtain_by_facts : obtain_choices)(process, state, way.kind, way.comm);
+    if (wants_model(process.config(), *state.communicator, context.kind)) {
+      (context.order_matters ? obtain_by_facts : obtain_choices)(process, state, context.kind, context.comm);
     }
   }
-  const TuningChoice* choice = state.communicator->modelled(way.kind, bytes, way.order_matters);
+  const TuningChoice* choice = state.communicator->modelled(context.kind, bytes, context.order_matters);
   return choice != nullptr && choice->native;
 }
 
-bool is_proven(const Communicator& communicator, const Way& way, std::int64_t bytes) {
-  return bytes != unknown_bytes && (communicator.tuned(blocking_twin(way.kind), bytes) != nullptr ||
-                                    communicator.modelled(way.kind, bytes, way.order_matters) != nullptr);
+bool is_proven(const Communicator& communicator, const CallContext& context, std::int64_t bytes) {
+  return bytes != unknown_bytes && (communicator.tuned(blocking_variant(context.kind), bytes) != nullptr ||
+                                    communicator.modelled(context.kind, bytes, context.order_matters) != nullptr);
 }
 
-bool can_be_proven(const Communicator& communicator, const Way& way, std::int64_t bytes) {
-  return is_proven(communicator, way, bytes) || (bytes != unknown_bytes && can_be_tried(way.kind));
+bool can_be_proven(const Communicator& communicator, const CallContext& context, std::int64_t bytes) {
+  return is_proven(communicator, context, bytes) || (bytes != unknown_bytes && can_be_tried(context.kind));
 }
 
 }  // namespace libcoll::pmpi

@@ -17,11 +17,11 @@ bool measured_to_native(Runtime& process, CommunicatorState& state, CallKind kin
 /// the model needs to know, or finds in the plan cache what an earlier job of the same shape measured, and tells the
 /// communicator how its calls are to go; it is collective. Of reductions whose order matters facts decide, and nothing
 /// that was measured. Precondition: as above.
-bool modelled_to_native(Runtime& process, CommunicatorState& state, const Way& way, std::int64_t bytes);
+bool modelled_to_native(Runtime& process, CommunicatorState& state, const CallContext& context, std::int64_t bytes);
 
 /// For communicators within a node, whose calls must be faster than MPI's: whether it is known of a call of that size
 /// which way that is, and whether a first call could find out. The same on all ranks.
-bool is_proven(const Communicator& communicator, const Way& way, std::int64_t bytes);
-bool can_be_proven(const Communicator& communicator, const Way& way, std::int64_t bytes);
+bool is_proven(const Communicator& communicator, const CallContext& context, std::int64_t bytes);
+bool can_be_proven(const Communicator& communicator, const CallContext& context, std::int64_t bytes);
 
 }  // namespace libcoll::pmpi

@@ -1,5 +1,5 @@
-/* What crosses between libcoll_pmpi.so, which is preloaded, and libcoll_core.so, which it loads when it is needed. Plain
- * C: neither sees the other's libraries. Both have to be of one version. */
+/* What crosses between libcoll_pmpi.so, which is preloaded, and libcoll_core.so, which it loads when it is needed.
+ * Plain C: neither sees the other's libraries. Both have to be of one version. */
 #ifndef LIBCOLL_PMPI_CORE_INTERFACE_H
 #define LIBCOLL_PMPI_CORE_INTERFACE_H
 

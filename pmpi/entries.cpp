@@ -4,10 +4,10 @@
 #include <iterator>
 
 #include "libcoll/runtime/calls.h"
-#include "pmpi/entrance.h"
 #include "pmpi/next.h"
 #include "pmpi/persistent.h"
 #include "pmpi/process.h"
+#include "pmpi/reentrancy_guard.h"
 #include "pmpi/serve.h"
 
 namespace libcoll::pmpi {
@@ -20,25 +20,25 @@ bool none_under_way() { return persistent_under_way.load(std::memory_order_relax
 
 // ---- collectives
 
-#define LIBCOLL_CALL(name, symbol, parameters, ...)                                          \
-  int enter_##symbol parameters {                                                            \
-    static const auto fall_through = next<decltype(&enter_##symbol)>("P" #symbol);                \
-    return enter(&serve_##name, fall_through, __VA_ARGS__);                                  \
+#define LIBCOLL_CALL(name, symbol, parameters, ...)                                       \
+  int enter_##symbol parameters {                                                         \
+    static const auto fall_through = next_symbol<decltype(&enter_##symbol)>("P" #symbol); \
+    return enter(&serve_##name, fall_through, __VA_ARGS__);                               \
   }
 /// Of a persistent call. MPI's own request is what the program gets.
-#define LIBCOLL_INIT(name, symbol, parameters, ...)                                  \
-  int enter_##symbol(LIBCOLL_LIST parameters, MPI_Info info, MPI_Request* request) { \
-    static const auto fall_through = next<decltype(&enter_##symbol)>("P" #symbol);        \
-    const Entrance entrance;                                                         \
-    if (!Entrance::is_program()) return fall_through(__VA_ARGS__, info, request);    \
-    const auto call = plan_##name(__VA_ARGS__);                                      \
-    const int code = fall_through(__VA_ARGS__, info, request);                       \
-    if (code == MPI_SUCCESS) keep_persistent(call, *request);                        \
-    return code;                                                                     \
+#define LIBCOLL_INIT(name, symbol, parameters, ...)                                       \
+  int enter_##symbol(LIBCOLL_LIST parameters, MPI_Info info, MPI_Request* request) {      \
+    static const auto fall_through = next_symbol<decltype(&enter_##symbol)>("P" #symbol); \
+    const ReentrancyGuard reentrancy;                                                     \
+    if (!ReentrancyGuard::is_program()) return fall_through(__VA_ARGS__, info, request);  \
+    const auto call = plan_##name(__VA_ARGS__);                                           \
+    const int code = fall_through(__VA_ARGS__, info, request);                            \
+    if (code == MPI_SUCCESS) keep_persistent(call, *request);                             \
+    return code;                                                                          \
   }
-#define LIBCOLL_ENTRY(name, Name, number, parameters, ...)                                                     \
-  LIBCOLL_CALL(name, MPI_##Name, parameters, __VA_ARGS__)                                                      \
-  LIBCOLL_CALL(i##name, MPI_I##name, (LIBCOLL_LIST parameters, MPI_Request * request), __VA_ARGS__, request)   \
+#define LIBCOLL_ENTRY(name, Name, number, parameters, ...)                                                   \
+  LIBCOLL_CALL(name, MPI_##Name, parameters, __VA_ARGS__)                                                    \
+  LIBCOLL_CALL(i##name, MPI_I##name, (LIBCOLL_LIST parameters, MPI_Request * request), __VA_ARGS__, request) \
   LIBCOLL_INIT(name, MPIX_##Name##_init, parameters, __VA_ARGS__)
 #include "pmpi/entry_points.def"
 #undef LIBCOLL_ENTRY
@@ -53,11 +53,11 @@ static_assert(std::size(intercepted) == call_count);
 
 // ---- requests: those of persistent calls that are served have another one in their place while they are under way
 
-#define LIBCOLL_COMPLETION(symbol, how_many, parameters, ...)                            \
-  int enter_##symbol parameters {                                                        \
-    static const auto pass_on = next<decltype(&enter_##symbol)>("P" #symbol);                 \
-    if (none_under_way()) return pass_on(__VA_ARGS__);                                   \
-    return complete(how_many, requests, [&] { return pass_on(__VA_ARGS__); });           \
+#define LIBCOLL_COMPLETION(symbol, how_many, parameters, ...)                        \
+  int enter_##symbol parameters {                                                    \
+    static const auto pass_on = next_symbol<decltype(&enter_##symbol)>("P" #symbol); \
+    if (none_under_way()) return pass_on(__VA_ARGS__);                               \
+    return complete(how_many, requests, [&] { return pass_on(__VA_ARGS__); });       \
   }
 #define LIBCOLL_COMPLETES_ONE(Name, number, parameters, ...) LIBCOLL_COMPLETION(MPI_##Name, 1, parameters, __VA_ARGS__)
 #define LIBCOLL_COMPLETES_MANY(Name, number, parameters, ...) \
@@ -67,42 +67,42 @@ static_assert(std::size(intercepted) == call_count);
 #undef LIBCOLL_COMPLETES_MANY
 
 int enter_MPI_Start(MPI_Request* request) {
-  static const auto pass_on = next<decltype(&PMPI_Start)>("PMPI_Start");
+  static const auto pass_on = next_symbol<decltype(&PMPI_Start)>("PMPI_Start");
   if (none_kept() || request == nullptr) return pass_on(request);
-  const Entrance entrance;
+  const ReentrancyGuard reentrancy;
   std::optional<int> code;
   if (start_persistent(*request, code) && code) return *code;
   return pass_on(request);
 }
 
 int enter_MPI_Startall(int count, MPI_Request* requests) {
-  static const auto pass_on = next<decltype(&PMPI_Startall)>("PMPI_Startall");
-  static const auto start = next<decltype(&PMPI_Start)>("PMPI_Start");
+  static const auto pass_on = next_symbol<decltype(&PMPI_Startall)>("PMPI_Startall");
+  static const auto start = next_symbol<decltype(&PMPI_Start)>("PMPI_Start");
   if (none_kept() || requests == nullptr) return pass_on(count, requests);
   return start_each(count, requests, start, pass_on);
 }
 
 int enter_MPI_Request_free(MPI_Request* request) {
-  static const auto pass_on = next<decltype(&PMPI_Request_free)>("PMPI_Request_free");
+  static const auto pass_on = next_symbol<decltype(&PMPI_Request_free)>("PMPI_Request_free");
   if (!none_kept() && request != nullptr) forget_persistent(*request);
   return pass_on(request);
 }
 
 int enter_MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
-  static const auto pass_on = next<decltype(&PMPI_Request_get_status)>("PMPI_Request_get_status");
+  static const auto pass_on = next_symbol<decltype(&PMPI_Request_get_status)>("PMPI_Request_get_status");
   return pass_on(none_under_way() ? request : in_place_of(request), flag, status);
 }
 
 // ---- others
 
 int enter_MPI_Barrier(MPI_Comm comm) {
-  static const auto fall_through = next<decltype(&PMPI_Barrier)>("PMPI_Barrier");
+  static const auto fall_through = next_symbol<decltype(&PMPI_Barrier)>("PMPI_Barrier");
   before_barrier(comm);
   return fall_through(comm);
 }
 
 int enter_MPI_Finalize() {
-  static const auto fall_through = next<decltype(&PMPI_Finalize)>("PMPI_Finalize");
+  static const auto fall_through = next_symbol<decltype(&PMPI_Finalize)>("PMPI_Finalize");
   before_finalize();
   const int code = fall_through();
   after_finalize();

@@ -10,7 +10,7 @@ inline const libcoll_preload* preload = nullptr;
 
 /// MPI's definition of a function, or that of a tool that comes after libcoll in load order.
 template <class Function>
-Function next(const char* name) {
+Function next_symbol(const char* name) {
   return reinterpret_cast<Function>(preload->next_symbol(name));
 }
 

@@ -75,18 +75,19 @@ class PendingCall final : public Unattended {
 
 }  // namespace
 
-int begin(Runtime& process, Communicator& communicator, const Way& way, std::unique_ptr<Operands> operands) {
-  if (!operands->hold_types()) return raise(way.comm, MPI_ERR_TYPE);
+int begin(Runtime& process, Communicator& communicator, const CallContext& context,
+          std::unique_ptr<Operands> operands) {
+  if (!operands->hold_types()) return raise(context.comm, MPI_ERR_TYPE);
   Call call = operands->call();
-  trace_served(way.kind, call, communicator);
-  const Served served = served_call(process, communicator, way, call);
+  trace_served(context.kind, call, communicator);
+  const Served served = served_call(process, communicator, context, call);
   std::unique_ptr<RunningCall> running =
-      communicator.make_call(std::move(call), way.persistence == nullptr ? nullptr : way.persistence->channel);
+      communicator.make_call(std::move(call), context.persistence == nullptr ? nullptr : context.persistence->context);
   auto pending =
       std::make_unique<PendingCall>(communicator.shared_from_this(), std::move(running), std::move(operands), served);
-  if (const int code = pending->make_request(); code != MPI_SUCCESS) return raise(way.comm, code);
-  *way.request = pending->request();
-  process.statistics().count_served(way.kind);
+  if (const int code = pending->make_request(); code != MPI_SUCCESS) return raise(context.comm, code);
+  *context.request = pending->request();
+  process.statistics().count_served(context.kind);
   bool over = false;
   {
     const std::lock_guard guard(process.lock());

@@ -9,7 +9,7 @@
 namespace libcoll::pmpi {
 
 /// Begins the call and gives the program its request. MPI's return code.
-int begin(Runtime& process, Communicator& communicator, const Way& way, std::unique_ptr<Operands> operands);
+int begin(Runtime& process, Communicator& communicator, const CallContext& context, std::unique_ptr<Operands> operands);
 
 /// Completes the requests of calls that have come to their end. To be called whenever progress was made, without the
 /// runtime's lock.

@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "pmpi/entrance.h"
 #include "pmpi/process.h"
+#include "pmpi/reentrancy_guard.h"
 #include "pmpi/serving.h"
 
 namespace libcoll::pmpi {
@@ -64,17 +64,17 @@ PersistentTable& persistent_table() {
 }
 
 template <class... Parameters>
-PersistentPointer plan_call(CallKind kind, std::optional<int> (*serve)(const Way&, Parameters...),
+PersistentPointer plan_call(CallKind kind, std::optional<int> (*serve)(const CallContext&, Parameters...),
                             std::type_identity_t<Parameters>... arguments) noexcept {
-  Runtime* process = Entrance::is_program() ? runtime() : nullptr;
+  Runtime* process = ReentrancyGuard::is_program() ? runtime() : nullptr;
   if (process == nullptr) return nullptr;
   try {
     const auto comm = std::get<MPI_Comm>(std::tuple<Parameters...>(arguments...));
     const CommunicatorState* state = comm == MPI_COMM_NULL ? nullptr : known_state(*process, comm);
     auto call = std::make_shared<PersistentCall>(
         kind, comm, state == nullptr ? std::weak_ptr<const bool>() : std::weak_ptr<const bool>(state->life));
-    call->plan([serve, kept = std::tuple<Parameters...>(call->hold(arguments)...)](const Way& way) {
-      return std::apply([&](Parameters... each) { return serve(way, each...); }, kept);
+    call->plan([serve, kept = std::tuple<Parameters...>(call->hold(arguments)...)](const CallContext& context) {
+      return std::apply([&](Parameters... each) { return serve(context, each...); }, kept);
     });
     return call;
   } catch (...) {
@@ -84,7 +84,7 @@ PersistentPointer plan_call(CallKind kind, std::optional<int> (*serve)(const Way
 
 }  // namespace
 
-#define LIBCOLL_ENTRY(name, Name, number, parameters, ...)       \
+#define LIBCOLL_ENTRY(name, Name, number, parameters, ...)             \
   PersistentPointer plan_##name parameters noexcept {                  \
     return plan_call(CallKind::name##_init, &try_##name, __VA_ARGS__); \
   }
@@ -103,7 +103,7 @@ MPI_Datatype PersistentCall::hold(MPI_Datatype type) {
   return held == nullptr ? type : held;
 }
 
-void PersistentCall::plan(std::function<std::optional<int>(const Way&)> serve) {
+void PersistentCall::plan(std::function<std::optional<int>(const CallContext&)> serve) {
   serve_ = std::move(serve);
   const std::optional<int> code = serve_({kind_, comm_, nullptr, &persistence_});
   if (code && *code != MPI_SUCCESS) persistence_.obstacle = Reason::transport;
@@ -113,13 +113,13 @@ void PersistentCall::plan(std::function<std::optional<int>(const Way&)> serve) {
 std::optional<int> PersistentCall::start(Runtime& process) {
   if (under_way_ != nullptr) return raise(comm(), MPI_ERR_REQUEST);
   const bool gone = life_.expired();
-  Entrance::remember(gone ? MPI_COMM_NULL : comm_);
+  ReentrancyGuard::remember(gone ? MPI_COMM_NULL : comm_);
   MPI_Request request = nullptr;
-  const Way way{kind_, comm_, &request, &persistence_};
+  const CallContext context{kind_, comm_, &request, &persistence_};
   if (gone || persistence_.obstacle != Reason::count_) {
-    return fall_through(process, way, gone ? Reason::bad_arguments : persistence_.obstacle, persistence_.bytes);
+    return fall_through(process, context, gone ? Reason::bad_arguments : persistence_.obstacle, persistence_.bytes);
   }
-  const std::optional<int> code = serve_(way);
+  const std::optional<int> code = serve_(context);
   if (request != nullptr) persistent_table().set_under_way(*this, request);
   return code;
 }

@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "pmpi/blocks.h"
-#include "pmpi/entrance.h"
+#include "pmpi/reentrancy_guard.h"
 #include "pmpi/serve.h"
 
 namespace libcoll::pmpi {
@@ -37,7 +37,7 @@ class PersistentCall {
   MPI_Datatype hold(MPI_Datatype type);
 
   /// Settles how starts fare; collective. `serve` is a try_NAME() with its arguments.
-  void plan(std::function<std::optional<int>(const Way&)> serve);
+  void plan(std::function<std::optional<int>(const CallContext&)> serve);
   /// MPI's code; nothing when MPI's own request is to be started.
   std::optional<int> start(Runtime& process);
 
@@ -51,7 +51,7 @@ class PersistentCall {
   const CallKind kind_;
   const MPI_Comm comm_;
   const std::weak_ptr<const bool> life_;  ///< of the communicator, where it has one
-  std::function<std::optional<int>(const Way&)> serve_;
+  std::function<std::optional<int>(const CallContext&)> serve_;
   Persistence persistence_;
   std::vector<HeldType> types_;
   MPI_Request under_way_ = nullptr;
@@ -132,7 +132,7 @@ int start_each(int count, MPI_Request* requests, Start start, StartAll start_all
   };
   try {
     for (int place = 0; place < count; ++place) {
-      const Entrance entrance;
+      const ReentrancyGuard reentrancy;
       std::optional<int> code;
       if (!start_persistent(requests[place], code)) {
         others.push_back(requests[place]);

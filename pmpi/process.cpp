@@ -22,13 +22,13 @@
 #include "pmpi/accepted_pairs.h"
 #include "pmpi/agreeing.h"
 #include "pmpi/device_memory.h"
-#include "pmpi/entrance.h"
+#include "pmpi/fall_through_cache.h"
 #include "pmpi/finalize_report.h"
 #include "pmpi/mpi_messages.h"
 #include "pmpi/own_communicator.h"
 #include "pmpi/pending.h"
 #include "pmpi/persistent.h"
-#include "pmpi/precedent.h"
+#include "pmpi/reentrancy_guard.h"
 
 extern "C" {
 // Open MPI's own progress engine takes further callbacks (libopen-pal, opal/runtime/opal_progress.h): those that it
@@ -60,7 +60,7 @@ void forget_wishes(CommunicatorState& state) {
 }
 
 int delete_state(MPI_Comm, int, void* attribute, void*) {
-  Precedents::forget_all();  // its handle may come back for another one
+  FallThroughCache::forget_all();  // its handle may come back for another one
   const std::unique_ptr<CommunicatorState> state(static_cast<CommunicatorState*>(attribute));
   forget_wishes(*state);
   if (state->own != MPI_COMM_NULL) give_back_own_communicator(state->own);
@@ -79,7 +79,7 @@ int finish_with_self(MPI_Comm, int, void*, void*) {
   if (process->over_host_messages()) {
     // The transport ends with MPI. What is still to come, in callbacks of the program's, falls through everywhere.
     finalizing = true;
-    Precedents::forget_all();
+    FallThroughCache::forget_all();
     const std::lock_guard guard(process->lock());
     private_messages->close();
   }
@@ -255,7 +255,7 @@ CommunicatorState* known_state(Runtime& process, MPI_Comm comm) {
     std::uint64_t as_of;
   };
   static thread_local Recent recent{nullptr, nullptr, 0};
-  const std::uint64_t now = Precedents::now();
+  const std::uint64_t now = FallThroughCache::now();
   if (recent.comm == comm && recent.as_of == now && recent.state != nullptr) return recent.state;
   CommunicatorState* state = find_or_make_state(process, comm);
   recent = {comm, state, now};
@@ -287,7 +287,7 @@ void wish(CommunicatorState& state, Collective collective) {
   if ((state.wishes & bit) != 0) return;
   state.wishes = static_cast<std::uint8_t>(state.wishes | bit);
   ++open_wishes;
-  Precedents::forget_all();  // the next blocking call fulfils it, also one that falls through
+  FallThroughCache::forget_all();  // the next blocking call fulfils it, also one that falls through
 }
 
 void fulfil_wishes(CommunicatorState& state, MPI_Comm comm) {
@@ -308,8 +308,8 @@ bool has_wishes() noexcept { return open_wishes.load(std::memory_order_relaxed) 
 
 void before_barrier(MPI_Comm comm) noexcept {
   // Wishes are the same on all ranks of a communicator, so those that have none elsewhere need not look.
-  if (!has_wishes() || !Entrance::is_outside()) return;
-  const Entrance entrance;
+  if (!has_wishes() || !ReentrancyGuard::is_outside()) return;
+  const ReentrancyGuard reentrancy;
   Runtime* process = runtime();
   if (process == nullptr || comm == MPI_COMM_NULL) return;
   guarded(comm, [&]() -> std::optional<int> {
@@ -448,7 +448,7 @@ void after_finalize() {
   // MPI_Finalize has synchronised the ranks: nobody talks to our transport any more. Communicators that outlive
   // it (their attributes went with MPI) do not touch it.
   finalizing = true;
-  Precedents::forget_all();
+  FallThroughCache::forget_all();
   delete process_runtime.exchange(nullptr);
   private_messages.reset();
 }

@@ -7,11 +7,11 @@
 namespace libcoll::pmpi {
 namespace {
 
-/// Puts a call's arguments, in their order, where likenesses have them.
-class LikenessMaker {
+/// Puts a call's arguments, in their order, where keys have them.
+class CallKeyMaker {
  public:
-  explicit LikenessMaker(CallKind kind) {
-    result_.as_of = Precedents::now();
+  explicit CallKeyMaker(CallKind kind) {
+    result_.as_of = FallThroughCache::now();
     result_.kind = kind;
   }
 
@@ -21,10 +21,10 @@ class LikenessMaker {
   void take(int number) { (numbers_++ == 0 ? result_.count : result_.other_number) = number; }
   void take(const void* buffer) { result_.in_place = result_.in_place || buffer == MPI_IN_PLACE; }
 
-  [[nodiscard]] const Likeness& result() const { return result_; }
+  [[nodiscard]] const CallKey& result() const { return result_; }
 
  private:
-  Likeness result_;
+  CallKey result_;
   int types_ = 0;
   int numbers_ = 0;
 };
@@ -34,38 +34,39 @@ template <class Parameter>
 constexpr bool is_no_array = !std::is_same_v<Parameter, const int*> && !std::is_same_v<Parameter, const MPI_Datatype*>;
 
 template <class... Parameters>
-std::optional<int> attempt(const Way& way, std::optional<int> (*serve)(const Way&, Parameters...),
+std::optional<int> attempt(const CallContext& context, std::optional<int> (*serve)(const CallContext&, Parameters...),
                            std::type_identity_t<Parameters>... arguments) noexcept {
   try {
-    return serve(way, arguments...);
+    return serve(context, arguments...);
   } catch (...) {
-    return raise(way.comm, MPI_ERR_NO_MEM);
+    return raise(context.comm, MPI_ERR_NO_MEM);
   }
 }
 
 /// A blocking call.
 template <class... Parameters>
-std::optional<int> attempt_by_precedent(const Way& way, std::optional<int> (*serve)(const Way&, Parameters...),
-                                        std::type_identity_t<Parameters>... arguments) noexcept {
+std::optional<int> attempt_cached(const CallContext& context,
+                                  std::optional<int> (*serve)(const CallContext&, Parameters...),
+                                  std::type_identity_t<Parameters>... arguments) noexcept {
   if constexpr ((is_no_array<Parameters> && ...)) {
-    LikenessMaker maker(way.kind);
+    CallKeyMaker maker(context.kind);
     (maker.take(arguments), ...);
-    const Likeness& likeness = maker.result();
-    if (const Precedent* precedent = Precedents::find(likeness)) {
+    const CallKey& key = maker.result();
+    if (const CachedFallThrough* cached = FallThroughCache::find(key)) {
       Runtime* process = runtime();
-      return process == nullptr ? std::nullopt : fall_through(*process, way, precedent->reason, precedent->bytes);
+      return process == nullptr ? std::nullopt : fall_through(*process, context, cached->reason, cached->bytes);
     }
-    return attempt({way.kind, way.comm, nullptr, nullptr, &likeness}, serve, arguments...);
+    return attempt({context.kind, context.comm, nullptr, nullptr, &key}, serve, arguments...);
   } else {
-    return attempt(way, serve, arguments...);
+    return attempt(context, serve, arguments...);
   }
 }
 
 }  // namespace
 
-#define LIBCOLL_ENTRY(name, Name, number, parameters, ...)                             \
+#define LIBCOLL_ENTRY(name, Name, number, parameters, ...)                                   \
   std::optional<int> serve_##name parameters noexcept {                                      \
-    return attempt_by_precedent({CallKind::name, comm}, &try_##name, __VA_ARGS__);           \
+    return attempt_cached({CallKind::name, comm}, &try_##name, __VA_ARGS__);                 \
   }                                                                                          \
   std::optional<int> serve_i##name(LIBCOLL_LIST parameters, MPI_Request* request) noexcept { \
     return attempt({CallKind::i##name, comm, request}, &try_##name, __VA_ARGS__);            \

@@ -9,8 +9,8 @@
 #include "libcoll/runtime/communicator.h"
 #include "libcoll/runtime/figures.h"
 #include "pmpi/blocks.h"
+#include "pmpi/fall_through_cache.h"
 #include "pmpi/mpi_symbols.h"
-#include "pmpi/precedent.h"
 
 /// Takes the parentheses off a list.
 #define LIBCOLL_LIST(...) __VA_ARGS__
@@ -23,19 +23,19 @@ struct Persistence {
   Reason obstacle = Reason::count_;            ///< why starts fall through, as agreed at the init
   std::int64_t bytes = unknown_bytes;          ///< with an obstacle
   std::shared_ptr<Communicator> communicator;  ///< these two without
-  std::shared_ptr<Channel> channel;
+  std::shared_ptr<PersistentContext> context;
   std::vector<std::int64_t> counts;  ///< of an all-to-all of unequal blocks, as in Call
   HeldTypes send_types;              ///< these two where each block has a type
   HeldTypes receive_types;
 };
 
 /// How the program calls a collective.
-struct Way {
+struct CallContext {
   CallKind kind;
   MPI_Comm comm;
   MPI_Request* request = nullptr;      ///< where a nonblocking call's goes
   Persistence* persistence = nullptr;  ///< of a persistent call
-  const Likeness* likeness = nullptr;  ///< by which it can be remembered
+  const CallKey* key = nullptr;        ///< by which it can be remembered
   bool order_matters = false;          ///< of a reduction: as Call has it
 
   /// Nothing is moved yet.
@@ -49,10 +49,10 @@ struct Way {
 /// nothing when it is to fall through: the same on every rank of the communicator. No exception leaves them.
 /// try_NAME: the same for all ways of calling a collective. The init of a persistent call says here how its starts
 /// fare.
-#define LIBCOLL_ENTRY(name, Name, number, parameters, ...)                            \
+#define LIBCOLL_ENTRY(name, Name, number, parameters, ...)                                  \
   std::optional<int> serve_##name parameters noexcept;                                      \
   std::optional<int> serve_i##name(LIBCOLL_LIST parameters, MPI_Request* request) noexcept; \
-  std::optional<int> try_##name(const Way& way, LIBCOLL_LIST parameters);
+  std::optional<int> try_##name(const CallContext& context, LIBCOLL_LIST parameters);
 #include "pmpi/entry_points.def"
 #undef LIBCOLL_ENTRY
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t word_bytes = 8;
 
 struct BlockCall {
-  const Way& way;
+  const CallContext& context;
   BlockList send;  ///< of no meaning in place
   BlockList receive;
   bool in_place;
@@ -24,7 +24,7 @@ struct BlockCall {
     return {in_place ? nullptr : send.buffer, receive.buffer};
   }
   /// The blocking call that does the same.
-  [[nodiscard]] CallKind kind() const { return blocking_twin(way.kind); }
+  [[nodiscard]] CallKind kind() const { return blocking_variant(context.kind); }
   /// Blocks of other lengths for every pair of ranks.
   [[nodiscard]] bool exchanges_unequal() const {
     return kind() == CallKind::alltoallv || kind() == CallKind::alltoallw;
@@ -43,12 +43,12 @@ bool prepare_input(const BlockCall& call, Image& output, std::int64_t rank, Inpu
   const bool gathers = collective_of(call.kind()) == Collective::allgather;
   if (call.in_place && gathers) {
     input.base = output.base() + output.offset(rank);
-    return call.way.is_init() || output.pack(rank, rank + 1, call.way.comm);
+    return call.context.is_init() || output.pack(rank, rank + 1, call.context.comm);
   }
   const BlockList& list = call.in_place ? call.receive : call.send;
   input.image.emplace(list, call.in_place);
   input.base = input.image->base();
-  return call.way.is_init() || input.image->pack(0, list.number, call.way.comm);
+  return call.context.is_init() || input.image->pack(0, list.number, call.context.comm);
 }
 
 std::vector<std::int64_t> offsets_of(const Image& image, std::int64_t blocks) {
@@ -101,23 +101,23 @@ class BlockOperands final : public Operands {
 
 /// As far as hosts have to know the lengths of what they forward: the program leaves a persistent call's as they are,
 /// and its init may wait for the others.
-bool agree_counts(Communicator& communicator, const Way& way, Call& call) {
-  if (way.is_start()) call.counts = way.persistence->counts;
-  if (!way.is_init()) return true;
-  MpiHost host(way.comm);
+bool agree_counts(Communicator& communicator, const CallContext& context, Call& call) {
+  if (context.is_start()) call.counts = context.persistence->counts;
+  if (!context.is_init()) return true;
+  MpiHost host(context.comm);
   if (!communicator.agree_counts(call, host)) return false;
-  way.persistence->counts = call.counts;
+  context.persistence->counts = call.counts;
   return true;
 }
 
 int run_blocks(Runtime& process, Communicator& communicator, const BlockCall& arguments) {
-  const MpiHost host(arguments.way.comm);
+  const MpiHost host(arguments.context.comm);
   const std::int64_t ranks = host.size();
   const std::int64_t rank = host.rank();
   auto operands = std::make_unique<BlockOperands>(arguments.receive, ranks);
   const Image& output = operands->output;
   if (!prepare_input(arguments, operands->output, rank, operands->input)) {
-    return raise(arguments.way.comm, MPI_ERR_TYPE);
+    return raise(arguments.context.comm, MPI_ERR_TYPE);
   }
   Call& call = operands->prepared;
   call.collective = *collective_of(arguments.kind());
@@ -125,17 +125,17 @@ int run_blocks(Runtime& process, Communicator& communicator, const BlockCall& ar
   call.output = output.base();
   if (arguments.exchanges_unequal()) {
     describe_exchanged(*operands->input.image, output, ranks, rank, call);
-    if (!agree_counts(communicator, arguments.way, call)) return raise(arguments.way.comm, MPI_ERR_OTHER);
+    if (!agree_counts(communicator, arguments.context, call)) return raise(arguments.context.comm, MPI_ERR_OTHER);
   } else if (arguments.kind() == CallKind::allgatherv) {
     describe_gathered(output, ranks, call);
   } else {
     describe_equal(output.bytes(0), call);
   }
-  return run(process, communicator, arguments.way, std::move(operands));
+  return run(process, communicator, arguments.context, std::move(operands));
 }
 
 bool plausible(const BlockCall& call) {
-  return call.way.comm != MPI_COMM_NULL && call.receive.type != MPI_DATATYPE_NULL &&
+  return call.context.comm != MPI_COMM_NULL && call.receive.type != MPI_DATATYPE_NULL &&
          (call.in_place || call.send.type != MPI_DATATYPE_NULL);
 }
 
@@ -144,14 +144,14 @@ std::optional<int> serve_equal_blocks(BlockCall call) {
   Runtime* process = runtime();
   if (process == nullptr) return std::nullopt;
   if (!plausible(call) || call.receive.count < 0 || (!call.in_place && call.send.count < 0)) {
-    return fall_through(*process, call.way, Reason::bad_arguments);
+    return fall_through(*process, call.context, Reason::bad_arguments);
   }
   // MPI demands that what a rank receives of each other is as long everywhere.
   const std::int64_t bytes = call.receive.count * size_of(call.receive.type);
-  if (bytes == 0) return fall_through(*process, call.way, Reason::no_bytes);
-  Communicator* communicator = find_communicator(*process, call.way, call.buffers(), bytes);
+  if (bytes == 0) return fall_through(*process, call.context, Reason::no_bytes);
+  Communicator* communicator = find_communicator(*process, call.context, call.buffers(), bytes);
   if (communicator == nullptr) return std::nullopt;
-  call.receive.number = MpiHost(call.way.comm).size();
+  call.receive.number = MpiHost(call.context.comm).size();
   if (call.kind() == CallKind::alltoall) call.send.number = call.receive.number;
   return run_blocks(*process, *communicator, call);
 }
@@ -161,10 +161,10 @@ bool has_errors(const BlockList& list) { return list.has_negative_count() || lis
 /// The program may free the types between the starts of a persistent call, and Fortran's are handles of C only while it
 /// calls.
 bool keep_types(BlockCall& call) {
-  if (call.kind() != CallKind::alltoallw || call.way.persistence == nullptr) return true;
-  Persistence& kept = *call.way.persistence;
-  if (call.way.is_init() && ((!call.in_place && !kept.send_types.hold(call.send.types, call.send.number)) ||
-                             !kept.receive_types.hold(call.receive.types, call.receive.number))) {
+  if (call.kind() != CallKind::alltoallw || call.context.persistence == nullptr) return true;
+  Persistence& kept = *call.context.persistence;
+  if (call.context.is_init() && ((!call.in_place && !kept.send_types.hold(call.send.types, call.send.number)) ||
+                                 !kept.receive_types.hold(call.receive.types, call.receive.number))) {
     return false;
   }
   call.send.types = kept.send_types.data();
@@ -183,21 +183,21 @@ std::optional<int> serve_unequal_blocks(BlockCall call) {
   };
   const bool exchanges = call.exchanges_unequal();
   if (!plausible(call) || !given(call.receive) || (exchanges && !call.in_place && !given(call.send))) {
-    return fall_through(*process, call.way, Reason::bad_arguments);
+    return fall_through(*process, call.context, Reason::bad_arguments);
   }
-  Communicator* communicator = find_communicator(*process, call.way, call.buffers());
+  Communicator* communicator = find_communicator(*process, call.context, call.buffers());
   if (communicator == nullptr) return std::nullopt;
-  call.receive.number = MpiHost(call.way.comm).size();
+  call.receive.number = MpiHost(call.context.comm).size();
   if (exchanges) call.send.number = call.receive.number;
-  if (!call.way.is_start() && (has_errors(call.receive) || (!call.in_place && has_errors(call.send)))) {
-    return fall_through(*process, call.way, Reason::bad_arguments);
+  if (!call.context.is_start() && (has_errors(call.receive) || (!call.in_place && has_errors(call.send)))) {
+    return fall_through(*process, call.context, Reason::bad_arguments);
   }
-  if (!keep_types(call)) return raise(call.way.comm, MPI_ERR_TYPE);
+  if (!keep_types(call)) return raise(call.context.comm, MPI_ERR_TYPE);
   // Everybody knows when nothing is gathered; in an exchange somebody else may have something to send.
   if (!exchanges) {
     std::int64_t elements = 0;
     for (std::int64_t rank = 0; rank < call.receive.number; ++rank) elements += call.receive.count_of(rank);
-    if (elements * size_of(call.receive.type) == 0) return fall_through(*process, call.way, Reason::no_bytes);
+    if (elements * size_of(call.receive.type) == 0) return fall_through(*process, call.context, Reason::no_bytes);
   }
   return run_blocks(*process, *communicator, call);
 }
@@ -219,13 +219,14 @@ class BcastOperands final : public Operands {
 
 /// An allgather in which the root alone has something: every rank passes it on in segments along the root's tree. At
 /// large sizes that is what one link carries, M/b; a scatter followed by an allgather would take 2·M/B.
-int run_bcast(Runtime& process, Communicator& communicator, const Way& way, const BlockList& list, int root) {
-  const MpiHost host(way.comm);
+int run_bcast(Runtime& process, Communicator& communicator, const CallContext& context, const BlockList& list,
+              int root) {
+  const MpiHost host(context.comm);
   const auto ranks = static_cast<std::size_t>(host.size());
   const bool is_root = host.rank() == root;
   auto operands = std::make_unique<BcastOperands>(list, is_root);
   Image& image = operands->image;
-  if (is_root && !way.is_init() && !image.pack(0, 1, way.comm)) return raise(way.comm, MPI_ERR_TYPE);
+  if (is_root && !context.is_init() && !image.pack(0, 1, context.comm)) return raise(context.comm, MPI_ERR_TYPE);
   Call& call = operands->prepared;
   call.collective = Collective::allgather;
   call.input = image.base();
@@ -234,65 +235,70 @@ int run_bcast(Runtime& process, Communicator& communicator, const Way& way, cons
   call.counts.assign(ranks, 0);
   call.counts[static_cast<std::size_t>(root)] = image.bytes(0) / call.element_bytes;
   call.output_offsets.assign(ranks, 0);
-  return run(process, communicator, way, std::move(operands));
+  return run(process, communicator, context, std::move(operands));
 }
 
 void* writable(const void* buffer) { return const_cast<void*>(buffer); }  // only ever read through a send list
 
 }  // namespace
 
-std::optional<int> try_allgather(const Way& way, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+std::optional<int> try_allgather(const CallContext& context, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
                                  void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm) {
-  return serve_equal_blocks(
-      {way, {writable(sendbuf), sendtype, 1, sendcount}, {recvbuf, recvtype, 0, recvcount}, sendbuf == MPI_IN_PLACE});
+  return serve_equal_blocks({context,
+                             {writable(sendbuf), sendtype, 1, sendcount},
+                             {recvbuf, recvtype, 0, recvcount},
+                             sendbuf == MPI_IN_PLACE});
 }
 
-std::optional<int> try_alltoall(const Way& way, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+std::optional<int> try_alltoall(const CallContext& context, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
                                 void* recvbuf, int recvcount, MPI_Datatype recvtype, MPI_Comm) {
-  return serve_equal_blocks(
-      {way, {writable(sendbuf), sendtype, 0, sendcount}, {recvbuf, recvtype, 0, recvcount}, sendbuf == MPI_IN_PLACE});
+  return serve_equal_blocks({context,
+                             {writable(sendbuf), sendtype, 0, sendcount},
+                             {recvbuf, recvtype, 0, recvcount},
+                             sendbuf == MPI_IN_PLACE});
 }
 
-std::optional<int> try_allgatherv(const Way& way, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
+std::optional<int> try_allgatherv(const CallContext& context, const void* sendbuf, int sendcount, MPI_Datatype sendtype,
                                   void* recvbuf, const int* recvcounts, const int* displs, MPI_Datatype recvtype,
                                   MPI_Comm) {
-  return serve_unequal_blocks({way,
+  return serve_unequal_blocks({context,
                                {writable(sendbuf), sendtype, 1, sendcount},
                                {recvbuf, recvtype, 0, 0, recvcounts, displs},
                                sendbuf == MPI_IN_PLACE});
 }
 
-std::optional<int> try_alltoallv(const Way& way, const void* sendbuf, const int* sendcounts, const int* sdispls,
-                                 MPI_Datatype sendtype, void* recvbuf, const int* recvcounts, const int* rdispls,
-                                 MPI_Datatype recvtype, MPI_Comm) {
-  return serve_unequal_blocks({way,
+std::optional<int> try_alltoallv(const CallContext& context, const void* sendbuf, const int* sendcounts,
+                                 const int* sdispls, MPI_Datatype sendtype, void* recvbuf, const int* recvcounts,
+                                 const int* rdispls, MPI_Datatype recvtype, MPI_Comm) {
+  return serve_unequal_blocks({context,
                                {writable(sendbuf), sendtype, 0, 0, sendcounts, sdispls},
                                {recvbuf, recvtype, 0, 0, recvcounts, rdispls},
                                sendbuf == MPI_IN_PLACE});
 }
 
-std::optional<int> try_alltoallw(const Way& way, const void* sendbuf, const int* sendcounts, const int* sdispls,
-                                 const MPI_Datatype* sendtypes, void* recvbuf, const int* recvcounts,
-                                 const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm) {
-  return serve_unequal_blocks({way,
+std::optional<int> try_alltoallw(const CallContext& context, const void* sendbuf, const int* sendcounts,
+                                 const int* sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
+                                 const int* recvcounts, const int* rdispls, const MPI_Datatype* recvtypes, MPI_Comm) {
+  return serve_unequal_blocks({context,
                                {writable(sendbuf), nullptr, 0, 0, sendcounts, sdispls, sendtypes},
                                {recvbuf, nullptr, 0, 0, recvcounts, rdispls, recvtypes},
                                sendbuf == MPI_IN_PLACE});
 }
 
-std::optional<int> try_bcast(const Way& way, void* buffer, int count, MPI_Datatype datatype, int root, MPI_Comm comm) {
+std::optional<int> try_bcast(const CallContext& context, void* buffer, int count, MPI_Datatype datatype, int root,
+                             MPI_Comm comm) {
   Runtime* process = runtime();
   if (process == nullptr) return std::nullopt;
   if (comm == MPI_COMM_NULL || datatype == MPI_DATATYPE_NULL || count < 0) {
-    return fall_through(*process, way, Reason::bad_arguments);
+    return fall_through(*process, context, Reason::bad_arguments);
   }
   // As long everywhere, by MPI's rule, whatever the datatypes.
   const std::int64_t bytes = count * size_of(datatype);
-  if (bytes == 0) return fall_through(*process, way, Reason::no_bytes);
-  Communicator* communicator = find_communicator(*process, way, {buffer, nullptr}, bytes);
+  if (bytes == 0) return fall_through(*process, context, Reason::no_bytes);
+  Communicator* communicator = find_communicator(*process, context, {buffer, nullptr}, bytes);
   if (communicator == nullptr) return std::nullopt;
-  if (root < 0 || root >= MpiHost(comm).size()) return fall_through(*process, way, Reason::bad_arguments);
-  return run_bcast(*process, *communicator, way, {buffer, datatype, 1, count}, root);
+  if (root < 0 || root >= MpiHost(comm).size()) return fall_through(*process, context, Reason::bad_arguments);
+  return run_bcast(*process, *communicator, context, {buffer, datatype, 1, count}, root);
 }
 
 }  // namespace libcoll::pmpi

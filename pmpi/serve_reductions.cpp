@@ -8,7 +8,7 @@ namespace libcoll::pmpi {
 namespace {
 
 struct ReductionArguments {
-  const Way& way;
+  const CallContext& context;
   const void* send_buffer;
   void* receive_buffer;
   MPI_Datatype type;
@@ -29,7 +29,7 @@ struct Preparation {
 };
 
 Reason obstacle_of(const ReductionArguments& arguments, bool plausible, bool empty, Reduction& reduction) {
-  if (!plausible || arguments.way.comm == MPI_COMM_NULL || arguments.type == MPI_DATATYPE_NULL ||
+  if (!plausible || arguments.context.comm == MPI_COMM_NULL || arguments.type == MPI_DATATYPE_NULL ||
       arguments.op == MPI_OP_NULL) {
     return Reason::bad_arguments;
   }
@@ -57,12 +57,12 @@ Preparation prepare(const ReductionArguments& arguments, bool plausible, std::in
   const Reason obstacle = obstacle_of(arguments, plausible, elements == 0, result.reduction);
   if (obstacle == Reason::count_) {
     const std::int64_t bytes = elements == unknown_elements ? unknown_bytes : elements * result.reduction.element_bytes;
-    Way way = arguments.way;
-    way.order_matters = result.reduction.order_matters;
+    CallContext context = arguments.context;
+    context.order_matters = result.reduction.order_matters;
     result.communicator =
-        find_communicator(*result.process, way, {arguments.send_buffer, arguments.receive_buffer}, bytes);
+        find_communicator(*result.process, context, {arguments.send_buffer, arguments.receive_buffer}, bytes);
   } else {
-    fall_through(*result.process, arguments.way, obstacle);
+    fall_through(*result.process, arguments.context, obstacle);
   }
   return result;
 }
@@ -111,18 +111,18 @@ OperandsPointer make_operands(Collective collective, const ReductionArguments& a
 /// waits elsewhere. So does one whose elements have gaps, for what the program keeps in these is not ours to change.
 int run_reduction(const Preparation& ready, const ReductionArguments& arguments, OperandsPointer operands,
                   std::int64_t own_elements) {
-  const CallKind kind = blocking_twin(arguments.way.kind);
+  const CallKind kind = blocking_variant(arguments.context.kind);
   const bool is_scattered = kind == CallKind::reduce_scatter || kind == CallKind::reduce_scatter_block;
-  const bool waits = is_scattered && arguments.in_place() && MpiHost(arguments.way.comm).rank() != 0;
+  const bool waits = is_scattered && arguments.in_place() && MpiHost(arguments.context.comm).rank() != 0;
   if (waits || has_gaps(ready.reduction)) operands->set_result_aside(own_elements);
-  return run(*ready.process, *ready.communicator, arguments.way, std::move(operands));
+  return run(*ready.process, *ready.communicator, arguments.context, std::move(operands));
 }
 
 }  // namespace
 
-std::optional<int> try_allreduce(const Way& way, const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-                                 MPI_Op op, MPI_Comm) {
-  const ReductionArguments arguments{way, sendbuf, recvbuf, datatype, op};
+std::optional<int> try_allreduce(const CallContext& context, const void* sendbuf, void* recvbuf, int count,
+                                 MPI_Datatype datatype, MPI_Op op, MPI_Comm) {
+  const ReductionArguments arguments{context, sendbuf, recvbuf, datatype, op};
   const Preparation ready = prepare(arguments, count >= 0, count);
   if (ready.communicator == nullptr) return std::nullopt;
   OperandsPointer operands = make_operands(Collective::allreduce, arguments, ready);
@@ -130,9 +130,9 @@ std::optional<int> try_allreduce(const Way& way, const void* sendbuf, void* recv
   return run_reduction(ready, arguments, std::move(operands), count);
 }
 
-std::optional<int> try_reduce_scatter_block(const Way& way, const void* sendbuf, void* recvbuf, int recvcount,
-                                            MPI_Datatype datatype, MPI_Op op, MPI_Comm) {
-  const ReductionArguments arguments{way, sendbuf, recvbuf, datatype, op};
+std::optional<int> try_reduce_scatter_block(const CallContext& context, const void* sendbuf, void* recvbuf,
+                                            int recvcount, MPI_Datatype datatype, MPI_Op op, MPI_Comm) {
+  const ReductionArguments arguments{context, sendbuf, recvbuf, datatype, op};
   const Preparation ready = prepare(arguments, recvcount >= 0, recvcount);
   if (ready.communicator == nullptr) return std::nullopt;
   OperandsPointer operands = make_operands(Collective::reduce_scatter, arguments, ready);
@@ -140,9 +140,9 @@ std::optional<int> try_reduce_scatter_block(const Way& way, const void* sendbuf,
   return run_reduction(ready, arguments, std::move(operands), recvcount);
 }
 
-std::optional<int> try_reduce_scatter(const Way& way, const void* sendbuf, void* recvbuf, const int* recvcounts,
-                                      MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
-  const ReductionArguments arguments{way, sendbuf, recvbuf, datatype, op};
+std::optional<int> try_reduce_scatter(const CallContext& context, const void* sendbuf, void* recvbuf,
+                                      const int* recvcounts, MPI_Datatype datatype, MPI_Op op, MPI_Comm comm) {
+  const ReductionArguments arguments{context, sendbuf, recvbuf, datatype, op};
   const Preparation ready = prepare(arguments, recvcounts != nullptr, unknown_elements);
   if (ready.communicator == nullptr || recvcounts == nullptr) return std::nullopt;
   // Only now it is sure that the communicator is no inter-communicator, and how many counts there are.
@@ -151,24 +151,24 @@ std::optional<int> try_reduce_scatter(const Way& way, const void* sendbuf, void*
   Call& call = operands->prepared;
   std::int64_t elements = 0;
   for (int rank = 0; rank < host.size(); ++rank) {
-    if (recvcounts[rank] < 0) return fall_through(*ready.process, way, Reason::bad_arguments);
+    if (recvcounts[rank] < 0) return fall_through(*ready.process, context, Reason::bad_arguments);
     call.counts.push_back(recvcounts[rank]);
     call.input_offsets.push_back(elements * call.element_bytes);
     elements += recvcounts[rank];
   }
-  if (elements == 0) return fall_through(*ready.process, way, Reason::no_bytes);
+  if (elements == 0) return fall_through(*ready.process, context, Reason::no_bytes);
   return run_reduction(ready, arguments, std::move(operands), recvcounts[host.rank()]);
 }
 
 /// A reduce-scatter in which the root alone receives something: at large sizes that is what one link carries, M/b.
-std::optional<int> try_reduce(const Way& way, const void* sendbuf, void* recvbuf, int count, MPI_Datatype datatype,
-                              MPI_Op op, int root, MPI_Comm comm) {
-  const ReductionArguments arguments{way, sendbuf, recvbuf, datatype, op};
+std::optional<int> try_reduce(const CallContext& context, const void* sendbuf, void* recvbuf, int count,
+                              MPI_Datatype datatype, MPI_Op op, int root, MPI_Comm comm) {
+  const ReductionArguments arguments{context, sendbuf, recvbuf, datatype, op};
   const Preparation ready = prepare(arguments, count >= 0, count);
   if (ready.communicator == nullptr) return std::nullopt;
   const MpiHost host(comm);
   const int ranks = host.size();
-  if (root < 0 || root >= ranks) return fall_through(*ready.process, way, Reason::bad_arguments);
+  if (root < 0 || root >= ranks) return fall_through(*ready.process, context, Reason::bad_arguments);
   OperandsPointer operands = make_operands(Collective::reduce_scatter, arguments, ready);
   Call& call = operands->prepared;
   call.counts.assign(static_cast<std::size_t>(ranks), 0);

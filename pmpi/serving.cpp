@@ -9,10 +9,10 @@
 #include "libcoll/runtime/trace.h"
 #include "pmpi/choice.h"
 #include "pmpi/device_memory.h"
-#include "pmpi/entrance.h"
+#include "pmpi/fall_through_cache.h"
 #include "pmpi/operands.h"
 #include "pmpi/pending.h"
-#include "pmpi/precedent.h"
+#include "pmpi/reentrancy_guard.h"
 
 namespace libcoll::pmpi {
 namespace {
@@ -49,9 +49,9 @@ void handed_back() noexcept try {
 
 /// Has the time taken until the call comes back.
 void hand_on(Runtime& process, CallKind kind, Reason reason, std::int64_t bytes) noexcept try {
-  CommunicatorRecord& record = record_of(process, Entrance::communicator());
+  CommunicatorRecord& record = record_of(process, ReentrancyGuard::communicator());
   underway = {&process, &record, kind, reason, bytes, steady_nanoseconds()};
-  Entrance::call_at_end(&handed_back);
+  ReentrancyGuard::call_at_end(&handed_back);
 } catch (...) {  // NOLINT(bugprone-empty-catch): as above
 }
 
@@ -62,7 +62,7 @@ bool has_lasting_type(const void* type) {
 
 /// Whether the next call like it need not be looked at. A handle of a type that the program has made may come back for
 /// another one; where lost messages are sent again, the ranks wait for each other before every call.
-bool sets_precedent(Runtime& process, const Likeness& call, Reason reason) {
+bool sets_precedent(Runtime& process, const CallKey& call, Reason reason) {
   if (!lasts(reason) || process.resilient() != nullptr || has_wishes()) return false;
   const bool has_two_types = call.kind == CallKind::allgather || call.kind == CallKind::alltoall;
   return has_lasting_type(call.type) && (!has_two_types || has_lasting_type(call.other));
@@ -70,28 +70,28 @@ bool sets_precedent(Runtime& process, const Likeness& call, Reason reason) {
 
 bool tuned_to_native(const Communicator& communicator, CallKind kind, std::int64_t bytes) {
   if (bytes == unknown_bytes) return false;
-  const TuningChoice* choice = communicator.tuned(blocking_twin(kind), bytes);
+  const TuningChoice* choice = communicator.tuned(blocking_variant(kind), bytes);
   return choice != nullptr && choice->native;
 }
 
 /// By the kind of call alone, for the counts of some differ by rank.
 bool has_equal_shards(CallKind call) {
-  const CallKind kind = blocking_twin(call);
+  const CallKind kind = blocking_variant(call);
   return kind == CallKind::allreduce || kind == CallKind::allgather || kind == CallKind::alltoall ||
          kind == CallKind::reduce_scatter_block;
 }
 
 /// The communicator's state when all its ranks have agreed on it, or there is nothing to agree on. Not every call may
 /// wait for that.
-CommunicatorState* agreed_state(Runtime& process, const Way& way, Reason& reason) {
-  CommunicatorState* state = way.may_agree() ? state_of(process, way.comm) : known_state(process, way.comm);
+CommunicatorState* agreed_state(Runtime& process, const CallContext& context, Reason& reason) {
+  CommunicatorState* state = context.may_agree() ? state_of(process, context.comm) : known_state(process, context.comm);
   reason = state == nullptr ? Reason::transport : state->obstacle;
   return state;
 }
 
-Reason choice_of(const Runtime& process, const Way& way) {
-  const CallKind kind = way.kind;
-  if (is_nonblocking(kind) && !way.is_init() && way.request == nullptr) return Reason::bad_arguments;
+Reason choice_of(const Runtime& process, const CallContext& context) {
+  const CallKind kind = context.kind;
+  if (is_nonblocking(kind) && !context.is_init() && context.request == nullptr) return Reason::bad_arguments;
   const bool native = call_setting(process.config(), kind) == "native";
   if (native || (is_nonblocking(kind) && !process.config().nonblocking)) return Reason::chosen_native;
   return is_nonblocking(kind) && !process.has_background_progress() ? Reason::no_progress : Reason::count_;
@@ -107,89 +107,89 @@ Reason begins(CommunicatorState& state, CallKind kind) {
 }
 
 /// Of the init of a persistent call.
-Reason persists(CommunicatorState& state, const Way& way) {
-  MpiHost host(way.comm);
-  Persistence& kept = *way.persistence;
+Reason persists(CommunicatorState& state, const CallContext& context) {
+  MpiHost host(context.comm);
+  Persistence& kept = *context.persistence;
   const Reason reason =
-      state.communicator->persists(*collective_of(way.kind), has_equal_shards(way.kind), host, kept.channel);
+      state.communicator->persists(*collective_of(context.kind), has_equal_shards(context.kind), host, kept.context);
   if (reason == Reason::count_) kept.communicator = state.communicator;
   return reason;
 }
 
 /// Of any call but the start of a persistent one.
-Reason choose(Runtime& process, const Way& way, std::int64_t bytes, Communicator*& chosen) {
+Reason choose(Runtime& process, const CallContext& context, std::int64_t bytes, Communicator*& chosen) {
   Reason reason = Reason::count_;
-  CommunicatorState* state = agreed_state(process, way, reason);
+  CommunicatorState* state = agreed_state(process, context, reason);
   if (reason != Reason::count_) return reason;
-  if (way.may_agree()) {
-    fulfil_wishes(*state, way.comm);
+  if (context.may_agree()) {
+    fulfil_wishes(*state, context.comm);
   } else if (state->communicator == nullptr) {
     // Settings may differ by rank until the ranks have agreed on them: all wish for that, also those that would leave
     // the call to MPI.
-    wish(*state, *collective_of(way.kind));
+    wish(*state, *collective_of(context.kind));
     return Reason::not_agreed;
   }
-  reason = choice_of(process, way);
+  reason = choice_of(process, context);
   const bool must_prove = state->communicator != nullptr && state->communicator->must_be_faster();
-  if (reason == Reason::count_ && must_prove && !can_be_proven(*state->communicator, way, bytes)) {
+  if (reason == Reason::count_ && must_prove && !can_be_proven(*state->communicator, context, bytes)) {
     reason = Reason::one_node;
   }
-  if (reason == Reason::count_ && !way.may_agree()) reason = begins(*state, way.kind);
-  if (reason == Reason::count_ && tuned_to_native(*state->communicator, way.kind, bytes)) {
+  if (reason == Reason::count_ && !context.may_agree()) reason = begins(*state, context.kind);
+  if (reason == Reason::count_ && tuned_to_native(*state->communicator, context.kind, bytes)) {
     reason = Reason::tuned_native;
   }
   if (reason != Reason::count_) return reason;
   chosen = state->communicator.get();
-  if (way.is_init()) return persists(*state, way);
-  if (is_nonblocking(way.kind)) return reason;
-  MpiHost host(way.comm);
-  reason = chosen->ready(*collective_of(way.kind), has_equal_shards(way.kind), host);
+  if (context.is_init()) return persists(*state, context);
+  if (is_nonblocking(context.kind)) return reason;
+  MpiHost host(context.comm);
+  reason = chosen->ready(*collective_of(context.kind), has_equal_shards(context.kind), host);
   if (reason != Reason::count_ || bytes == unknown_bytes || chosen->is_broken()) return reason;
   if (process.config().measure && !must_prove && process.config().tuning_table.empty() &&
-      measured_to_native(process, *state, way.kind, way.comm, bytes)) {
+      measured_to_native(process, *state, context.kind, context.comm, bytes)) {
     return Reason::measured_native;
   }
-  if (modelled_to_native(process, *state, way, bytes)) return Reason::modelled_native;
-  return must_prove && !is_proven(*chosen, way, bytes) ? Reason::one_node : reason;
+  if (modelled_to_native(process, *state, context, bytes)) return Reason::modelled_native;
+  return must_prove && !is_proven(*chosen, context, bytes) ? Reason::one_node : reason;
 }
 
 /// Where some process may have memory of a GPU, which others need not know of. Who waits for nobody cannot ask.
-bool all_on_host(const Way& way, const std::array<const void*, 2>& buffers) {
-  if (!way.may_agree()) return false;
-  MpiHost host(way.comm);
+bool all_on_host(const CallContext& context, const std::array<const void*, 2>& buffers) {
+  if (!context.may_agree()) return false;
+  MpiHost host(context.comm);
   return all_agree(host, std::none_of(buffers.begin(), buffers.end(), &is_device_memory));
 }
 
 }  // namespace
 
-std::optional<int> fall_through(Runtime& process, const Way& way, Reason reason, std::int64_t bytes) {
-  if (way.persistence != nullptr && way.is_init()) {
-    way.persistence->obstacle = reason;
-    way.persistence->bytes = bytes;
+std::optional<int> fall_through(Runtime& process, const CallContext& context, Reason reason, std::int64_t bytes) {
+  if (context.persistence != nullptr && context.is_init()) {
+    context.persistence->obstacle = reason;
+    context.persistence->bytes = bytes;
     return std::nullopt;
   }
-  process.statistics().count_fallen_through(way.kind, reason);
-  if (way.likeness != nullptr && sets_precedent(process, *way.likeness, reason)) {
-    Precedents::add({*way.likeness, bytes, reason});
+  process.statistics().count_fallen_through(context.kind, reason);
+  if (context.key != nullptr && sets_precedent(process, *context.key, reason)) {
+    FallThroughCache::add({*context.key, bytes, reason});
   }
-  if (process.keeps_records()) hand_on(process, way.kind, reason, bytes);
+  if (process.keeps_records()) hand_on(process, context.kind, reason, bytes);
   if (log_enabled(LogLevel::trace)) {
-    log(LogLevel::trace, std::string(to_string(way.kind)) + ": falls through, " + std::string(to_string(reason)));
+    log(LogLevel::trace, std::string(to_string(context.kind)) + ": falls through, " + std::string(to_string(reason)));
   }
   return std::nullopt;
 }
 
-Communicator* find_communicator(Runtime& process, const Way& way, const std::array<const void*, 2>& buffers,
+Communicator* find_communicator(Runtime& process, const CallContext& context, const std::array<const void*, 2>& buffers,
                                 std::int64_t bytes) {
   Communicator* chosen = nullptr;
   Reason reason = Reason::count_;
-  if (way.is_start()) {
+  if (context.is_start()) {
     // The blocks of all ranks are known where they have to be.
-    chosen = way.persistence->communicator.get();
-    reason = chosen->begins(*collective_of(way.kind), true);
+    chosen = context.persistence->communicator.get();
+    reason = chosen->begins(*collective_of(context.kind), true);
   } else {
-    reason = choose(process, way, bytes, chosen);
-    if (reason == Reason::count_ && chosen->may_have_device_memory() && !all_on_host(way, buffers)) {
+    reason = choose(process, context, bytes, chosen);
+    if (reason == Reason::count_ && chosen->may_have_device_memory() && !all_on_host(context, buffers)) {
       reason = Reason::device_memory;
     }
   }
@@ -197,7 +197,7 @@ Communicator* find_communicator(Runtime& process, const Way& way, const std::arr
     if (process.keeps_records()) underway.began = steady_nanoseconds();
     return chosen;
   }
-  fall_through(process, way, reason, bytes);
+  fall_through(process, context, reason, bytes);
   return nullptr;
 }
 
@@ -229,13 +229,13 @@ void trace_served(CallKind kind, const Call& call, const Communicator& communica
   log(LogLevel::trace, std::string(to_string(kind)) + ": served, " + size + ", " + communicator.way_in_words(call));
 }
 
-Served served_call(Runtime& process, const Communicator& communicator, const Way& way, const Call& call) {
-  Served served{way.kind};
+Served served_call(Runtime& process, const Communicator& communicator, const CallContext& context, const Call& call) {
+  Served served{context.kind};
   if (!process.keeps_records()) return served;
-  if (const CommunicatorState* state = known_state(process, way.comm)) served.record = state->record;
-  served.bytes = bytes_of(call, MpiHost(way.comm).rank());
+  if (const CommunicatorState* state = known_state(process, context.comm)) served.record = state->record;
+  served.bytes = bytes_of(call, MpiHost(context.comm).rank());
   served.began = underway.began;
-  served.protocol = communicator.protocol_of(way.kind, call, served.bytes);
+  served.protocol = communicator.protocol_of(context.kind, call, served.bytes);
   return served;
 }
 
@@ -252,19 +252,19 @@ void record_end(Runtime& process, const Served& served) noexcept try {
 } catch (...) {  // NOLINT(bugprone-empty-catch): as in handed_back()
 }
 
-int run(Runtime& process, Communicator& communicator, const Way& way, std::unique_ptr<Operands> operands) {
-  if (way.is_init()) return MPI_SUCCESS;
-  if (is_nonblocking(way.kind)) return begin(process, communicator, way, std::move(operands));
+int run(Runtime& process, Communicator& communicator, const CallContext& context, std::unique_ptr<Operands> operands) {
+  if (context.is_init()) return MPI_SUCCESS;
+  if (is_nonblocking(context.kind)) return begin(process, communicator, context, std::move(operands));
   Call call = operands->call();
-  trace_served(way.kind, call, communicator);
-  const Served served = served_call(process, communicator, way, call);
+  trace_served(context.kind, call, communicator);
+  const Served served = served_call(process, communicator, context, call);
   if (!communicator.run(std::move(call), {&progress_mpi})) {
-    log(LogLevel::error, std::string(to_string(way.kind)) + ": a message could not be delivered");
-    return raise(way.comm, MPI_ERR_OTHER);
+    log(LogLevel::error, std::string(to_string(context.kind)) + ": a message could not be delivered");
+    return raise(context.comm, MPI_ERR_OTHER);
   }
-  process.statistics().count_served(way.kind);
+  process.statistics().count_served(context.kind);
   record_end(process, served);
-  return operands->finish(way.comm) ? MPI_SUCCESS : raise(way.comm, MPI_ERR_TYPE);
+  return operands->finish(context.comm) ? MPI_SUCCESS : raise(context.comm, MPI_ERR_TYPE);
 }
 
 std::unique_ptr<std::byte[]> make_buffer(std::int64_t bytes) {

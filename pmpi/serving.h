@@ -14,13 +14,14 @@
 namespace libcoll::pmpi {
 
 /// Counts why the call falls through, and returns nothing. The init of a persistent call keeps it for its starts.
-std::optional<int> fall_through(Runtime& process, const Way& way, Reason reason, std::int64_t bytes = unknown_bytes);
+std::optional<int> fall_through(Runtime& process, const CallContext& context, Reason reason,
+                                std::int64_t bytes = unknown_bytes);
 
 /// The communicator when it serves this call; otherwise null, and why not is counted. Collective at the first blocking
 /// call of a communicator and of each plan, and at the init of a persistent call; nonblocking calls are served when
 /// such a call came before. `bytes` is the call's size for the tuning table, where it is equal on all ranks. `buffers`:
 /// the call's, for where memory of a GPU is possible.
-Communicator* find_communicator(Runtime& process, const Way& way, const std::array<const void*, 2>& buffers,
+Communicator* find_communicator(Runtime& process, const CallContext& context, const std::array<const void*, 2>& buffers,
                                 std::int64_t bytes = unknown_bytes);
 
 /// Has MPI's error handler called; returns the code.
@@ -37,7 +38,7 @@ struct Served {
 
 /// Of the call that this thread is in and that find_communicator() found one for. Bytes are those of the vector
 /// (allreduce, bcast, reduce, reduce_scatter, allgatherv), of a block, or of all that this rank sends (alltoallv).
-Served served_call(Runtime& process, const Communicator& communicator, const Way& way, const Call& call);
+Served served_call(Runtime& process, const Communicator& communicator, const CallContext& context, const Call& call);
 
 /// Says at trace level that the call is served, its size and which way it goes.
 void trace_served(CallKind kind, const Call& call, const Communicator& communicator);
@@ -58,7 +59,7 @@ class Operands {
 };
 
 /// Runs the call, or begins it, and counts it as served; nothing at the init of a persistent one. MPI's return code.
-int run(Runtime& process, Communicator& communicator, const Way& way, std::unique_ptr<Operands> operands);
+int run(Runtime& process, Communicator& communicator, const CallContext& context, std::unique_ptr<Operands> operands);
 
 /// Memory that is not zeroed.
 std::unique_ptr<std::byte[]> make_buffer(std::int64_t bytes);

@@ -7,7 +7,7 @@
 
 #include "libcoll/command/command.h"
 #include "libcoll/command/fabric.h"
-#include "libcoll/fabric/hold.h"
+#include "libcoll/fabric/namespace_keeper.h"
 #include "libcoll/version.h"
 
 namespace libcoll::command {
@@ -37,7 +37,7 @@ bool has_subcommand(const CLI::App& app, const std::string& name) {
 /// What this command starts itself as, and nobody else: no part of --help.
 std::optional<int> run_hidden(const std::vector<std::string>& arguments) {
   const std::string first = first_word(arguments);
-  if (first == hold_subcommand) return hold_fabric();
+  if (first == keeper_subcommand) return hold_fabric();
   if (first == agent_subcommand) return fabric_agent({arguments.begin() + 1, arguments.end()});
   return std::nullopt;
 }

@@ -17,7 +17,7 @@
 
 #include "libcoll/command/planning.h"
 #include "libcoll/execute/execution.h"
-#include "libcoll/execute/script.h"
+#include "libcoll/execute/task_graph.h"
 #include "libcoll/runtime/safe_file.h"
 #include "libcoll/runtime/system_error.h"
 #include "libcoll/transport/ofi_transport.h"
@@ -118,15 +118,15 @@ std::optional<std::string> read_text(int descriptor) {
   return text;
 }
 
-// ---- greetings ------------------------------------------------------------------------------------------------
+// ---- wire-ups ------------------------------------------------------------------------------------------------
 
 /// The tag of the message to or from the `index`-th other node.
 std::uint64_t tag_of(std::int32_t index) { return TagSpace(1, 0).tag(index, 0); }
 
 /// A word to and from a peer by every route class; it must stay in place while it waits.
-class Greeting final : public Waiter {
+class WireUp final : public Waiter {
  public:
-  Greeting(Transport& transport, const std::string& address, std::uint64_t tag)
+  WireUp(Transport& transport, const std::string& address, std::uint64_t tag)
       : transport_(transport), words_(static_cast<std::size_t>(transport.route_classes())) {
     completions_.assign(2 * words_.size(), Completion{this, 0, 0});
     for (std::int32_t route_class = 0; route_class < transport.route_classes(); ++route_class) {
@@ -235,11 +235,10 @@ void be_nodes(int socket, const Config& config, const RouteBinding& binding, std
   }
   const std::optional<std::string> address = read_text(socket);
   if (!address) return;
-  std::vector<std::unique_ptr<Greeting>> greetings;
-  greetings.reserve(transports.size());
+  std::vector<std::unique_ptr<WireUp>> wire_ups;
+  wire_ups.reserve(transports.size());
   for (std::int32_t i = 0; i < count; ++i) {
-    greetings.push_back(
-        std::make_unique<Greeting>(*transports[static_cast<std::size_t>(i)], *address, tag_of(first + i)));
+    wire_ups.push_back(std::make_unique<WireUp>(*transports[static_cast<std::size_t>(i)], *address, tag_of(first + i)));
   }
   for (char byte = 0;;) {
     bool moved = false;
@@ -260,17 +259,17 @@ void be_planner(int socket, const Topology& topology) {
 // ---- the parts ------------------------------------------------------------------------------------------------
 
 Status connect_all(Transport& transport, const std::vector<std::string>& addresses,
-                   std::vector<std::unique_ptr<Greeting>>& greetings) {
+                   std::vector<std::unique_ptr<WireUp>>& wire_ups) {
   for (std::size_t i = 0; i < addresses.size(); ++i) {
-    greetings.push_back(std::make_unique<Greeting>(transport, addresses[i], tag_of(static_cast<std::int32_t>(i))));
+    wire_ups.push_back(std::make_unique<WireUp>(transport, addresses[i], tag_of(static_cast<std::int32_t>(i))));
   }
   const Clock::time_point begin = Clock::now();
   for (;;) {
     transport.progress();
     bool done = true;
-    for (const auto& greeting : greetings) {
-      if (greeting->failed()) return Error{"another node could not be reached by " + transport.name()};
-      done = done && greeting->done();
+    for (const auto& wire : wire_ups) {
+      if (wire->failed()) return Error{"another node could not be reached by " + transport.name()};
+      done = done && wire->done();
     }
     if (done) return {};
     if (Clock::now() - begin > patience) return Error{"not all nodes answered by " + transport.name()};
@@ -280,7 +279,7 @@ Status connect_all(Transport& transport, const std::vector<std::string>& address
 /// What a rank keeps of one plan.
 struct Adopted {
   Program program;
-  Script script;
+  TaskGraph task_graph;
   Workspace workspace;
 };
 
@@ -296,9 +295,9 @@ void make_ready(Adopted& adopted, std::int64_t call_bytes) {
   std::vector<std::int32_t> ranks(static_cast<std::size_t>(nodes));
   std::iota(ranks.begin(), ranks.end(), 0);
   const std::int64_t elements = adopted.program.collective == Collective::allreduce ? call_bytes : call_bytes / nodes;
-  adopted.script = make_script(adopted.program, ranks, equal_shards(elements, 1), Tuning());
-  adopted.workspace.waits = adopted.script.waits;
-  adopted.workspace.completions.resize(adopted.script.task_count());
+  adopted.task_graph = make_task_graph(adopted.program, ranks, equal_shards(elements, 1), Tuning());
+  adopted.workspace.waits = adopted.task_graph.waits;
+  adopted.workspace.completions.resize(adopted.task_graph.task_count());
 }
 
 Result<RouteBinding> binding_of(const Config& config, std::int32_t route_classes) {
@@ -350,7 +349,7 @@ Result<MemoryReport> measure_memory(const Topology& topology, const Config& conf
     }
   }
 
-  std::vector<std::unique_ptr<Greeting>> greetings;
+  std::vector<std::unique_ptr<WireUp>> wire_ups;
   std::vector<Adopted> plans(texts.size());
   Meter meter(report.parts);
   const Result<std::unique_ptr<Transport>> transport = open_transport(config, *binding);
@@ -361,7 +360,7 @@ Result<MemoryReport> measure_memory(const Topology& topology, const Config& conf
   for (const Child& child : others.list) {
     if (!write_text(child.socket(), (*transport)->address())) return Error{"another node ended too early"};
   }
-  if (const Status connected = connect_all(**transport, addresses, greetings); !connected) return connected.error();
+  if (const Status connected = connect_all(**transport, addresses, wire_ups); !connected) return connected.error();
   report.connections = static_cast<std::int32_t>(addresses.size()) * report.route_classes;
   meter.note("connections");
   for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -369,7 +368,7 @@ Result<MemoryReport> measure_memory(const Topology& topology, const Config& conf
   }
   meter.note("plans");
   for (Adopted& plan : plans) make_ready(plan, call_bytes);
-  meter.note("scripts");
+  meter.note("task_graphs");
   // Who is still connecting must not find that this process has gone.
   others.end();
   return report;

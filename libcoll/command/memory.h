@@ -41,7 +41,7 @@ inline constexpr std::int64_t memory_limit_bytes = std::int64_t{32} << 20;
 
 /// Does in this process what a rank of a job with one rank per node does before its first call, and looks at its
 /// resident memory after each part: opens the transport with its route classes, connects to every other node by every
-/// class and exchanges a message, reads and lowers the plans of all collectives, makes the scripts of a call of
+/// class and exchanges a message, reads and lowers the plans of all collectives, makes the task graphs of a call of
 /// `call_bytes` for each. The other nodes are transports of child processes on this host. Where the configuration names
 /// a route binding, its classes are taken, otherwise `route_classes` unsteered ones.
 Result<MemoryReport> measure_memory(const Topology& topology, const Config& config, std::int32_t route_classes,

@@ -18,7 +18,7 @@
 #include "libcoll/command/time_limit.h"
 #include "libcoll/command/tuning_sweep.h"
 #include "libcoll/command/validators.h"
-#include "libcoll/execute/script.h"
+#include "libcoll/execute/task_graph.h"
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/plan_cache.h"
 #include "libcoll/runtime/tuning_table.h"
@@ -72,7 +72,7 @@ Result<std::string> find_sweep(const std::string& command) {
 /// Whether how a plan is run can make a difference: longer data than a segment is cut, and up to the bundles' length
 /// all that goes to one peer in a step is one message.
 bool matters(const TuningWay& way, std::int64_t vector_bytes) {
-  return vector_bytes > way.segment_bytes && (way.in_flight == 0 || vector_bytes > Tuning().bundle_bytes);
+  return vector_bytes > way.segment_bytes && (way.in_flight == 0 || vector_bytes > Tuning().coalesce_max);
 }
 
 /// Of the ways that were served, or are native: the fastest, and of those within the margin of it the first.

@@ -7,10 +7,10 @@
 
 namespace libcoll {
 
-Execution::Execution(const Script& script, NodeId node, const Buffers& buffers, const Reducer& reducer,
+Execution::Execution(const TaskGraph& task_graph, NodeId node, const Buffers& buffers, const Reducer& reducer,
                      Transport& transport, std::span<const PeerId> peers, TagSpace tags, const Tuning& tuning,
                      Workspace& workspace, Pace pace)
-    : script_(script),
+    : task_graph_(task_graph),
       node_(node),
       buffers_(buffers),
       reducer_(reducer),
@@ -21,27 +21,27 @@ Execution::Execution(const Script& script, NodeId node, const Buffers& buffers, 
       workspace_(workspace),
       pace_(pace),
       lanes_(peers.size()),
-      remaining_(script.task_count()) {
-  workspace_.waits = script.waits;
-  workspace_.completions.resize(script.task_count());
-  workspace_.scratch.make_room(static_cast<std::size_t>(script.scratch_bytes));
+      remaining_(task_graph.task_count()) {
+  workspace_.waits = task_graph.waits;
+  workspace_.completions.resize(task_graph.task_count());
+  workspace_.scratch.make_room(static_cast<std::size_t>(task_graph.scratch_bytes));
 }
 
 void Execution::start() {
   if (pace_.duration_nanoseconds > 0) {
-    for (const Message& message : script_.sends) lanes_[script_.lane(message)].bytes += message.data.bytes;
+    for (const Message& message : task_graph_.sends) lanes_[task_graph_.lane(message)].bytes += message.data.bytes;
     started_at_ = pace_.now_nanoseconds();
   }
-  const std::uint32_t first_receive = script_.first_receive();
-  const std::uint32_t first_reduction = script_.first_reduction();
-  for (std::uint32_t task = 0; task < script_.task_count(); ++task) workspace_.completions[task] = {this, task, 0};
+  const std::uint32_t first_receive = task_graph_.first_receive();
+  const std::uint32_t first_reduction = task_graph_.first_reduction();
+  for (std::uint32_t task = 0; task < task_graph_.task_count(); ++task) workspace_.completions[task] = {this, task, 0};
   // Receives first: data that is here already then lands where it belongs.
   for (std::uint32_t task = first_receive; task < first_reduction; ++task) post_receive(task);
   for (std::uint32_t task = 0; task < first_receive; ++task) {
-    if (script_.waits[task] == 0) make_ready(task);
+    if (task_graph_.waits[task] == 0) make_ready(task);
   }
   advance();
-  for (const Copy& copy : script_.initial_copies) run(copy);
+  for (const Copy& copy : task_graph_.initial_copies) run(copy);
 }
 
 void Execution::advance() {
@@ -64,11 +64,11 @@ void Execution::completed(std::uint32_t index, bool ok) noexcept {
     return;
   }
   if (observer_ != nullptr) observer_->completed(index);
-  if (index < script_.first_receive()) {
-    --lanes_[script_.lane(script_.sends[index])].in_flight;
+  if (index < task_graph_.first_receive()) {
+    --lanes_[task_graph_.lane(task_graph_.sends[index])].in_flight;
   } else {
-    const Message& message = script_.receives[index - script_.first_receive()];
-    --lanes_[script_.lane(message)].awaited;
+    const Message& message = task_graph_.receives[index - task_graph_.first_receive()];
+    --lanes_[task_graph_.lane(message)].awaited;
     run(message.copies);
   }
   finish(index);
@@ -76,7 +76,7 @@ void Execution::completed(std::uint32_t index, bool ok) noexcept {
 
 void Execution::add_awaited(std::vector<NodeId>& senders) const {
   for (std::size_t lane = 0; lane < lanes_.size(); ++lane) {
-    const auto sender = static_cast<NodeId>(lane % static_cast<std::size_t>(script_.nodes));
+    const auto sender = static_cast<NodeId>(lane % static_cast<std::size_t>(task_graph_.nodes));
     const bool is_known = std::find(senders.begin(), senders.end(), sender) != senders.end();
     if (lanes_[lane].awaited > 0 && !is_known) senders.push_back(sender);
   }
@@ -102,30 +102,30 @@ void Execution::run(const Copy& copy) const {
 }
 
 void Execution::run(IndexRange copies) const {
-  for (std::uint32_t i = copies.first; i < copies.last; ++i) run(script_.copies[i]);
+  for (std::uint32_t i = copies.first; i < copies.last; ++i) run(task_graph_.copies[i]);
 }
 
 void Execution::make_ready(std::uint32_t task) {
-  if (task >= script_.first_reduction()) {
+  if (task >= task_graph_.first_reduction()) {
     ready_reductions_.push_back(task);
     return;
   }
-  std::vector<std::uint32_t>& ready = lanes_[script_.lane(script_.sends[task])].ready;
+  std::vector<std::uint32_t>& ready = lanes_[task_graph_.lane(task_graph_.sends[task])].ready;
   ready.push_back(task);
   std::push_heap(ready.begin(), ready.end(), std::greater<>());
 }
 
 void Execution::finish(std::uint32_t task) {
   --remaining_;
-  for (std::uint32_t i = script_.successors_begin[task]; i < script_.successors_begin[task + 1]; ++i) {
-    const std::uint32_t successor = script_.successors[i];
+  for (std::uint32_t i = task_graph_.successors_begin[task]; i < task_graph_.successors_begin[task + 1]; ++i) {
+    const std::uint32_t successor = task_graph_.successors[i];
     if (--workspace_.waits[successor] == 0) make_ready(successor);
   }
 }
 
 void Execution::post_receive(std::uint32_t task) {
-  const Message& message = script_.receives[task - script_.first_receive()];
-  ++lanes_[script_.lane(message)].awaited;
+  const Message& message = task_graph_.receives[task - task_graph_.first_receive()];
+  ++lanes_[task_graph_.lane(message)].awaited;
   if (observer_ != nullptr) observer_->posted(task);
   const Posted posted =
       transport_.receive(message.route_class, tags_.tag(message.peer, message.index), at(message.data),
@@ -134,19 +134,19 @@ void Execution::post_receive(std::uint32_t task) {
 }
 
 void Execution::post_send(std::uint32_t task, Lane& lane) {
-  const Message& message = script_.sends[task];
+  const Message& message = task_graph_.sends[task];
   run(message.copies);
   ++lane.in_flight;
   lane.sent_bytes += message.data.bytes;
   if (observer_ != nullptr) observer_->posted(task);
   const Posted posted =
-      transport_.send(peers_[script_.lane(message)], tags_.tag(node_, message.index), at(message.data),
+      transport_.send(peers_[task_graph_.lane(message)], tags_.tag(node_, message.index), at(message.data),
                       static_cast<std::size_t>(message.data.bytes), &workspace_.completions[task]);
   if (posted != Posted::pending) completed(task, posted == Posted::done);
 }
 
 void Execution::reduce(std::uint32_t task) {
-  const Reduction& reduction = script_.reductions[task - script_.first_reduction()];
+  const Reduction& reduction = task_graph_.reductions[task - task_graph_.first_reduction()];
   reducer_.apply(reducer_.context, at(reduction.destination), at(reduction.left), at(reduction.right),
                  reduction.elements);
   finish(task);

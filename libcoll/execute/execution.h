@@ -1,4 +1,4 @@
-// Runs a script as data-flow: a send starts when its data is there and its peer has room.
+// Runs a task graph as data-flow: a send starts when its data is there and its peer has room.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "libcoll/execute/script.h"
+#include "libcoll/execute/task_graph.h"
 #include "libcoll/transport/transport.h"
 
 namespace libcoll {
@@ -89,7 +89,7 @@ class TagSpace {
   NodeId first_sender_ = 0;
 };
 
-/// Told of an execution's messages, under the transport's lock. `task` is the script's: a send or a receive.
+/// Told of an execution's messages, under the transport's lock. `task` is the task graph's: a send or a receive.
 class MessageObserver {
  public:
   virtual ~MessageObserver() = default;
@@ -102,8 +102,9 @@ class MessageObserver {
 class Execution final : public Waiter {
  public:
   /// `peers[k·N + v]` is the transport's peer for node v by route class k; entries this rank never uses are not read.
-  Execution(const Script& script, NodeId node, const Buffers& buffers, const Reducer& reducer, Transport& transport,
-            std::span<const PeerId> peers, TagSpace tags, const Tuning& tuning, Workspace& workspace, Pace pace = {});
+  Execution(const TaskGraph& task_graph, NodeId node, const Buffers& buffers, const Reducer& reducer,
+            Transport& transport, std::span<const PeerId> peers, TagSpace tags, const Tuning& tuning,
+            Workspace& workspace, Pace pace = {});
 
   /// Before start().
   void observe(std::unique_ptr<MessageObserver> observer) { observer_ = std::move(observer); }
@@ -111,7 +112,7 @@ class Execution final : public Waiter {
   void advance();
   [[nodiscard]] bool finished() const { return remaining_ == 0; }
   [[nodiscard]] bool failed() const { return failed_; }
-  [[nodiscard]] std::int64_t largest_message_bytes() const { return script_.largest_message_bytes; }
+  [[nodiscard]] std::int64_t largest_message_bytes() const { return task_graph_.largest_message_bytes; }
   /// When pacing holds a send back: how soon advance() should be called again.
   [[nodiscard]] int milliseconds_to_next_send() const;
 
@@ -142,7 +143,7 @@ class Execution final : public Waiter {
   /// Nanoseconds after the start when the lane's next send may leave.
   [[nodiscard]] std::int64_t release_time(const Lane& lane) const;
 
-  const Script& script_;
+  const TaskGraph& task_graph_;
   NodeId node_;
   Buffers buffers_;
   Reducer reducer_;

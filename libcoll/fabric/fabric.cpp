@@ -15,7 +15,7 @@
 #include "libcoll/fabric/addressing.h"
 #include "libcoll/fabric/configuration.h"
 #include "libcoll/fabric/forwarding.h"
-#include "libcoll/fabric/hold.h"
+#include "libcoll/fabric/namespace_keeper.h"
 #include "libcoll/fabric/namespaces.h"
 #include "libcoll/fabric/processes.h"
 #include "planner/index.h"
@@ -78,7 +78,7 @@ bool has_device(pid_t pid, std::string_view device) {
 /// The name in the arguments of a control process or holder of this user; empty for other processes.
 std::string held_fabric(pid_t pid) {
   const std::vector<std::string> arguments = arguments_of(pid);
-  return arguments.size() == 3 && arguments[1] == hold_subcommand && is_own(pid) ? arguments[2] : std::string();
+  return arguments.size() == 3 && arguments[1] == keeper_subcommand && is_own(pid) ? arguments[2] : std::string();
 }
 
 std::vector<ProcessId> holders_of(const std::string& name) {
@@ -171,9 +171,9 @@ Result<FabricState> build(const FabricOrder& order, const ForwardingTables& tabl
   if (Status written = directory.write("hosts", hosts_file(order.topology)); !written) return written.error();
   if (Status written = directory.write("hostfile", hostfile(state)); !written) return written.error();
   if (Status made = directory.make_directory("session"); !made) return made.error();
-  HoldOrder hold{order.name, directory.path("hosts"), tcp_window_factor(order.topology), {}};
+  KeeperOrder hold{order.name, directory.path("hosts"), tcp_window_factor(order.topology), {}};
   for (const Node& node : order.topology.nodes()) hold.host_names.push_back(node.host);
-  Result<Holders> holders = start_holders(hold);
+  Result<Keepers> holders = start_keepers(hold);
   if (!holders) return holders.error();
   state.control = holders->control;
   state.holders = std::move(holders->nodes);

@@ -9,25 +9,25 @@ namespace {
 constexpr auto word_bytes = static_cast<std::int64_t>(sizeof(std::int64_t));
 
 /// Elements of a round at most, beside the one for every stream that rounding may add.
-std::int64_t capacity(const Arrangement& arrangement, std::int64_t bytes, std::int64_t element_bytes) {
-  return bytes / element_bytes - 2 * static_cast<std::int64_t>(arrangement.nodes.size());
+std::int64_t capacity(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes) {
+  return bytes / element_bytes - 2 * static_cast<std::int64_t>(layout.nodes.size());
 }
 
 }  // namespace
 
-ExchangeStaging::ExchangeStaging(const Arrangement& arrangement, std::int32_t rank, std::int64_t bytes,
+ExchangeStaging::ExchangeStaging(const RankLayout& layout, std::int32_t rank, std::int64_t bytes,
                                  const ExchangedBlocks& blocks)
-    : arrangement_(arrangement),
+    : layout_(layout),
       blocks_(blocks),
       rank_(static_cast<std::size_t>(rank)),
-      node_(static_cast<std::size_t>(arrangement.node_of_rank[rank_])),
+      node_(static_cast<std::size_t>(layout.node_of_rank[rank_])),
       bytes_(bytes) {}
 
-bool ExchangeStaging::fits(const Arrangement& arrangement, std::int64_t bytes, std::int64_t element_bytes) {
-  const auto ranks = static_cast<std::int64_t>(arrangement.node_of_rank.size());
-  const auto nodes = static_cast<std::int64_t>(arrangement.nodes.size());
-  const std::int64_t lengths = arrangement.most_ranks * 2 * ranks + nodes + nodes * nodes;
-  return lengths * word_bytes <= bytes && capacity(arrangement, bytes, element_bytes) > 0;
+bool ExchangeStaging::fits(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes) {
+  const auto ranks = static_cast<std::int64_t>(layout.node_of_rank.size());
+  const auto nodes = static_cast<std::int64_t>(layout.nodes.size());
+  const std::int64_t lengths = layout.most_ranks * 2 * ranks + nodes + nodes * nodes;
+  return lengths * word_bytes <= bytes && capacity(layout, bytes, element_bytes) > 0;
 }
 
 // ---- lengths --------------------------------------------------------------------------------------------------------
@@ -39,7 +39,7 @@ std::int64_t* ExchangeStaging::said_by(std::size_t local) const {
 std::int64_t* ExchangeStaging::sums() const { return said_by(locals().size()); }
 
 void ExchangeStaging::copy_lengths_in() const {
-  std::int64_t* said = said_by(static_cast<std::size_t>(arrangement_.local_of_rank[rank_]));
+  std::int64_t* said = said_by(static_cast<std::size_t>(layout_.local_of_rank[rank_]));
   for (std::size_t other = 0; other < ranks(); ++other) {
     said[other] = blocks_.counts[rank_ * ranks() + other];
     said[ranks() + other] = blocks_.counts[other * ranks() + rank_];
@@ -79,9 +79,9 @@ void ExchangeStaging::read_lengths() {
 void ExchangeStaging::place_blocks() {
   sent_begin_.assign(ranks(), 0);
   received_begin_.assign(ranks(), 0);
-  const auto own_local = static_cast<std::size_t>(arrangement_.local_of_rank[rank_]);
+  const auto own_local = static_cast<std::size_t>(layout_.local_of_rank[rank_]);
   for (std::size_t other = 0; other < nodes(); ++other) {
-    const std::vector<std::int32_t>& theirs = arrangement_.nodes[other].ranks;
+    const std::vector<std::int32_t>& theirs = layout_.nodes[other].ranks;
     std::int64_t sent = 0;
     for (std::size_t local = 0; local <= own_local; ++local) {
       for (const std::int32_t rank : theirs) {
@@ -100,7 +100,7 @@ void ExchangeStaging::place_blocks() {
 }
 
 void ExchangeStaging::count_rounds() {
-  const std::int64_t most = capacity(arrangement_, bytes_, blocks_.element_bytes);
+  const std::int64_t most = capacity(layout_, bytes_, blocks_.element_bytes);
   rounds_ = 0;
   for (std::size_t node = 0; node < nodes(); ++node) {
     std::int64_t all = stream(node, node);
@@ -173,7 +173,7 @@ std::int32_t ExchangeStaging::leaders() const {
       if (from != to) longest = std::max(longest, window(from, to).length());
     }
   }
-  return leaders_for(longest * blocks_.element_bytes, arrangement_.leaders);
+  return leaders_for(longest * blocks_.element_bytes, layout_.leaders);
 }
 
 ShardPart ExchangeStaging::part_of(std::int32_t leader) const {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "libcoll/execute/script.h"
-#include "libcoll/node/arrangement.h"
+#include "libcoll/execute/task_graph.h"
+#include "libcoll/node/rank_layout.h"
 #include "libcoll/node/shard_staging.h"
 
 namespace libcoll {
@@ -27,10 +27,10 @@ struct ExchangedBlocks {
 class ExchangeStaging {
  public:
   /// `bytes` of shared memory are there for a round. The arguments must outlive this.
-  ExchangeStaging(const Arrangement& arrangement, std::int32_t rank, std::int64_t bytes, const ExchangedBlocks& blocks);
+  ExchangeStaging(const RankLayout& layout, std::int32_t rank, std::int64_t bytes, const ExchangedBlocks& blocks);
 
   /// Whether any round can be run at all.
-  [[nodiscard]] static bool fits(const Arrangement& arrangement, std::int64_t bytes, std::int64_t element_bytes);
+  [[nodiscard]] static bool fits(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes);
 
   // The round of lengths: all of the node say theirs, the first leader moves their sums, all read what came.
   void begin_lengths(std::byte* memory) { memory_ = memory; }
@@ -49,11 +49,11 @@ class ExchangeStaging {
   void copy_out(std::byte* output) const;
 
  private:
-  [[nodiscard]] std::size_t ranks() const { return arrangement_.node_of_rank.size(); }
-  [[nodiscard]] std::size_t nodes() const { return arrangement_.nodes.size(); }
-  [[nodiscard]] const std::vector<std::int32_t>& locals() const { return arrangement_.nodes[node_].ranks; }
+  [[nodiscard]] std::size_t ranks() const { return layout_.node_of_rank.size(); }
+  [[nodiscard]] std::size_t nodes() const { return layout_.nodes.size(); }
+  [[nodiscard]] const std::vector<std::int32_t>& locals() const { return layout_.nodes[node_].ranks; }
   [[nodiscard]] std::size_t node_of(std::size_t rank) const {
-    return static_cast<std::size_t>(arrangement_.node_of_rank[rank]);
+    return static_cast<std::size_t>(layout_.node_of_rank[rank]);
   }
   /// In the round of lengths: what the local rank sends to every rank, then what it receives from every rank.
   [[nodiscard]] std::int64_t* said_by(std::size_t local) const;
@@ -71,7 +71,7 @@ class ExchangeStaging {
   void for_part(std::size_t from, std::size_t to, std::int64_t place, std::int64_t begin, std::int64_t length,
                 Visit visit) const;
 
-  const Arrangement& arrangement_;
+  const RankLayout& layout_;
   const ExchangedBlocks& blocks_;
   std::size_t rank_;
   std::size_t node_;

@@ -12,14 +12,14 @@ constexpr std::int64_t page_bytes = 4096;
 constexpr std::chrono::seconds stale_age = std::chrono::minutes(10);
 
 std::int64_t header_bytes(std::int32_t processes) {
-  const auto bytes = static_cast<std::int64_t>(Phases::bytes(processes) + 2 * Turns::bytes(processes));
+  const auto bytes = static_cast<std::int64_t>(Phases::bytes(processes) + 2 * CallOrder::bytes(processes));
   return (bytes + page_bytes - 1) / page_bytes * page_bytes;
 }
 
 }  // namespace
 
-NodeMemory::NodeMemory(const Arrangement& arrangement, std::int32_t rank, std::int64_t half_bytes)
-    : staging_(arrangement, rank, half_bytes), half_bytes_(half_bytes) {}
+NodeMemory::NodeMemory(const RankLayout& layout, std::int32_t rank, std::int64_t half_bytes)
+    : staging_(layout, rank, half_bytes), half_bytes_(half_bytes) {}
 
 std::size_t NodeMemory::bytes() const {
   return static_cast<std::size_t>(header_bytes(staging_.locals()) + 2 * half_bytes_);
@@ -57,8 +57,8 @@ Status NodeMemory::settle() {
   const std::int32_t locals = staging_.locals();
   phases_ = std::make_unique<Phases>(segment_.data(), locals, staging_.local());
   std::byte* const turns = segment_.data() + Phases::bytes(locals);
-  turns_ = std::make_unique<Turns>(turns, locals, staging_.local());
-  verdicts_ = std::make_unique<Turns>(turns + Turns::bytes(locals), locals, staging_.local());
+  call_order_ = std::make_unique<CallOrder>(turns, locals, staging_.local());
+  verdicts_ = std::make_unique<CallOrder>(turns + CallOrder::bytes(locals), locals, staging_.local());
   return reserved;
 }
 

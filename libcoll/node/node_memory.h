@@ -7,21 +7,21 @@
 #include <string>
 #include <vector>
 
-#include "libcoll/node/arrangement.h"
+#include "libcoll/node/call_order.h"
 #include "libcoll/node/phases.h"
+#include "libcoll/node/rank_layout.h"
 #include "libcoll/node/segment.h"
 #include "libcoll/node/staging.h"
-#include "libcoll/node/turns.h"
 #include "planner/result.h"
 
 namespace libcoll {
 
-class StagedCall;
+class HierarchicalCollective;
 
 class NodeMemory {
  public:
-  /// Nothing is shared yet. `arrangement` must outlive this.
-  NodeMemory(const Arrangement& arrangement, std::int32_t rank, std::int64_t half_bytes);
+  /// Nothing is shared yet. `layout` must outlive this.
+  NodeMemory(const RankLayout& layout, std::int32_t rank, std::int64_t half_bytes);
 
   // In this order: local rank 0 creates it, the others of the node open it by its name, all touch their parts, and when
   // all of them have, all settle.
@@ -35,12 +35,12 @@ class NodeMemory {
   /// Stays mapped until the process ends: a transport may still have messages under way to and from it.
   void abandon() { segment_.abandon(); }
 
-  [[nodiscard]] const Staging& staging() const { return staging_; }
+  [[nodiscard]] const NodeStaging& staging() const { return staging_; }
   /// Precondition of what follows: settled.
   [[nodiscard]] Phases& phases() { return *phases_; }
-  [[nodiscard]] Turns& turns() { return *turns_; }
+  [[nodiscard]] CallOrder& turns() { return *call_order_; }
   /// The same for what is found out about links, whose turns are the verdicts.
-  [[nodiscard]] Turns& verdicts() { return *verdicts_; }
+  [[nodiscard]] CallOrder& verdicts() { return *verdicts_; }
   /// Numbers a round, equally on all ranks of the node, which go through the same rounds in the same order.
   std::uint32_t next_round() { return ++rounds_; }
   /// The half that the round of that number works in.
@@ -48,19 +48,19 @@ class NodeMemory {
 
   /// The calls that have begun and are not over, in the order of their beginnings: the first one goes on, the others
   /// wait for their turn.
-  [[nodiscard]] std::vector<StagedCall*>& calls() { return calls_; }
+  [[nodiscard]] std::vector<HierarchicalCollective*>& calls() { return calls_; }
 
  private:
   [[nodiscard]] std::size_t bytes() const;
 
-  const Staging staging_;
+  const NodeStaging staging_;
   const std::int64_t half_bytes_;
   Segment segment_;
   std::unique_ptr<Phases> phases_;
-  std::unique_ptr<Turns> turns_;
-  std::unique_ptr<Turns> verdicts_;
+  std::unique_ptr<CallOrder> call_order_;
+  std::unique_ptr<CallOrder> verdicts_;
   std::uint32_t rounds_ = 0;
-  std::vector<StagedCall*> calls_;
+  std::vector<HierarchicalCollective*> calls_;
 };
 
 }  // namespace libcoll

@@ -9,7 +9,7 @@
 namespace libcoll {
 namespace {
 
-RoundOutline outline_of(const Staging& staging, bool reduces) {
+RoundOutline outline_of(const NodeStaging& staging, bool reduces) {
   RoundOutline outline;
   outline.reduces = reduces;
   outline.has_domains = staging.has_domains();
@@ -29,13 +29,13 @@ Call part_of(const Call& call, const std::byte* input, std::byte* output) {
   return part;
 }
 
-bool has_other_nodes(const Arrangement& arrangement) { return arrangement.nodes.size() > 1; }
+bool has_other_nodes(const RankLayout& layout) { return layout.nodes.size() > 1; }
 
 /// A vector (allreduce), or blocks of one length.
 class EqualRounds final : public NodeRounds {
  public:
-  EqualRounds(const Arrangement& arrangement, const Staging& staging, Call call)
-      : arrangement_(arrangement),
+  EqualRounds(const RankLayout& layout, const NodeStaging& staging, Call call)
+      : layout_(layout),
         staging_(staging),
         call_(std::move(call)),
         capacity_(staging.capacity(call_.collective, call_.element_bytes)) {}
@@ -50,7 +50,7 @@ class EqualRounds final : public NodeRounds {
 
   [[nodiscard]] RoundOutline outline() const override {
     RoundOutline outline = outline_of(staging_, call_.collective == Collective::allreduce);
-    if (has_other_nodes(arrangement_)) outline.leaders = staging_.leaders(round_);
+    if (has_other_nodes(layout_)) outline.leaders = staging_.leaders(round_);
     outline.leaders_move_own = outline.leaders == outline.locals;
     outline.reduces_alone = outline.leaders <= 1 && staging_.is_small(round_);
     return outline;
@@ -75,20 +75,20 @@ class EqualRounds final : public NodeRounds {
   void copy_out() override { staging_.copy_out(round_, call_.output); }
 
  private:
-  const Arrangement& arrangement_;
-  const Staging& staging_;
+  const RankLayout& layout_;
+  const NodeStaging& staging_;
   const Call call_;
   const std::int64_t capacity_;
   Round round_;
 };
 
-Shards shards_of(const Arrangement& arrangement, const Call& call) {
+Shards shards_of(const RankLayout& layout, const Call& call) {
   Shards shards{call.collective, call.element_bytes, call.counts, {}};
   if (!call.counts.empty()) {
     shards.offsets = call.collective == Collective::allgather ? call.output_offsets : call.input_offsets;
     return shards;
   }
-  for (std::size_t rank = 0; rank < arrangement.node_of_rank.size(); ++rank) {
+  for (std::size_t rank = 0; rank < layout.node_of_rank.size(); ++rank) {
     shards.counts.push_back(call.elements);
     shards.offsets.push_back(static_cast<std::int64_t>(rank) * call.elements * call.element_bytes);
   }
@@ -98,19 +98,19 @@ Shards shards_of(const Arrangement& arrangement, const Call& call) {
 /// Shards of any length. A leader's part is here no stretch that it has reduced itself.
 class ShardRounds final : public NodeRounds {
  public:
-  ShardRounds(const Arrangement& arrangement, const Staging& staging, std::int32_t rank, Call call)
-      : arrangement_(arrangement),
+  ShardRounds(const RankLayout& layout, const NodeStaging& staging, std::int32_t rank, Call call)
+      : layout_(layout),
         staging_(staging),
         call_(std::move(call)),
-        described_(shards_of(arrangement, call_)),
-        shards_(arrangement, rank, staging.bytes(), described_) {}
+        described_(shards_of(layout, call_)),
+        shards_(layout, rank, staging.bytes(), described_) {}
 
   [[nodiscard]] std::int64_t count() const override { return shards_.rounds(); }
   void begin(std::int64_t round, std::byte* memory) override { shards_.begin_round(round, memory); }
 
   [[nodiscard]] RoundOutline outline() const override {
     RoundOutline outline = outline_of(staging_, call_.collective == Collective::reduce_scatter);
-    if (has_other_nodes(arrangement_)) outline.leaders = shards_.leaders();
+    if (has_other_nodes(layout_)) outline.leaders = shards_.leaders();
     outline.reduces_alone = outline.reduces && outline.leaders <= 1 && staging_.is_small(shards_.row());
     return outline;
   }
@@ -128,8 +128,8 @@ class ShardRounds final : public NodeRounds {
   void copy_out() override { shards_.copy_out(call_.output); }
 
  private:
-  const Arrangement& arrangement_;
-  const Staging& staging_;
+  const RankLayout& layout_;
+  const NodeStaging& staging_;
   const Call call_;
   const Shards described_;
   ShardStaging shards_;
@@ -138,12 +138,12 @@ class ShardRounds final : public NodeRounds {
 /// An all-to-all of blocks of any length: a round of lengths, then those of the blocks.
 class ExchangeRounds final : public NodeRounds {
  public:
-  ExchangeRounds(const Arrangement& arrangement, const Staging& staging, std::int32_t rank, Call call)
-      : arrangement_(arrangement),
+  ExchangeRounds(const RankLayout& layout, const NodeStaging& staging, std::int32_t rank, Call call)
+      : layout_(layout),
         staging_(staging),
         call_(std::move(call)),
         described_{call_.element_bytes, call_.counts, call_.input_offsets, call_.output_offsets},
-        exchange_(arrangement, rank, staging.bytes(), described_) {}
+        exchange_(layout, rank, staging.bytes(), described_) {}
 
   [[nodiscard]] std::int64_t count() const override { return lengths_known_ ? 1 + exchange_.rounds() : 2; }
 
@@ -157,7 +157,7 @@ class ExchangeRounds final : public NodeRounds {
 
   [[nodiscard]] RoundOutline outline() const override {
     RoundOutline outline = outline_of(staging_, false);
-    if (has_other_nodes(arrangement_)) outline.leaders = lengths_known_ ? exchange_.leaders() : 1;
+    if (has_other_nodes(layout_)) outline.leaders = lengths_known_ ? exchange_.leaders() : 1;
     return outline;
   }
 
@@ -190,8 +190,8 @@ class ExchangeRounds final : public NodeRounds {
   }
 
  private:
-  const Arrangement& arrangement_;
-  const Staging& staging_;
+  const RankLayout& layout_;
+  const NodeStaging& staging_;
   const Call call_;
   const ExchangedBlocks described_;
   ExchangeStaging exchange_;
@@ -200,27 +200,28 @@ class ExchangeRounds final : public NodeRounds {
 
 }  // namespace
 
-bool fits_in_rounds(const Arrangement& arrangement, std::int64_t bytes, Collective collective, bool equal_shards) {
+bool fits_in_rounds(const RankLayout& layout, std::int64_t bytes, Collective collective, bool equal_shards) {
   // The largest element of a predefined reduction is a complex number of two times 16 bytes.
   constexpr std::int64_t largest_element_bytes = 32;
   if (collective == Collective::alltoall && !equal_shards) {
-    return ExchangeStaging::fits(arrangement, bytes, largest_element_bytes);
+    return ExchangeStaging::fits(layout, bytes, largest_element_bytes);
   }
   if (collective == Collective::reduce_scatter || !equal_shards) {
-    return ShardStaging::fits(arrangement, bytes, largest_element_bytes);
+    return ShardStaging::fits(layout, bytes, largest_element_bytes);
   }
-  return Staging::serves(collective) && Staging(arrangement, 0, bytes).capacity(collective, largest_element_bytes) > 0;
+  return NodeStaging::serves(collective) &&
+         NodeStaging(layout, 0, bytes).capacity(collective, largest_element_bytes) > 0;
 }
 
-std::unique_ptr<NodeRounds> make_node_rounds(const Arrangement& arrangement, const Staging& staging, std::int32_t rank,
+std::unique_ptr<NodeRounds> make_node_rounds(const RankLayout& layout, const NodeStaging& staging, std::int32_t rank,
                                              Call call) {
   if (call.collective == Collective::alltoall && !call.counts.empty()) {
-    return std::make_unique<ExchangeRounds>(arrangement, staging, rank, std::move(call));
+    return std::make_unique<ExchangeRounds>(layout, staging, rank, std::move(call));
   }
   if (!call.counts.empty() || call.collective == Collective::reduce_scatter) {
-    return std::make_unique<ShardRounds>(arrangement, staging, rank, std::move(call));
+    return std::make_unique<ShardRounds>(layout, staging, rank, std::move(call));
   }
-  return std::make_unique<EqualRounds>(arrangement, staging, std::move(call));
+  return std::make_unique<EqualRounds>(layout, staging, std::move(call));
 }
 
 }  // namespace libcoll

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "libcoll/execute/script.h"
-#include "libcoll/node/arrangement.h"
+#include "libcoll/execute/task_graph.h"
+#include "libcoll/node/rank_layout.h"
 #include "libcoll/node/stages.h"
 #include "libcoll/node/staging.h"
 #include "libcoll/runtime/call.h"
@@ -19,7 +19,7 @@ struct SliceMove {
   bool empty = true;  ///< nothing to move; equal for this leader on all nodes
 };
 
-/// A reduction is done in an order that depends on the arrangement alone: domain by domain, then node, then as the
+/// A reduction is done in an order that depends on the layout alone: domain by domain, then node, then as the
 /// slices' plan says.
 class NodeRounds {
  public:
@@ -41,11 +41,11 @@ class NodeRounds {
 
 /// Whether such a call can be run in rounds of `bytes` of shared memory; the same on every rank. `equal_shards`: no
 /// rank's part of the data is longer than another's.
-bool fits_in_rounds(const Arrangement& arrangement, std::int64_t bytes, Collective collective, bool equal_shards);
+bool fits_in_rounds(const RankLayout& layout, std::int64_t bytes, Collective collective, bool equal_shards);
 
-/// Precondition: fits_in_rounds(). The arrangement and the staging, which is that of `rank`, must outlive
+/// Precondition: fits_in_rounds(). The layout and the staging, which is that of `rank`, must outlive
 /// the rounds.
-std::unique_ptr<NodeRounds> make_node_rounds(const Arrangement& arrangement, const Staging& staging, std::int32_t rank,
+std::unique_ptr<NodeRounds> make_node_rounds(const RankLayout& layout, const NodeStaging& staging, std::int32_t rank,
                                              Call call);
 
 }  // namespace libcoll

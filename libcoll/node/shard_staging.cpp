@@ -9,13 +9,13 @@ namespace {
 
 constexpr std::int64_t alignment_bytes = 64;
 
-std::int64_t row_bytes_of(const Arrangement& arrangement, std::int64_t bytes) {
-  return bytes / arrangement.most_ranks / alignment_bytes * alignment_bytes;
+std::int64_t row_bytes_of(const RankLayout& layout, std::int64_t bytes) {
+  return bytes / layout.most_ranks / alignment_bytes * alignment_bytes;
 }
 
 /// Elements of a round at most, beside one for every rank that rounding may add.
-std::int64_t capacity(const Arrangement& arrangement, std::int64_t bytes, std::int64_t element_bytes) {
-  return bytes / element_bytes - static_cast<std::int64_t>(arrangement.node_of_rank.size());
+std::int64_t capacity(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes) {
+  return bytes / element_bytes - static_cast<std::int64_t>(layout.node_of_rank.size());
 }
 
 void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
@@ -24,22 +24,22 @@ void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
 
 }  // namespace
 
-ShardStaging::ShardStaging(const Arrangement& arrangement, std::int32_t rank, std::int64_t bytes, const Shards& shards)
-    : arrangement_(arrangement),
+ShardStaging::ShardStaging(const RankLayout& layout, std::int32_t rank, std::int64_t bytes, const Shards& shards)
+    : layout_(layout),
       shards_(shards),
       rank_(static_cast<std::size_t>(rank)),
-      node_(static_cast<std::size_t>(arrangement.node_of_rank[rank_])),
+      node_(static_cast<std::size_t>(layout.node_of_rank[rank_])),
       bytes_(bytes) {
   const std::int64_t all = std::accumulate(shards.counts.begin(), shards.counts.end(), std::int64_t{0});
-  const std::int64_t most = capacity(arrangement, row_bytes(), shards.element_bytes);
+  const std::int64_t most = capacity(layout, row_bytes(), shards.element_bytes);
   rounds_ = std::max<std::int64_t>(1, (all + most - 1) / most);
 }
 
-bool ShardStaging::fits(const Arrangement& arrangement, std::int64_t bytes, std::int64_t element_bytes) {
-  return capacity(arrangement, row_bytes_of(arrangement, bytes), element_bytes) > 0;
+bool ShardStaging::fits(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes) {
+  return capacity(layout, row_bytes_of(layout, bytes), element_bytes) > 0;
 }
 
-std::int64_t ShardStaging::row_bytes() const { return reduces() ? row_bytes_of(arrangement_, bytes_) : bytes_; }
+std::int64_t ShardStaging::row_bytes() const { return reduces() ? row_bytes_of(layout_, bytes_) : bytes_; }
 
 std::int64_t ShardStaging::begin_of(std::size_t rank) const {
   return share_of(shards_.counts[rank], rounds_, round_).begin;
@@ -55,7 +55,7 @@ void ShardStaging::begin_round(std::int64_t round, std::byte* memory) {
   place_.resize(shards_.counts.size());
   node_end_.clear();
   std::int64_t end = 0;
-  for (const NodeRanks& node : arrangement_.nodes) {
+  for (const NodeRanks& node : layout_.nodes) {
     for (const std::int32_t rank : node.ranks) {
       place_[static_cast<std::size_t>(rank)] = end;
       end += elements_of(static_cast<std::size_t>(rank));
@@ -70,7 +70,7 @@ void ShardStaging::copy_in(const std::byte* input) const {
     copy_bytes(memory_ + place_[rank_] * element, input + begin_of(rank_) * element, elements_of(rank_) * element);
     return;
   }
-  std::byte* row = memory_ + arrangement_.local_of_rank[rank_] * row_bytes();
+  std::byte* row = memory_ + layout_.local_of_rank[rank_] * row_bytes();
   for (std::size_t rank = 0; rank < place_.size(); ++rank) {
     copy_bytes(row + place_[rank] * element, input + shards_.offsets[rank] + begin_of(rank) * element,
                elements_of(rank) * element);
@@ -88,7 +88,7 @@ std::int32_t ShardStaging::leaders() const {
     longest = std::max(longest, end - begin);
     begin = end;
   }
-  return leaders_for(longest * shards_.element_bytes, arrangement_.leaders);
+  return leaders_for(longest * shards_.element_bytes, layout_.leaders);
 }
 
 ShardPart ShardStaging::part_of(std::int32_t leader) const {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "libcoll/execute/script.h"
-#include "libcoll/node/arrangement.h"
+#include "libcoll/execute/task_graph.h"
+#include "libcoll/node/rank_layout.h"
 #include "libcoll/node/staging.h"
 #include "planner/schedule/schedule.h"
 
@@ -34,16 +34,16 @@ struct ShardPart {
 class ShardStaging {
  public:
   /// `bytes` of shared memory are there for a round. The arguments must outlive this.
-  ShardStaging(const Arrangement& arrangement, std::int32_t rank, std::int64_t bytes, const Shards& shards);
+  ShardStaging(const RankLayout& layout, std::int32_t rank, std::int64_t bytes, const Shards& shards);
 
   /// Whether any round can be run at all.
-  [[nodiscard]] static bool fits(const Arrangement& arrangement, std::int64_t bytes, std::int64_t element_bytes);
+  [[nodiscard]] static bool fits(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes);
   [[nodiscard]] std::int64_t rounds() const { return rounds_; }
   /// Of every shard of n elements it takes those from n·k/K to n·(k+1)/K, for round k of K.
   void begin_round(std::int64_t round, std::byte* memory);
 
   void copy_in(const std::byte* input) const;
-  /// reduce_scatter: as an allreduce of a row would reduce on the node, see Staging.
+  /// reduce_scatter: as an allreduce of a row would reduce on the node, see NodeStaging.
   [[nodiscard]] Round row() const;
   /// How many leaders share the round.
   [[nodiscard]] std::int32_t leaders() const;
@@ -56,7 +56,7 @@ class ShardStaging {
   [[nodiscard]] std::int64_t elements_of(std::size_t rank) const;
   [[nodiscard]] std::int64_t row_bytes() const;
 
-  const Arrangement& arrangement_;
+  const RankLayout& layout_;
   const Shards& shards_;
   std::size_t rank_;
   std::size_t node_;

@@ -26,50 +26,50 @@ std::int64_t offset_of(const Round& round, std::size_t rank) {
 
 }  // namespace
 
-Staging::Staging(const Arrangement& arrangement, std::int32_t rank, std::int64_t bytes)
-    : arrangement_(arrangement),
-      node_(arrangement.node_of_rank[static_cast<std::size_t>(rank)]),
-      local_(arrangement.local_of_rank[static_cast<std::size_t>(rank)]),
-      nodes_(static_cast<std::int64_t>(arrangement.nodes.size())),
-      most_ranks_(arrangement.most_ranks),
+NodeStaging::NodeStaging(const RankLayout& layout, std::int32_t rank, std::int64_t bytes)
+    : layout_(layout),
+      node_(layout.node_of_rank[static_cast<std::size_t>(rank)]),
+      local_(layout.local_of_rank[static_cast<std::size_t>(rank)]),
+      nodes_(static_cast<std::int64_t>(layout.nodes.size())),
+      most_ranks_(layout.most_ranks),
       bytes_(bytes),
       vector_bytes_(bytes / most_ranks_ / alignment_bytes * alignment_bytes) {}
 
-bool Staging::serves(Collective collective) {
+bool NodeStaging::serves(Collective collective) {
   return collective == Collective::allreduce || collective == Collective::allgather ||
          collective == Collective::alltoall;
 }
 
-std::int64_t Staging::shard_blocks(Collective collective) const {
+std::int64_t NodeStaging::shard_blocks(Collective collective) const {
   return collective == Collective::alltoall ? most_ranks_ * most_ranks_ : most_ranks_;
 }
 
-std::int64_t Staging::capacity(Collective collective, std::int64_t element_bytes) const {
+std::int64_t NodeStaging::capacity(Collective collective, std::int64_t element_bytes) const {
   if (collective == Collective::allreduce) return vector_bytes_ / element_bytes;
   const std::int64_t areas = collective == Collective::alltoall ? 2 : 1;
   return bytes_ / (areas * nodes_ * shard_blocks(collective) * element_bytes);
 }
 
-std::int32_t Staging::leaders(const Round& round) const {
+std::int32_t NodeStaging::leaders(const Round& round) const {
   const std::int64_t shard_bytes = round.collective == Collective::allreduce
                                        ? bytes_of(round) / nodes_
                                        : bytes_of(round) * shard_blocks(round.collective);
-  return leaders_for(shard_bytes, arrangement_.leaders);
+  return leaders_for(shard_bytes, layout_.leaders);
 }
 
-std::byte* Staging::vector_of(const Round& round, std::int32_t local) const {
+std::byte* NodeStaging::vector_of(const Round& round, std::int32_t local) const {
   return round.memory + local * vector_bytes_;
 }
 
-std::byte* Staging::outgoing(const Round& round, NodeId node, std::int64_t source, std::int64_t destination) const {
+std::byte* NodeStaging::outgoing(const Round& round, NodeId node, std::int64_t source, std::int64_t destination) const {
   return round.memory + ((node * most_ranks_ + source) * most_ranks_ + destination) * bytes_of(round);
 }
 
-std::byte* Staging::incoming(const Round& round, NodeId node, std::int64_t source, std::int64_t destination) const {
+std::byte* NodeStaging::incoming(const Round& round, NodeId node, std::int64_t source, std::int64_t destination) const {
   return outgoing(round, static_cast<NodeId>(nodes_) + node, source, destination);
 }
 
-void Staging::copy_in(const Round& round, const std::byte* input) const {
+void NodeStaging::copy_in(const Round& round, const std::byte* input) const {
   const std::int64_t skipped = round.begin * round.element_bytes;
   switch (round.collective) {
     case Collective::allreduce:
@@ -88,21 +88,21 @@ void Staging::copy_in(const Round& round, const std::byte* input) const {
   }
 }
 
-void Staging::copy_blocks_in(const Round& round, const std::byte* input) const {
-  for (std::size_t rank = 0; rank < arrangement_.node_of_rank.size(); ++rank) {
-    copy_bytes(outgoing(round, arrangement_.node_of_rank[rank], local_, arrangement_.local_of_rank[rank]),
+void NodeStaging::copy_blocks_in(const Round& round, const std::byte* input) const {
+  for (std::size_t rank = 0; rank < layout_.node_of_rank.size(); ++rank) {
+    copy_bytes(outgoing(round, layout_.node_of_rank[rank], local_, layout_.local_of_rank[rank]),
                input + offset_of(round, rank), bytes_of(round));
   }
 }
 
-void Staging::copy_out(const Round& round, std::byte* output) const {
+void NodeStaging::copy_out(const Round& round, std::byte* output) const {
   if (round.collective == Collective::allreduce) {
     copy_bytes(output + round.begin * round.element_bytes, vector_of(round, 0), bytes_of(round));
     return;
   }
-  for (std::size_t rank = 0; rank < arrangement_.node_of_rank.size(); ++rank) {
-    const NodeId node = arrangement_.node_of_rank[rank];
-    const std::int64_t local = arrangement_.local_of_rank[rank];
+  for (std::size_t rank = 0; rank < layout_.node_of_rank.size(); ++rank) {
+    const NodeId node = layout_.node_of_rank[rank];
+    const std::int64_t local = layout_.local_of_rank[rank];
     const std::byte* from = round.memory + (node * most_ranks_ + local) * bytes_of(round);
     if (round.collective == Collective::alltoall) {
       // What stays on the node was never moved when there is no other.
@@ -129,15 +129,15 @@ void reduce_stretch(Stretch stretch, std::int64_t element_bytes, std::byte* sum,
 
 }  // namespace
 
-void Staging::reduce_domain(const Round& round, const std::vector<std::int32_t>& domain, Stretch stretch,
-                            const Reducer& reducer) const {
+void NodeStaging::reduce_domain(const Round& round, const std::vector<std::int32_t>& domain, Stretch stretch,
+                                const Reducer& reducer) const {
   std::vector<std::byte*> vectors;
   vectors.reserve(domain.size());
   for (const std::int32_t local : domain) vectors.push_back(vector_of(round, local));
   reduce_stretch(stretch, round.element_bytes, vectors.front(), std::span(vectors).subspan(1), reducer);
 }
 
-void Staging::reduce_domain(const Round& round, const Reducer& reducer) const {
+void NodeStaging::reduce_domain(const Round& round, const Reducer& reducer) const {
   for (const std::vector<std::int32_t>& domain : own().domains) {
     const auto place = std::find(domain.begin(), domain.end(), local_);
     if (place == domain.end()) continue;
@@ -146,7 +146,7 @@ void Staging::reduce_domain(const Round& round, const Reducer& reducer) const {
   }
 }
 
-void Staging::reduce_node(const Round& round, Stretch stretch, const Reducer& reducer) const {
+void NodeStaging::reduce_node(const Round& round, Stretch stretch, const Reducer& reducer) const {
   std::vector<std::byte*> vectors;
   if (has_domains()) {
     for (const std::vector<std::int32_t>& domain : own().domains) vectors.push_back(vector_of(round, domain.front()));
@@ -156,11 +156,11 @@ void Staging::reduce_node(const Round& round, Stretch stretch, const Reducer& re
   reduce_stretch(stretch, round.element_bytes, vectors.front(), std::span(vectors).subspan(1), reducer);
 }
 
-void Staging::reduce_node(const Round& round, const Reducer& reducer) const {
+void NodeStaging::reduce_node(const Round& round, const Reducer& reducer) const {
   reduce_node(round, stretch_of(round.elements, locals(), local_), reducer);
 }
 
-void Staging::reduce_alone(const Round& round, const Reducer& reducer) const {
+void NodeStaging::reduce_alone(const Round& round, const Reducer& reducer) const {
   const Stretch all{0, round.elements};
   if (has_domains()) {
     for (const std::vector<std::int32_t>& domain : own().domains) reduce_domain(round, domain, all, reducer);
@@ -168,9 +168,9 @@ void Staging::reduce_alone(const Round& round, const Reducer& reducer) const {
   reduce_node(round, all, reducer);
 }
 
-bool Staging::is_small(const Round& round) const { return bytes_of(round) * locals() <= most_bytes_reduced_alone; }
+bool NodeStaging::is_small(const Round& round) const { return bytes_of(round) * locals() <= most_bytes_reduced_alone; }
 
-SlicePart Staging::part_of(const Round& round, std::int32_t leader) const {
+SlicePart NodeStaging::part_of(const Round& round, std::int32_t leader) const {
   const std::int64_t parts = leaders(round);
   if (round.collective == Collective::allreduce) {
     const Stretch stretch = stretch_of(round.elements, parts, leader);

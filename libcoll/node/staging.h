@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "libcoll/execute/execution.h"
-#include "libcoll/node/arrangement.h"
+#include "libcoll/node/rank_layout.h"
 #include "planner/schedule/schedule.h"
 
 namespace libcoll {
@@ -35,10 +35,10 @@ struct SlicePart {
 ///   allreduce: a vector per local rank; the sum of the node, then of all, comes to lie in the first one.
 ///   allgather: a block per node and local rank.
 ///   alltoall:  what goes out, then what comes in: per other node, source and destination a block.
-class Staging {
+class NodeStaging {
  public:
-  /// `bytes` of shared memory are there for a round. `arrangement` must outlive this.
-  Staging(const Arrangement& arrangement, std::int32_t rank, std::int64_t bytes);
+  /// `bytes` of shared memory are there for a round. `layout` must outlive this.
+  NodeStaging(const RankLayout& layout, std::int32_t rank, std::int64_t bytes);
 
   [[nodiscard]] static bool serves(Collective collective);
   /// Most elements of a round; 0 when not a single one fits.
@@ -69,7 +69,7 @@ class Staging {
   [[nodiscard]] bool has_domains() const { return own().domains.size() > 1; }
 
  private:
-  [[nodiscard]] const NodeRanks& own() const { return arrangement_.nodes[static_cast<std::size_t>(node_)]; }
+  [[nodiscard]] const NodeRanks& own() const { return layout_.nodes[static_cast<std::size_t>(node_)]; }
   /// Blocks of a node's shard.
   [[nodiscard]] std::int64_t shard_blocks(Collective collective) const;
   [[nodiscard]] std::byte* vector_of(const Round& round, std::int32_t local) const;
@@ -83,7 +83,7 @@ class Staging {
   void reduce_node(const Round& round, Stretch stretch, const Reducer& reducer) const;
   void copy_blocks_in(const Round& round, const std::byte* input) const;
 
-  const Arrangement& arrangement_;
+  const RankLayout& layout_;
   NodeId node_;
   std::int32_t local_;
   std::int64_t nodes_;

@@ -12,8 +12,8 @@ namespace libcoll {
 
 #define LIBCOLL_CALL(name, collective) name,
 #define LIBCOLL_NATIVE_CALL(name) name,
-#define LIBCOLL_NONBLOCKING_CALL(name, twin) name,
-#define LIBCOLL_PERSISTENT_CALL(name, twin) name,
+#define LIBCOLL_NONBLOCKING_CALL(name, variant) name,
+#define LIBCOLL_PERSISTENT_CALL(name, variant) name,
 enum class CallKind : std::uint8_t {
 #include "libcoll/runtime/calls.def"
 };
@@ -21,8 +21,8 @@ enum class CallKind : std::uint8_t {
 /// Name of each call as in MPI_NAME, in lower case; by CallKind.
 #define LIBCOLL_CALL(name, collective) std::string_view(#name),
 #define LIBCOLL_NATIVE_CALL(name) std::string_view(#name),
-#define LIBCOLL_NONBLOCKING_CALL(name, twin) std::string_view(#name),
-#define LIBCOLL_PERSISTENT_CALL(name, twin) std::string_view(#name),
+#define LIBCOLL_NONBLOCKING_CALL(name, variant) std::string_view(#name),
+#define LIBCOLL_PERSISTENT_CALL(name, variant) std::string_view(#name),
 inline constexpr std::array call_names{
 #include "libcoll/runtime/calls.def"
 };
@@ -43,15 +43,15 @@ constexpr std::optional<CallKind> parse_call(std::string_view name) {
 /// Of nonblocking and persistent calls the blocking ones that do the same, of others these themselves; by CallKind.
 #define LIBCOLL_CALL(name, collective) CallKind::name,
 #define LIBCOLL_NATIVE_CALL(name) CallKind::name,
-#define LIBCOLL_NONBLOCKING_CALL(name, twin) CallKind::twin,
-#define LIBCOLL_PERSISTENT_CALL(name, twin) CallKind::twin,
-inline constexpr std::array blocking_twins{
+#define LIBCOLL_NONBLOCKING_CALL(name, variant) CallKind::variant,
+#define LIBCOLL_PERSISTENT_CALL(name, variant) CallKind::variant,
+inline constexpr std::array blocking_variants{
 #include "libcoll/runtime/calls.def"
 };
 
-constexpr CallKind blocking_twin(CallKind kind) { return blocking_twins[static_cast<std::size_t>(kind)]; }
+constexpr CallKind blocking_variant(CallKind kind) { return blocking_variants[static_cast<std::size_t>(kind)]; }
 /// Also of persistent calls: their starts do not wait.
-constexpr bool is_nonblocking(CallKind kind) { return blocking_twin(kind) != kind; }
+constexpr bool is_nonblocking(CallKind kind) { return blocking_variant(kind) != kind; }
 
 /// One rank has all the data, or gets it. Of blocking calls.
 constexpr bool is_rooted(CallKind kind) { return kind == CallKind::bcast || kind == CallKind::reduce; }
@@ -65,7 +65,7 @@ inline constexpr std::array call_collectives{
 
 /// Whose plan serves the call; nullopt when it is always left to MPI.
 constexpr std::optional<Collective> collective_of(CallKind kind) {
-  return call_collectives[static_cast<std::size_t>(blocking_twin(kind))];
+  return call_collectives[static_cast<std::size_t>(blocking_variant(kind))];
 }
 
 }  // namespace libcoll

@@ -11,11 +11,11 @@
 #include "libcoll/node/placement.h"
 #include "libcoll/runtime/clock.h"
 #include "libcoll/runtime/figures.h"
+#include "libcoll/runtime/hierarchical_collective.h"
 #include "libcoll/runtime/hierarchy.h"
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_source.h"
-#include "libcoll/runtime/renewal.h"
-#include "libcoll/runtime/staged_call.h"
+#include "libcoll/runtime/replan.h"
 #include "libcoll/runtime/transport_agreement.h"
 #include "libcoll/runtime/transport_host.h"
 #include "planner/index.h"
@@ -177,10 +177,10 @@ Communicator::~Communicator() {
     const std::lock_guard guard(runtime_.lock());
     repair_->ignore(*this);
     repair_.reset();
-    static_cast<void>(renewal_.release());  // messages may yet arrive in its memory
+    static_cast<void>(replan_.release());  // messages may yet arrive in its memory
   }
-  // What a call that failed has left under way would be taken for another communicator's, and so would what a crew
-  // sends again.
+  // What a call that failed has left under way would be taken for another communicator's, and so would what a recovery
+  // group sends again.
   if (id_ != 0 && obstacle_ != Reason::transport && !resends_) ids_->give_back(id_);
 }
 
@@ -282,13 +282,13 @@ Reason Communicator::choose_part(bool keep_part, std::vector<NodeId>& nodes, Nod
 /// Who talks to whom: the nodes' only ranks, or their leaders.
 Reason Communicator::settle(HostCommunicator& host, const std::vector<RankPlace>& places, NodeId nodes) {
   tuned_ = ChoicesByCall(runtime_.tuning_table(), size());
-  Arrangement arrangement = arrange(places, nodes, runtime_.config().leaders);
-  if (arrangement.most_ranks == 1) {
-    rank_of_node_ = arrangement.slice(0);
+  RankLayout layout = arrange(places, nodes, runtime_.config().leaders);
+  if (layout.most_ranks == 1) {
+    rank_of_node_ = layout.slice(0);
     place_of_shard_ = rank_of_node_;
     return Reason::count_;
   }
-  hierarchy_ = Hierarchy::make(runtime_, host, std::move(arrangement));
+  hierarchy_ = Hierarchy::make(runtime_, host, std::move(layout));
   if (!hierarchy_) return Reason::shared_memory;
   if (hierarchy_->leads()) rank_of_node_ = hierarchy_->slice();
   place_of_shard_.resize(static_cast<std::size_t>(nodes));
@@ -365,7 +365,7 @@ Reason Communicator::begins(Collective collective, bool equal_shards) const {
 Reason Communicator::ready(Collective collective, bool equal_shards, HostCommunicator& host) {
   if (obstacle_ != Reason::count_) return obstacle_;
   if (hierarchy_ && !hierarchy_->serves(collective, equal_shards)) return Reason::several_ranks;
-  turn(host);
+  sequence(host);
   if (broken_) return Reason::count_;  // run() says so
   Prospect& asked_for = prospect(collective);
   if (!asked_for.asked || (asked_for.obstacle == Reason::planning && is_time_to_look(++asked_for.calls_without))) {
@@ -375,19 +375,19 @@ Reason Communicator::ready(Collective collective, bool equal_shards, HostCommuni
 }
 
 Reason Communicator::persists(Collective collective, bool equal_shards, HostCommunicator& host,
-                              std::shared_ptr<Channel>& channel) {
+                              std::shared_ptr<PersistentContext>& persistent) {
   if (obstacle_ != Reason::count_) return obstacle_;
   if (hierarchy_ && !hierarchy_->serves(collective, equal_shards)) return Reason::several_ranks;
-  turn(host, Opening::channel);
-  const Reason reason = open_channel(collective, equal_shards, host, channel);
+  sequence(host, Opening::persistent);
+  const Reason reason = open_channel(collective, equal_shards, host, persistent);
   const std::lock_guard guard(runtime_.lock());
-  if (channel != nullptr && opening_) channels_.push_back(channel);
+  if (persistent != nullptr && opening_) persistent_contexts_.push_back(persistent);
   opening_.reset();
   return reason;
 }
 
 Reason Communicator::open_channel(Collective collective, bool equal_shards, HostCommunicator& host,
-                                  std::shared_ptr<Channel>& channel) {
+                                  std::shared_ptr<PersistentContext>& persistent) {
   if (broken_) return Reason::transport;
   Prospect& asked_for = prospect(collective);
   if (!asked_for.asked || asked_for.obstacle == Reason::planning) ask(collective, host, Planning::waited_for);
@@ -403,18 +403,19 @@ Reason Communicator::open_channel(Collective collective, bool equal_shards, Host
   std::uint32_t id = 0;
   const Reason agreed = agree_on_id(agreement, id_ + 1, id);
   if (agreed != Reason::count_) return agreed;
-  channel = std::make_shared<Channel>(ids_, id, std::move(memory), asked_for.plans, opening_.value_or(Turn()));
+  persistent = std::make_shared<PersistentContext>(ids_, id, std::move(memory), asked_for.plans,
+                                                   opening_.value_or(CallSequence()));
   if (resends_) {
     const std::lock_guard guard(runtime_.lock());
     runtime_.resilient()->annex(id, id_);
-    // What a crew sends again would be taken for another channel's.
-    channel->keep_id();
+    // What a recovery group sends again would be taken for another persistent call's.
+    persistent->keep_id();
   }
   return Reason::count_;
 }
 
-LoweredPlanPointer Communicator::plan_for(const Call& call, const Channel* channel) const {
-  return chosen_plan(call, channel != nullptr ? channel->plans_ : prospect(call.collective).plans);
+LoweredPlanPointer Communicator::plan_for(const Call& call, const PersistentContext* persistent) const {
+  return chosen_plan(call, persistent != nullptr ? persistent->plans_ : prospect(call.collective).plans);
 }
 
 Reason Communicator::adopt_distributed(Collective collective, HostCommunicator& host, Planning planning) {
@@ -574,7 +575,7 @@ bool Communicator::lower_plan(const std::string& text, LoweredPlan& plan) {
 }
 
 void Communicator::lower_spread(const Schedule& schedule, LoweredPlan& plan) const {
-  if (runtime_.config().spread_bytes == 0 || hierarchy_ || nodes() > most_spread_nodes) return;
+  if (runtime_.config().valiant_threshold == 0 || hierarchy_ || nodes() > most_spread_nodes) return;
   const Result<Schedule> spread = spread_over_nodes(schedule);
   if (!spread) return;
   plan.loads = PairLoads(schedule);
@@ -596,7 +597,7 @@ LoweredPlanPointer Communicator::plan_for_lengths(const Call& call, const Lowere
       if (from != to) bytes[at(from * nodes + to)] = call.counts[at(block)] * call.element_bytes;
     }
   }
-  if (*std::max_element(bytes.begin(), bytes.end()) < runtime_.config().spread_bytes) return usual;
+  if (*std::max_element(bytes.begin(), bytes.end()) < runtime_.config().valiant_threshold) return usual;
   const double as_usual = usual->loads.busiest(bytes);
   const double spread = usual->loads.busiest(spread_evenly(bytes, nodes));
   if (spread > most_spread_load * as_usual) return usual;
@@ -608,19 +609,20 @@ LoweredPlanPointer Communicator::plan_for_lengths(const Call& call, const Lowere
   return usual->spread;
 }
 
-std::shared_ptr<const Script> Communicator::script_for(const LoweredPlanPointer& plan, const Shape& shape,
-                                                       const Tuning& tuning) {
-  const auto found = std::find_if(scripts_.begin(), scripts_.end(), [&](const CachedScript& cached) {
+std::shared_ptr<const TaskGraph> Communicator::task_graph_for(const LoweredPlanPointer& plan, const Shape& shape,
+                                                              const Tuning& tuning) {
+  const auto found = std::find_if(task_graphs_.begin(), task_graphs_.end(), [&](const CachedTaskGraph& cached) {
     return cached.plan == plan && cached.segment_bytes == tuning.segment_bytes && cached.shape == shape;
   });
-  if (found != scripts_.end()) {
-    scripts_.splice(scripts_.begin(), scripts_, found);
+  if (found != task_graphs_.end()) {
+    task_graphs_.splice(task_graphs_.begin(), task_graphs_, found);
   } else {
-    scripts_.push_front({plan, shape, tuning.segment_bytes,
-                         std::make_shared<const Script>(make_script(plan->program, place_of_shard_, shape, tuning))});
-    if (scripts_.size() > cached_scripts) scripts_.pop_back();
+    task_graphs_.push_front(
+        {plan, shape, tuning.segment_bytes,
+         std::make_shared<const TaskGraph>(make_task_graph(plan->program, place_of_shard_, shape, tuning))});
+    if (task_graphs_.size() > cached_scripts) task_graphs_.pop_back();
   }
-  return scripts_.front().script;
+  return task_graphs_.front().task_graph;
 }
 
 Pace Communicator::pace_of(const LoweredPlan& plan, const Shape& shape) const {
@@ -652,9 +654,9 @@ void Communicator::record_plan(const Schedule& schedule, LoweredPlan& plan) {
   record_->set_plan(schedule.collective, schedule.algorithm);
 }
 
-void Communicator::record_round(const Call& call, const LoweredPlan& plan, const Script& script) {
+void Communicator::record_round(const Call& call, const LoweredPlan& plan, const TaskGraph& task_graph) {
   if (record_ == nullptr) return;
-  record_->count_round(call.collective, plan.links.ends(), plan.links.bytes_of(script));
+  record_->count_round(call.collective, plan.links.ends(), plan.links.bytes_of(task_graph));
 }
 
 bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
@@ -671,21 +673,21 @@ bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
   return agreement.allgather(mine.data(), bytes, call.counts.data());
 }
 
-bool Communicator::run(Call call, ProgressHook hook, Course course) {
+bool Communicator::run(Call call, ProgressHook hook, Protocol selected) {
   bool good = false;
   const LoweredPlanPointer plan = chosen_plan(call, prospect(call.collective).plans);
-  if (course == Course::chosen) course = course_of(call);
-  if (!broken_ && course == Course::directly) {
+  if (selected == Protocol::chosen) selected = select_protocol(call);
+  if (!broken_ && selected == Protocol::directly) {
     good = run_direct(call, hook);
-  } else if (!broken_ && course == Course::scattered) {
+  } else if (!broken_ && selected == Protocol::scattered) {
     good = run_scattered(call, hook);
   } else if (!broken_ && hierarchy_) {
-    Turn turn;
-    turn.epochs = adopted_;
-    StagedCall running(*this, std::move(call), plan, turn);
+    CallSequence sequence;
+    sequence.epochs = adopted_;
+    HierarchicalCollective running(*this, std::move(call), plan, sequence);
     good = drive(running, hook);
   } else if (!broken_) {
-    FlatCall running(*this, std::move(call), plan);
+    FlatCollective running(*this, std::move(call), plan);
     good = drive(running, hook);
   }
   if (good) return true;
@@ -694,26 +696,28 @@ bool Communicator::run(Call call, ProgressHook hook, Course course) {
   return false;
 }
 
-std::unique_ptr<RunningCall> Communicator::make_call(Call call, std::shared_ptr<Channel> channel) {
-  Turn turn;
+std::unique_ptr<RunningCall> Communicator::make_call(Call call, std::shared_ptr<PersistentContext> persistent) {
+  CallSequence sequence;
   LoweredPlanPointer plan;
   if (resends_ && !rank_of_node_.empty()) {
     const std::lock_guard guard(runtime_.lock());
-    begin_renewal();
-    turn = channel ? next_start(*channel) : next_turn();
-    plan = plan_for(call, channel.get());
-    if (turn.settled && channel) plan = settled_plan(call.collective, std::move(plan), turn, channel.get());
+    begin_replan();
+    sequence = persistent ? next_start(*persistent) : next_in_sequence();
+    plan = plan_for(call, persistent.get());
+    if (sequence.settled && persistent)
+      plan = settled_plan(call.collective, std::move(plan), sequence, persistent.get());
   } else {
-    plan = plan_for(call, channel.get());
+    plan = plan_for(call, persistent.get());
   }
   if (hierarchy_) {
-    return std::make_unique<StagedCall>(*this, std::move(call), std::move(plan), turn, std::move(channel));
+    return std::make_unique<HierarchicalCollective>(*this, std::move(call), std::move(plan), sequence,
+                                                    std::move(persistent));
   }
-  return std::make_unique<FlatCall>(*this, std::move(call), std::move(plan), turn, std::move(channel));
+  return std::make_unique<FlatCollective>(*this, std::move(call), std::move(plan), sequence, std::move(persistent));
 }
 
-const std::shared_ptr<NodeMemory>& Communicator::memory_of(const Channel* channel) const {
-  return channel == nullptr ? hierarchy_->memory() : channel->memory_;
+const std::shared_ptr<NodeMemory>& Communicator::memory_of(const PersistentContext* persistent) const {
+  return persistent == nullptr ? hierarchy_->memory() : persistent->memory_;
 }
 
 bool Communicator::drive(RunningCall& running, ProgressHook hook) {
@@ -727,16 +731,16 @@ bool Communicator::drive(RunningCall& running, ProgressHook hook) {
   return false;
 }
 
-void Communicator::enter(FlatCall& running) {
-  if (running.channel_) {
-    number(running, running.channel_->calls_);
+void Communicator::enter(FlatCollective& running) {
+  if (running.persistent_) {
+    number(running, running.persistent_->calls_);
   } else {
     under_way_.push_back(&running);
     number_calls();
   }
 }
 
-void Communicator::number(FlatCall& running, std::uint32_t& calls) {
+void Communicator::number(FlatCollective& running, std::uint32_t& calls) {
   if (running.numbered_ == 0) running.first_number_ = calls;
   calls += static_cast<std::uint32_t>(running.rounds_ - running.numbered_);
   running.numbered_ = running.rounds_;
@@ -746,9 +750,9 @@ void Communicator::number(FlatCall& running, std::uint32_t& calls) {
 void Communicator::number_calls() {
   // One that failed has had nobody know how many it has.
   if (obstacle_ == Reason::transport) return;
-  const auto has_numbers = [](const FlatCall* call) { return call->is_numbered(); };
+  const auto has_numbers = [](const FlatCollective* call) { return call->is_numbered(); };
   auto next = std::partition_point(under_way_.begin(), under_way_.end(), has_numbers);
-  for (; next != under_way_.end() && (*next)->turn_.settled; ++next) {
+  for (; next != under_way_.end() && (*next)->sequence_.settled; ++next) {
     number(**next, calls_);
     if (!(*next)->is_numbered()) return;
   }
@@ -756,27 +760,27 @@ void Communicator::number_calls() {
 
 /// The oldest call always has numbers and goes on, on every rank: so nobody waits for ever. Starts of persistent calls
 /// wait for no other call, for the ranks may disagree on which is older.
-bool Communicator::admits(const FlatCall& running) const {
+bool Communicator::admits(const FlatCollective& running) const {
   if (running.round_ == running.numbered_) return false;
-  if (running.channel_) return true;
+  if (running.persistent_) return true;
   if (under_way_.front() == &running) return true;
   const auto end = under_way_.begin() + static_cast<std::ptrdiff_t>(std::min(most_under_way, under_way_.size()));
   return std::find(under_way_.begin(), end, &running) != end &&
          running.number() - under_way_.front()->number() < most_rounds_ahead;
 }
 
-void Communicator::leave(const FlatCall& running) noexcept {
+void Communicator::leave(const FlatCollective& running) noexcept {
   under_way_.erase(std::remove(under_way_.begin(), under_way_.end(), &running), under_way_.end());
-  if (running.failed()) note_failure(running.channel_.get());
+  if (running.failed()) note_failure(running.persistent_.get());
 }
 
-void Communicator::note_failure(Channel* channel) noexcept {
+void Communicator::note_failure(PersistentContext* persistent) noexcept {
   obstacle_ = Reason::transport;
-  if (channel != nullptr) channel->keep_id();
+  if (persistent != nullptr) persistent->keep_id();
   ResilientTransport* transport = runtime_.resilient();
   if (transport == nullptr) return;
   transport->forget(id_);
-  if (channel != nullptr) transport->forget(channel->id_);
+  if (persistent != nullptr) transport->forget(persistent->id_);
   broken_ = resends_;
 }
 
@@ -790,13 +794,13 @@ std::unique_ptr<Flight> Communicator::prepare(const Call& call, const LoweredPla
     idle_flights_.pop_back();
   }
   flight->tuning = tuning;
-  flight->script = script_for(plan, portion.shape, tuning);
-  flight->execution.emplace(*flight->script, node_, Buffers{portion.input, portion.output}, call.reducer,
+  flight->task_graph = task_graph_for(plan, portion.shape, tuning);
+  flight->execution.emplace(*flight->task_graph, node_, Buffers{portion.input, portion.output}, call.reducer,
                             runtime_.transport(), plan->peers, tags, flight->tuning, flight->workspace,
                             pace_of(*plan, portion.shape));
   if (record_ != nullptr && runtime_.trace() != nullptr) {
     flight->execution->observe(
-        std::make_unique<MessageTrace>(*runtime_.trace(), *flight->script, node_, tags, record_->number()));
+        std::make_unique<MessageTrace>(*runtime_.trace(), *flight->task_graph, node_, tags, record_->number()));
   }
   return flight;
 }

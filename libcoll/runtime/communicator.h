@@ -13,17 +13,17 @@
 
 #include "libcoll/execute/direct_exchange.h"
 #include "libcoll/execute/execution.h"
-#include "libcoll/execute/greeting.h"
 #include "libcoll/execute/scattered_reduction.h"
-#include "libcoll/node/arrangement.h"
-#include "libcoll/node/cable.h"
+#include "libcoll/execute/wire_up.h"
+#include "libcoll/node/bidirectional_link.h"
+#include "libcoll/node/rank_layout.h"
 #include "libcoll/runtime/call.h"
 #include "libcoll/runtime/cost_model.h"
 #include "libcoll/runtime/figures.h"
-#include "libcoll/runtime/flat_call.h"
+#include "libcoll/runtime/flat_collective.h"
 #include "libcoll/runtime/lowered_plan.h"
-#include "libcoll/runtime/renewing_party.h"
 #include "libcoll/runtime/repair.h"
+#include "libcoll/runtime/replan_participant.h"
 #include "libcoll/runtime/running_call.h"
 #include "libcoll/runtime/runtime.h"
 #include "libcoll/runtime/setup_times.h"
@@ -31,7 +31,7 @@
 namespace libcoll {
 
 class Hierarchy;
-class Renewal;
+class Replan;
 class TransportHost;
 
 /// The program's own MPI on the communicator, for agreement. Every function is collective; false when MPI
@@ -76,11 +76,11 @@ struct Portion {
 };
 
 /// How a call is to go: as its size and the choices say, or one way for a trial.
-enum class Course : std::uint8_t { chosen, directly, scattered, planned };
+enum class Protocol : std::uint8_t { chosen, directly, scattered, planned };
 
 class Communicator final : public std::enable_shared_from_this<Communicator>,
-                           private RenewingParty,
-                           private VerdictListener {
+                           private ReplanParticipant,
+                           private FailureListener {
  public:
   ~Communicator();
   Communicator(const Communicator&) = delete;
@@ -101,9 +101,10 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   /// their calls. `equal_shards` as for ready().
   [[nodiscard]] Reason begins(Collective collective, bool equal_shards) const;
 
-  /// For the init of a persistent call: count_ when its starts will be served, by `channel`; otherwise why they will
+  /// For the init of a persistent call: count_ when its starts will be served, by `persistent`; otherwise why they will
   /// fall through. Collective, and waits for the plan while it is being made. begins() then speaks for the starts.
-  Reason persists(Collective collective, bool equal_shards, HostCommunicator& host, std::shared_ptr<Channel>& channel);
+  Reason persists(Collective collective, bool equal_shards, HostCommunicator& host,
+                  std::shared_ptr<PersistentContext>& persistent);
 
   /// Calls fail: where messages are sent again, the others cannot go on when one has failed.
   [[nodiscard]] bool is_broken() const { return broken_; }
@@ -138,7 +139,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   [[nodiscard]] bool can_be_scattered(Collective collective) const {
     return can_go_direct(collective) && collective == Collective::allreduce;
   }
-  [[nodiscard]] Course course_of(const Call& call) const;
+  [[nodiscard]] Protocol select_protocol(const Call& call) const;
   /// How a call of that size goes, and what decides that. Nonblocking ones go by plans.
   [[nodiscard]] CallProtocol protocol_of(CallKind kind, const Call& call, std::int64_t bytes) const;
   /// In words, for log lines: "directly", "in parts", "by ring".
@@ -152,18 +153,18 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   }
   [[nodiscard]] const TuningChoice* tuned(CallKind call, std::int64_t bytes) const { return tuned_.find(call, bytes); }
 
-  /// Runs one call; precondition ready() == count_, and for a course that is not the plan's that it is possible and
+  /// Runs one call; precondition ready() == count_, and for a protocol that is not the plan's that it is possible and
   /// the call short enough. False when the transport failed: the result is then undefined and the communicator serves
   /// no further calls.
-  bool run(Call call, ProgressHook hook, Course course = Course::chosen);
-  /// A call that is not waited for here; precondition begins() == count_. The communicator must outlive it. `channel`:
-  /// of a persistent call.
-  std::unique_ptr<RunningCall> make_call(Call call, std::shared_ptr<Channel> channel);
+  bool run(Call call, ProgressHook hook, Protocol selected = Protocol::chosen);
+  /// A call that is not waited for here; precondition begins() == count_. The communicator must outlive it.
+  /// `persistent`: of a persistent call.
+  std::unique_ptr<RunningCall> make_call(Call call, std::shared_ptr<PersistentContext> persistent);
 
  private:
-  friend class FlatCall;
+  friend class FlatCollective;
   friend class SliceExchange;
-  friend class StagedCall;
+  friend class HierarchicalCollective;
 
   /// Tags repeat after 4096 rounds, so that none is further ahead of the oldest call under way than half of that.
   static constexpr std::uint32_t most_rounds_ahead = 2048;
@@ -180,11 +181,11 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
     PlanCost cost;      ///< on rank 0, of the usual plan
     LockstepTime time;  ///< the same by the topology's own bandwidths and latencies
   };
-  struct CachedScript {
+  struct CachedTaskGraph {
     LoweredPlanPointer plan;
     Shape shape;
     std::int64_t segment_bytes;
-    std::shared_ptr<const Script> script;
+    std::shared_ptr<const TaskGraph> task_graph;
   };
 
   explicit Communicator(Runtime& runtime);
@@ -192,20 +193,20 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   // What is done about failures, where messages are sent again: communicator_repair.cpp.
   /// Tells the transport who may pass on messages for whom. Collective.
   void enrol(HostCommunicator& host);
-  /// A crew of all nodes that there is already, which has more ways, passes their messages on as its own. False on all
-  /// of them when there is none that all are in. Collective.
-  bool join_crew(HostCommunicator& host);
-  /// What the senders in this communicator's tags are in the crew, of which `of_nodes` are the nodes' places.
+  /// A recovery group of all nodes that there is already, which has more ways, passes their messages on as its own.
+  /// False on all of them when there is none that all are in. Collective.
+  bool join_recovery_group(HostCommunicator& host);
+  /// What the senders in this communicator's tags are in the recovery group, of which `of_nodes` are the nodes' places.
   [[nodiscard]] std::vector<NodeId> places_of_senders(std::vector<NodeId> of_nodes) const;
-  /// Cables of the crew's nodes as this communicator has nodes; those that others of the fabric have as one beyond its
-  /// nodes, where its messages may cross them.
-  [[nodiscard]] std::set<Cable> cables_here(const std::set<Cable>& cables) const;
+  /// Cables of the recovery group's nodes as this communicator has nodes; those that others of the fabric have as one
+  /// beyond its nodes, where its messages may cross them.
+  [[nodiscard]] std::set<BidirectionalLink> cables_here(const std::set<BidirectionalLink>& cables) const;
   /// What plans can still be made for; nothing when that is not connected, or no cable is gone.
-  [[nodiscard]] std::optional<Topology> what_remains(const std::set<Cable>& removed) const;
-  enum class Opening : std::uint8_t { call, channel };
+  [[nodiscard]] std::optional<Topology> what_remains(const std::set<BidirectionalLink>& removed) const;
+  enum class Opening : std::uint8_t { call, persistent };
   /// At the beginning of every call that waits for the others, and at the init of a persistent one: waits while calls
   /// are held up, and goes by new plans from the call on that the ranks have agreed on.
-  void turn(HostCommunicator& host, Opening opening = Opening::call);
+  void sequence(HostCommunicator& host, Opening opening = Opening::call);
   bool take_turn(HostCommunicator& host, Opening opening);
   /// Of ranks without messages: their node's speaker says what is done without.
   bool hear_turn(HostCommunicator& host);
@@ -228,7 +229,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   };
   /// Collective; precondition: the turn was taken.
   Reason open_channel(Collective collective, bool equal_shards, HostCommunicator& host,
-                      std::shared_ptr<Channel>& channel);
+                      std::shared_ptr<PersistentContext>& persistent);
   /// Makes the collective's plan known where calls may wait for it; collective.
   Reason ask(Collective collective, HostCommunicator& host, Planning planning = Planning::as_configured);
   /// Rank 0's, as PlanSource::obtain().
@@ -239,19 +240,19 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   std::string announce(Schedule& schedule) const;
 
   // New plans while calls go on. Under the lock.
-  class RenewalErrand;
+  class ReplanErrand;
   /// New plans, and where they begin.
-  struct Epoch {
+  struct PlanEpoch {
     Switch from;
     std::array<LoweredPlanPointer, collective_count> plans;
-    std::set<Cable> removed;
+    std::set<BidirectionalLink> removed;
     Topology left;
   };
   void links_died() noexcept override;
   /// Sees to the next verdict, when there is one.
-  void begin_renewal();
+  void begin_replan();
   /// False when it is over.
-  bool advance_renewal() noexcept;
+  bool advance_replan() noexcept;
   [[nodiscard]] std::uint32_t wanted() const override;
   Making make_plan(Collective collective, std::string& text) override;
   bool take_plan(Collective collective, const std::string& text) override;
@@ -259,13 +260,14 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   void release() override { held_ = false; }
   void switch_over(const Switch& agreed) override;
   /// Of a call that begins now.
-  Turn next_turn();
-  Turn next_start(Channel& channel) const;
+  CallSequence next_in_sequence();
+  CallSequence next_start(PersistentContext& persistent) const;
   /// Whether all is known that decides its plan.
-  [[nodiscard]] bool settles(const Turn& turn, const Channel* channel) const;
+  [[nodiscard]] bool settles(const CallSequence& sequence, const PersistentContext* persistent) const;
   /// `plan`, or a later one, once that is known.
-  [[nodiscard]] LoweredPlanPointer settled_plan(Collective collective, LoweredPlanPointer plan, const Turn& turn,
-                                                const Channel* channel) const;
+  [[nodiscard]] LoweredPlanPointer settled_plan(Collective collective, LoweredPlanPointer plan,
+                                                const CallSequence& sequence,
+                                                const PersistentContext* persistent) const;
 
   Reason agree(HostCommunicator& host);
   Reason exchange_addresses(HostCommunicator& host, std::size_t longest, std::vector<RankPlace>& places);
@@ -291,7 +293,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   /// Of a call of one size, as its choice says.
   [[nodiscard]] const LoweredPlanPointer& chosen_plan(const Call& call, const Plans& plans) const;
   /// Of a call that nobody waits for here.
-  [[nodiscard]] LoweredPlanPointer plan_for(const Call& call, const Channel* channel) const;
+  [[nodiscard]] LoweredPlanPointer plan_for(const Call& call, const PersistentContext* persistent) const;
   [[nodiscard]] const Topology& planned_for() const { return part_ ? *part_ : runtime_.topology(); }
   /// On rank 0: of the plan of fewest steps; empty where there is none that is better for some size.
   std::string small_plan_text(Collective collective);
@@ -331,9 +333,10 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   void wire_up_directly(Collective collective, HostCommunicator& host);
   /// Of those places, which rank each is. Empty where this rank is in none.
   [[nodiscard]] std::vector<std::int32_t> directly_wired_ranks() const;
-  /// Whether this leader moves its part of such a call without a plan; the same on every node. `turn` and `channel`: of
-  /// the call, as in make_call().
-  [[nodiscard]] bool moves_directly(const Call& part, const Turn& turn, const Channel* channel) const;
+  /// Whether this leader moves its part of such a call without a plan; the same on every node. `sequence` and
+  /// `persistent`: of the call, as in make_call().
+  [[nodiscard]] bool moves_directly(const Call& part, const CallSequence& sequence,
+                                    const PersistentContext* persistent) const;
   /// What senders that go from rank to rank are numbered from in tags.
   [[nodiscard]] NodeId first_direct_sender() const;
   bool run_direct(const Call& call, ProgressHook hook);
@@ -350,7 +353,8 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
                        std::int64_t began);
   void trace_exchange(const std::vector<RankMessage>& messages, TagSpace tags, std::int64_t began);
   [[nodiscard]] NodeId node_of(std::int32_t rank) const;
-  std::shared_ptr<const Script> script_for(const LoweredPlanPointer& plan, const Shape& shape, const Tuning& tuning);
+  std::shared_ptr<const TaskGraph> task_graph_for(const LoweredPlanPointer& plan, const Shape& shape,
+                                                  const Tuning& tuning);
   /// What is said of a call; null when nothing is.
   [[nodiscard]] const TuningChoice* choice_for(const Call& call) const;
   [[nodiscard]] Pace pace_of(const LoweredPlan& plan, const Shape& shape) const;
@@ -370,16 +374,16 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   [[nodiscard]] std::int64_t elements_per_round(const Call& call) const;
   [[nodiscard]] Portion portion_of(const Call& call, std::int64_t rounds, std::int64_t index) const;
   [[nodiscard]] Portion portion_of_unequal(const Call& call, std::int64_t rounds, std::int64_t index) const;
-  void enter(FlatCall& running);
-  static void number(FlatCall& running, std::uint32_t& calls);
+  void enter(FlatCollective& running);
+  static void number(FlatCollective& running, std::uint32_t& calls);
   /// Gives numbers to the rounds of calls under way, as far as it is known how many those before them have.
   void number_calls();
-  [[nodiscard]] bool admits(const FlatCall& running) const;
-  void leave(const FlatCall& running) noexcept;
-  /// It serves no further calls, and neither does the channel, where it is one's.
-  void note_failure(Channel* channel) noexcept;
-  /// Of the channel's calls, or of those of no channel. Precondition: there is a hierarchy.
-  [[nodiscard]] const std::shared_ptr<NodeMemory>& memory_of(const Channel* channel) const;
+  [[nodiscard]] bool admits(const FlatCollective& running) const;
+  void leave(const FlatCollective& running) noexcept;
+  /// It serves no further calls, and neither does the persistent call, where it is one's.
+  void note_failure(PersistentContext* persistent) noexcept;
+  /// Of the persistent call's starts, or of calls that are not persistent. Precondition: there is a hierarchy.
+  [[nodiscard]] const std::shared_ptr<NodeMemory>& memory_of(const PersistentContext* persistent) const;
   std::unique_ptr<Flight> prepare(const Call& call, const LoweredPlanPointer& plan, const Portion& portion,
                                   const Tuning& tuning, TagSpace tags);
   /// The same on every rank between the same two of their calls.
@@ -387,7 +391,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   void keep(std::unique_ptr<Flight> flight);
 
   void record_plan(const Schedule& schedule, LoweredPlan& plan);
-  void record_round(const Call& call, const LoweredPlan& plan, const Script& script);
+  void record_round(const Call& call, const LoweredPlan& plan, const TaskGraph& task_graph);
 
   Runtime& runtime_;
   CommunicatorRecord* record_ = nullptr;  ///< null: nobody wants to know
@@ -417,36 +421,36 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
     ChoicesByCall chosen;  ///< the same
   };
   Modelled by_measurement_;
-  Modelled by_facts_;                 ///< of reductions whose order matters
-  ChoicesByCall tuned_;               ///< the tuning table's
-  std::list<CachedScript> scripts_;   ///< most recently used first
-  std::vector<FlatCall*> under_way_;  ///< in the order of their beginnings
+  Modelled by_facts_;                       ///< of reductions whose order matters
+  ChoicesByCall tuned_;                     ///< the tuning table's
+  std::list<CachedTaskGraph> task_graphs_;  ///< most recently used first
+  std::vector<FlatCollective*> under_way_;  ///< in the order of their beginnings
   std::vector<std::unique_ptr<Flight>> idle_flights_;
   /// Words to everybody so far. Not among calls_: where a node's ranks take turns, the rounds of calls are numbered as
   /// they begin, which may be before such a word here and after it elsewhere.
-  std::uint32_t greetings_ = 0;
-  bool part_has_routers_ = false;         ///< nodes of others
-  bool resends_ = false;                  ///< messages are sent again another way; the same on every rank
-  bool may_have_device_memory_ = false;   ///< on some rank
-  std::string name_;                      ///< for log lines
-  std::shared_ptr<Repair> repair_;        ///< of the crew; null on ranks without messages
-  std::vector<NodeId> place_of_crew_;     ///< by node of the crew, -1: none; empty: the same
-  std::uint32_t turns_ = 0;               ///< of calls that wait for others
-  std::uint64_t begun_ = 0;               ///< calls of all kinds, on ranks with messages
-  std::set<Cable> removed_;               ///< done without, by now
-  std::uint32_t agreements_ = 0;          ///< messages' tags for agree_around()
-  std::optional<Topology> what_is_left_;  ///< of what plans are made for, when links have died
-  std::unique_ptr<Renewal> renewal_;      ///< under way
-  std::uint32_t renewed_ = 0;             ///< verdicts seen to
-  std::uint32_t orders_ = 0;              ///< messages' tags for renewals
-  std::int64_t next_look_ = 0;            ///< for a plan that is being made
-  Epoch coming_;                          ///< what the renewal is at
-  std::vector<Epoch> epochs_;
+  std::uint32_t wire_ups_ = 0;
+  bool part_has_routers_ = false;                ///< nodes of others
+  bool resends_ = false;                         ///< messages are sent again another way; the same on every rank
+  bool may_have_device_memory_ = false;          ///< on some rank
+  std::string name_;                             ///< for log lines
+  std::shared_ptr<Repair> repair_;               ///< of the recovery group; null on ranks without messages
+  std::vector<NodeId> place_of_recovery_group_;  ///< by node of the recovery group, -1: none; empty: the same
+  std::uint32_t turns_ = 0;                      ///< of calls that wait for others
+  std::uint64_t begun_ = 0;                      ///< calls of all kinds, on ranks with messages
+  std::set<BidirectionalLink> removed_;          ///< done without, by now
+  std::uint32_t agreements_ = 0;                 ///< messages' tags for agree_around()
+  std::optional<Topology> what_is_left_;         ///< of what plans are made for, when links have died
+  std::unique_ptr<Replan> replan_;               ///< under way
+  std::uint32_t renewed_ = 0;                    ///< verdicts seen to
+  std::uint32_t orders_ = 0;                     ///< messages' tags for replans
+  std::int64_t next_look_ = 0;                   ///< for a plan that is being made
+  PlanEpoch coming_;                             ///< what the replan is at
+  std::vector<PlanEpoch> epochs_;
   std::size_t adopted_ = 0;  ///< those that calls that begin now go by
   bool held_ = false;
   std::uint64_t held_from_ = 0;  ///< calls, while they are held up
-  std::vector<std::weak_ptr<Channel>> channels_;
-  std::optional<Turn> opening_;       ///< of the init of a persistent call under way
+  std::vector<std::weak_ptr<PersistentContext>> persistent_contexts_;
+  std::optional<CallSequence> opening_;  ///< of the init of a persistent call under way
   std::atomic<bool> broken_ = false;  ///< calls fail: agreement on dead links did, or one whose messages are sent again
 };
 

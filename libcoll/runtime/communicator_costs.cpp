@@ -5,7 +5,7 @@
 #include <mutex>
 #include <numeric>
 
-#include "libcoll/execute/greeting.h"
+#include "libcoll/execute/wire_up.h"
 #include "libcoll/runtime/clock.h"
 #include "libcoll/runtime/communicator.h"
 #include "libcoll/runtime/hierarchy.h"
@@ -49,37 +49,37 @@ const TuningChoice* Communicator::choice_for(const Call& call) const {
   return choice != nullptr ? choice : modelled(kind, bytes, call.order_matters);
 }
 
-Course Communicator::course_of(const Call& call) const {
-  if (!can_go_direct(call.collective) || !call.counts.empty()) return Course::planned;
+Protocol Communicator::select_protocol(const Call& call) const {
+  if (!can_go_direct(call.collective) || !call.counts.empty()) return Protocol::planned;
   const std::int64_t bytes = call.elements * call.element_bytes;
-  if (bytes <= 0) return Course::planned;
+  if (bytes <= 0) return Protocol::planned;
   const CallKind kind = kind_of(call.collective);
   const TuningChoice* in_table = tuned(kind, bytes);
   const TuningChoice* choice = in_table != nullptr ? in_table : modelled(kind, bytes, call.order_matters);
   if (choice != nullptr && choice->scattered && can_be_scattered(call.collective) &&
       bytes <= ScatteredReduction::most_bytes) {
-    return Course::scattered;
+    return Protocol::scattered;
   }
   // A table says "plan" for what goes direct by itself, too; the cost model has tried both. Who names a planner wants
   // its plans.
   const bool is_said = choice != nullptr && !choice->native && (in_table == nullptr || !in_table->algorithm.empty());
-  const bool is_small = !is_said && bytes <= runtime_.config().direct_bytes / size();
+  const bool is_small = !is_said && bytes <= runtime_.config().planless_max / size();
   const bool fits = bytes <= DirectExchange::most_bytes / size();
-  return fits && (is_small || (choice != nullptr && choice->direct)) ? Course::directly : Course::planned;
+  return fits && (is_small || (choice != nullptr && choice->direct)) ? Protocol::directly : Protocol::planned;
 }
 
 CallProtocol Communicator::protocol_of(CallKind kind, const Call& call, std::int64_t bytes) const {
-  const Course course = is_nonblocking(kind) ? Course::planned : course_of(call);
+  const Protocol selected = is_nonblocking(kind) ? Protocol::planned : select_protocol(call);
   CallProtocol protocol{"plan", "", "configuration"};
-  if (course == Course::directly) protocol = {"direct", "", "LIBCOLL_DIRECT_BYTES"};
-  if (course == Course::scattered) protocol.use = "scattered";
-  if (course == Course::planned) {
+  if (selected == Protocol::directly) protocol = {"direct", "", "LIBCOLL_PLANLESS_MAX"};
+  if (selected == Protocol::scattered) protocol.use = "scattered";
+  if (selected == Protocol::planned) {
     const LoweredPlanPointer plan = plan_for(call, nullptr);
     if (plan != nullptr) protocol.algorithm = plan->algorithm;
   }
-  const TuningChoice* in_table = tuned(blocking_twin(kind), bytes);
+  const TuningChoice* in_table = tuned(blocking_variant(kind), bytes);
   const TuningChoice* choice =
-      in_table != nullptr ? in_table : modelled(blocking_twin(kind), bytes, call.order_matters);
+      in_table != nullptr ? in_table : modelled(blocking_variant(kind), bytes, call.order_matters);
   if (choice != nullptr && way_name(*choice) == protocol.use) {
     protocol.chosen_by = in_table != nullptr ? "tuning table" : "cost model";
   }
@@ -87,9 +87,9 @@ CallProtocol Communicator::protocol_of(CallKind kind, const Call& call, std::int
 }
 
 std::string Communicator::way_in_words(const Call& call) const {
-  const Course course = course_of(call);
-  if (course == Course::directly) return "directly";
-  if (course == Course::scattered) return "in parts";
+  const Protocol selected = select_protocol(call);
+  if (selected == Protocol::directly) return "directly";
+  if (selected == Protocol::scattered) return "in parts";
   const LoweredPlanPointer plan = plan_for(call, nullptr);
   // Who leads no node does not know the plan.
   return plan == nullptr || plan->algorithm.empty() ? "by the plan" : "by " + plan->algorithm;
@@ -145,15 +145,15 @@ std::optional<LinkFigures> Communicator::measure_links(HostCommunicator& host, P
   Lanes lanes{peers, node_, rank_of_node_};
   if (!wire_up(host, lanes)) return std::nullopt;
   const auto exchange = [&](std::int64_t bytes, int times) {
-    auto greeting = std::make_unique<Greeting>(runtime_.transport(), node_, nodes(), peers, at(bytes));
+    auto wire = std::make_unique<WireUp>(runtime_.transport(), node_, nodes(), peers, at(bytes));
     for (int i = 0; i < times; ++i) {
       {
         const std::lock_guard guard(runtime_.lock());
-        greeting->start(TagSpace(id_, greetings_++));
+        wire->start(TagSpace(id_, wire_ups_++));
       }
-      if (runtime_.drive(*greeting, hook, [this] { return name_ + ": measuring links"; })) continue;
+      if (runtime_.drive(*wire, hook, [this] { return name_ + ": measuring links"; })) continue;
       // Messages may yet arrive in its memory.
-      static_cast<void>(greeting.release());
+      static_cast<void>(wire.release());
       return false;
     }
     return true;

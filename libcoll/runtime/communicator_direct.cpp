@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "libcoll/execute/greeting.h"
+#include "libcoll/execute/wire_up.h"
 #include "libcoll/runtime/clock.h"
 #include "libcoll/runtime/communicator.h"
 #include "libcoll/runtime/figures.h"
@@ -29,7 +29,7 @@ std::vector<std::int32_t> Communicator::directly_wired_ranks() const {
 /// neighbours. The ranks of a node share memory: only sums of nodes, which their first leaders have, go directly.
 void Communicator::wire_up_directly(Collective collective, HostCommunicator& host) {
   const bool can = collective == Collective::allreduce || (collective == Collective::allgather && !hierarchy_);
-  if (!can || what_is_left_ || !runtime_.topology().nics_forward() || runtime_.config().direct_bytes == 0) return;
+  if (!can || what_is_left_ || !runtime_.topology().nics_forward() || runtime_.config().planless_max == 0) return;
   if (resends_ && nodes() + size() > TagSpace::max_sender) return;
   // Who names a planner wants its plans.
   if (algorithm_setting(runtime_.config(), collective) != automatic_plan) return;
@@ -60,13 +60,15 @@ bool Communicator::can_go_direct(Collective collective) const {
 /// Who sends again what has been lost knows ranks beside nodes.
 NodeId Communicator::first_direct_sender() const { return resends_ && !hierarchy_ ? nodes() : 0; }
 
-/// Calls of channels may be under way beside each other, and the exchange is one at a time.
-bool Communicator::moves_directly(const Call& part, const Turn& turn, const Channel* channel) const {
-  const bool is_mended = turn.epochs > 0 || std::any_of(epochs_.begin(), epochs_.end(), [&turn](const Epoch& epoch) {
-                           return epoch.from.call <= turn.number;
-                         });
-  return direct_ != nullptr && !is_mended && channel == nullptr && part.collective == Collective::allreduce &&
-         part.elements * part.element_bytes <= runtime_.config().direct_bytes / nodes();
+/// Calls of persistent calls may be under way beside each other, and the exchange is one at a time.
+bool Communicator::moves_directly(const Call& part, const CallSequence& sequence,
+                                  const PersistentContext* persistent) const {
+  const bool is_mended =
+      sequence.epochs > 0 || std::any_of(epochs_.begin(), epochs_.end(), [&sequence](const PlanEpoch& epoch) {
+        return epoch.from.call <= sequence.number;
+      });
+  return direct_ != nullptr && !is_mended && persistent == nullptr && part.collective == Collective::allreduce &&
+         part.elements * part.element_bytes <= runtime_.config().planless_max / nodes();
 }
 
 /// The tags must not repeat those of a call that is still under way.

@@ -13,7 +13,7 @@
 #include "libcoll/runtime/communicator.h"
 #include "libcoll/runtime/hierarchy.h"
 #include "libcoll/runtime/log.h"
-#include "libcoll/runtime/renewal.h"
+#include "libcoll/runtime/replan.h"
 #include "libcoll/runtime/transport_host.h"
 #include "planner/index.h"
 #include "planner/topology/facts.h"
@@ -31,10 +31,10 @@ constexpr std::int64_t between_looks = 5'000'000;
 }  // namespace
 
 /// Keeps the communicator for as long as others may need it, though the program may have freed it.
-class Communicator::RenewalErrand final : public Errand {
+class Communicator::ReplanErrand final : public Errand {
  public:
-  explicit RenewalErrand(std::shared_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {}
-  bool advance() noexcept override { return communicator_->advance_renewal(); }
+  explicit ReplanErrand(std::shared_ptr<Communicator> communicator) : communicator_(std::move(communicator)) {}
+  bool advance() noexcept override { return communicator_->advance_replan(); }
 
  private:
   std::shared_ptr<Communicator> communicator_;
@@ -47,30 +47,30 @@ bool Communicator::speaks() const { return hierarchy_ == nullptr || hierarchy_->
 void Communicator::enrol(HostCommunicator& host) {
   ResilientTransport* transport = runtime_.resilient();
   if (transport == nullptr) return;
-  if (join_crew(host)) return;
+  if (join_recovery_group(host)) return;
   const bool is_part = !part_nodes_.empty();
   const Topology& topology = is_part ? *part_ : runtime_.topology();
-  Crew crew{id_, node_, {}, neighbouring_hosts(topology), linked_hosts(topology)};
-  resends_ = crew.neighbours.size() == place_of_shard_.size();
+  RecoveryGroup recovery_group{id_, node_, {}, neighbouring_hosts(topology), linked_hosts(topology)};
+  resends_ = recovery_group.neighbours.size() == place_of_shard_.size();
   if (!resends_ || rank_of_node_.empty()) return;
-  for (const std::int32_t rank : rank_of_node_) crew.addresses.push_back(addresses_[at(rank)]);
-  std::vector<std::string> addresses = crew.addresses;
+  for (const std::int32_t rank : rank_of_node_) recovery_group.addresses.push_back(addresses_[at(rank)]);
+  std::vector<std::string> addresses = recovery_group.addresses;
   const std::lock_guard guard(runtime_.lock());
   // Packets and pings go to neighbours. Later, making a connection over a broken link would block.
-  for (const NodeId neighbour : crew.neighbours[at(node_)]) {
-    const Result<PeerId> peer = transport->connect(crew.addresses[at(neighbour)], 0);
+  for (const NodeId neighbour : recovery_group.neighbours[at(node_)]) {
+    const Result<PeerId> peer = transport->connect(recovery_group.addresses[at(neighbour)], 0);
     if (!peer) log(LogLevel::info, peer.error().message);
   }
-  const std::uint32_t own = crew.communicator;
-  std::vector<NodeId> places(crew.addresses.size());
+  const std::uint32_t own = recovery_group.communicator;
+  std::vector<NodeId> places(recovery_group.addresses.size());
   std::iota(places.begin(), places.end(), 0);
-  transport->enrol(std::move(crew));
+  transport->enrol(std::move(recovery_group));
   transport->annex(own, own, places_of_senders(std::move(places)));
   // The slices share the links: the first one finds out for all of them.
   repair_ = std::make_shared<Repair>(*transport, id_, node_, static_cast<NodeId>(rank_of_node_.size()), speaks(), name_,
                                      hierarchy_ ? hierarchy_->memory() : nullptr);
   repair_->listen(*this);
-  if (!is_part) runtime_.know_crew(repair_, std::move(addresses));
+  if (!is_part) runtime_.know_recovery_group(repair_, std::move(addresses));
 }
 
 /// Nodes come first, then ranks where these may be senders by themselves.
@@ -84,21 +84,21 @@ std::vector<NodeId> Communicator::places_of_senders(std::vector<NodeId> of_nodes
   return places;
 }
 
-bool Communicator::join_crew(HostCommunicator& host) {
+bool Communicator::join_recovery_group(HostCommunicator& host) {
   struct Membership {
-    std::uint32_t crew;
+    std::uint32_t recovery_group;
     std::uint32_t verdicts;
   };
   constexpr std::uint32_t any = std::numeric_limits<std::uint32_t>::max();
   Membership mine{any, any};  // of ranks without messages
-  std::shared_ptr<Repair> crew;
+  std::shared_ptr<Repair> recovery_group;
   std::vector<NodeId> places;
   if (!rank_of_node_.empty()) {
     const std::lock_guard guard(runtime_.lock());
-    crew = runtime_.known_crew();
-    if (crew != nullptr) mine = {crew->communicator(), crew->verdicts()};
+    recovery_group = runtime_.known_recovery_group();
+    if (recovery_group != nullptr) mine = {recovery_group->communicator(), recovery_group->verdicts()};
     for (const std::int32_t rank : rank_of_node_) {
-      places.push_back(runtime_.place_in_known_crew(addresses_[at(rank)]));
+      places.push_back(runtime_.place_in_known_recovery_group(addresses_[at(rank)]));
       if (places.back() < 0) mine = {};
     }
   }
@@ -107,24 +107,25 @@ bool Communicator::join_crew(HostCommunicator& host) {
   std::uint32_t common = any;
   std::uint32_t verdicts = any;
   for (const Membership& each : all) {
-    common = std::min(common, each.crew);
+    common = std::min(common, each.recovery_group);
     verdicts = std::min(verdicts, each.verdicts);
   }
-  // Threads may make several crews at once, in another order on every rank.
-  if (common == 0 || std::any_of(all.begin(), all.end(),
-                                 [&](const Membership& each) { return each.crew != common && each.crew != any; })) {
+  // Threads may make several recovery groups at once, in another order on every rank.
+  if (common == 0 || std::any_of(all.begin(), all.end(), [&](const Membership& each) {
+        return each.recovery_group != common && each.recovery_group != any;
+      })) {
     return false;
   }
   resends_ = true;
   if (places.empty()) return true;
   const std::lock_guard guard(runtime_.lock());
   const NodeId most = *std::max_element(places.begin(), places.end());
-  place_of_crew_.assign(at(most) + 1, -1);
+  place_of_recovery_group_.assign(at(most) + 1, -1);
   for (std::size_t place = 0; place < places.size(); ++place) {
-    place_of_crew_[at(places[place])] = static_cast<NodeId>(place);
+    place_of_recovery_group_[at(places[place])] = static_cast<NodeId>(place);
   }
   runtime_.resilient()->annex(id_, common, places_of_senders(std::move(places)));
-  repair_ = std::move(crew);
+  repair_ = std::move(recovery_group);
   repair_->listen(*this);
   // What some ranks have not heard of yet, all see to when they have.
   renewed_ = verdicts;
@@ -133,14 +134,14 @@ bool Communicator::join_crew(HostCommunicator& host) {
   return true;
 }
 
-std::set<Cable> Communicator::cables_here(const std::set<Cable>& cables) const {
-  if (place_of_crew_.empty()) return cables;
+std::set<BidirectionalLink> Communicator::cables_here(const std::set<BidirectionalLink>& cables) const {
+  if (place_of_recovery_group_.empty()) return cables;
   const auto place = [this](NodeId node) {
-    return at(node) < place_of_crew_.size() ? place_of_crew_[at(node)] : NodeId{-1};
+    return at(node) < place_of_recovery_group_.size() ? place_of_recovery_group_[at(node)] : NodeId{-1};
   };
-  std::set<Cable> here;
+  std::set<BidirectionalLink> here;
   for (const auto& [a, b] : cables) {
-    const Cable cable = std::minmax(place(a), place(b));
+    const BidirectionalLink cable = std::minmax(place(a), place(b));
     if (cable.first >= 0) {
       here.insert(cable);
     } else if (part_has_routers_) {
@@ -151,9 +152,9 @@ std::set<Cable> Communicator::cables_here(const std::set<Cable>& cables) const {
 }
 
 /// Nobody has told the fabric of other routes: what the hosts themselves can forward around dead links.
-std::optional<Topology> Communicator::what_remains(const std::set<Cable>& removed) const {
+std::optional<Topology> Communicator::what_remains(const std::set<BidirectionalLink>& removed) const {
   if (removed.empty()) return std::nullopt;
-  std::set<Cable> inside = removed;
+  std::set<BidirectionalLink> inside = removed;
   inside.erase({nodes(), nodes()});
   const Topology whole = part_ ? without_switches(*part_) : runtime_.topology();
   Topology left = inside.empty() ? whole : without(whole, inside);
@@ -163,14 +164,14 @@ std::optional<Topology> Communicator::what_remains(const std::set<Cable>& remove
 
 // ---- calls that wait for others ---------------------------------------------------------------------------------
 
-void Communicator::turn(HostCommunicator& host, Opening opening) {
+void Communicator::sequence(HostCommunicator& host, Opening opening) {
   // Ranks have to have tags beside those of nodes.
   if (!resends_ || broken_ || nodes() + size() > TagSpace::max_sender) return;
   ++turns_;
   const bool has_messages = !rank_of_node_.empty();
   const bool taken = !has_messages || take_turn(host, opening);
   if (hierarchy_ && speaks()) {
-    Turns& node = hierarchy_->memory()->turns();
+    CallOrder& node = hierarchy_->memory()->turns();
     // All nodes' lists have room for the same ones.
     if (taken) {
       node.tell(turns_, removed_);
@@ -186,10 +187,10 @@ void Communicator::turn(HostCommunicator& host, Opening opening) {
 
 bool Communicator::take_turn(HostCommunicator& host, Opening opening) {
   const auto begin = [&] {
-    begin_renewal();  // that was due while this was being made
+    begin_replan();  // that was due while this was being made
     if (held_ && !broken_) return false;
-    const Turn turn = next_turn();
-    if (opening == Opening::channel) opening_ = turn;
+    const CallSequence sequence = next_in_sequence();
+    if (opening == Opening::persistent) opening_ = sequence;
     return true;
   };
   const auto begin_at_once = [&] {
@@ -209,7 +210,7 @@ bool Communicator::take_turn(HostCommunicator& host, Opening opening) {
 }
 
 bool Communicator::hear_turn(HostCommunicator& host) {
-  Turns& node = hierarchy_->memory()->turns();
+  CallOrder& node = hierarchy_->memory()->turns();
   const std::function<void()> other_things = [&] {
     runtime_.progress();
     host.progress();
@@ -218,7 +219,7 @@ bool Communicator::hear_turn(HostCommunicator& host) {
   const Patience patience{std::chrono::microseconds(config.poll_microseconds),
                           std::chrono::seconds(config.timeout_seconds), longest_sleep, &other_things};
   if (!node.hear(turns_, patience)) return false;
-  std::set<Cable> removed = node.cables(turns_);
+  std::set<BidirectionalLink> removed = node.cables(turns_);
   if (removed == removed_) return true;
   removed_ = std::move(removed);
   what_is_left_ = what_remains(removed_);
@@ -234,8 +235,8 @@ std::unique_ptr<TransportHost> Communicator::agree_around(HostCommunicator& host
   std::vector<NodeId> node_of_rank(addresses_.size());
   std::vector<std::int32_t> speakers = rank_of_node_;
   if (hierarchy_) {
-    node_of_rank = hierarchy_->arrangement().node_of_rank;
-    speakers = hierarchy_->arrangement().slice(0);
+    node_of_rank = hierarchy_->layout().node_of_rank;
+    speakers = hierarchy_->layout().slice(0);
   } else {
     for (std::size_t node = 0; node < speakers.size(); ++node)
       node_of_rank[at(speakers[node])] = static_cast<NodeId>(node);
@@ -285,12 +286,12 @@ Reason Communicator::ask(Collective collective, HostCommunicator& host, Planning
 
 // ---- new plans while calls go on --------------------------------------------------------------------------------
 
-void Communicator::links_died() noexcept try { begin_renewal(); } catch (...) {  // NOLINT(bugprone-empty-catch)
+void Communicator::links_died() noexcept try { begin_replan(); } catch (...) {  // NOLINT(bugprone-empty-catch)
   // No memory: the old plans still serve, with messages that take other ways.
 }
 
-void Communicator::begin_renewal() {
-  if (repair_ == nullptr || renewal_ != nullptr || broken_ || renewed_ == repair_->verdicts()) return;
+void Communicator::begin_replan() {
+  if (repair_ == nullptr || replan_ != nullptr || broken_ || renewed_ == repair_->verdicts()) return;
   // While it is being made, nobody shares it yet; the first call looks again.
   const std::shared_ptr<Communicator> self = weak_from_this().lock();
   if (self == nullptr || nodes() + size() > TagSpace::max_sender) return;
@@ -308,7 +309,7 @@ void Communicator::begin_renewal() {
   if (hierarchy_) {
     ranks.clear();
     for (std::int32_t slice = 0; slice < hierarchy_->slices(); ++slice) {
-      const std::vector<std::int32_t> more = hierarchy_->arrangement().slice(slice);
+      const std::vector<std::int32_t> more = hierarchy_->layout().slice(slice);
       ranks.insert(ranks.end(), more.begin(), more.end());
     }
   }
@@ -328,26 +329,26 @@ void Communicator::begin_renewal() {
     if (!peer) return log(LogLevel::warn, name_ + ": no new plans: " + peer.error().message);
     place.peer = *peer;
   }
-  RenewingParty& party = *this;
-  renewal_ = std::make_unique<Renewal>(party, runtime_.transport(), std::move(places), own, nodes(),
-                                       runtime_.config().segment_bytes, [this] { return TagSpace(id_, orders_++); });
-  runtime_.run_beside(std::make_shared<RenewalErrand>(self));
+  ReplanParticipant& party = *this;
+  replan_ = std::make_unique<Replan>(party, runtime_.transport(), std::move(places), own, nodes(),
+                                     runtime_.config().segment_bytes, [this] { return TagSpace(id_, orders_++); });
+  runtime_.run_beside(std::make_shared<ReplanErrand>(self));
 }
 
-bool Communicator::advance_renewal() noexcept {
+bool Communicator::advance_replan() noexcept {
   try {
-    if (!broken_) renewal_->advance();
-    if (!broken_ && !renewal_->failed()) {
-      if (!renewal_->over()) return true;
-      renewal_.reset();
+    if (!broken_) replan_->advance();
+    if (!broken_ && !replan_->failed()) {
+      if (!replan_->over()) return true;
+      replan_.reset();
       ++renewed_;
-      begin_renewal();
+      begin_replan();
       return false;
     }
   } catch (...) {  // NOLINT(bugprone-empty-catch): no memory
   }
   // Messages may yet arrive in its memory.
-  static_cast<void>(renewal_.release());
+  static_cast<void>(replan_.release());
   if (!broken_) note_failure(nullptr);
   return false;
 }
@@ -361,7 +362,7 @@ std::uint32_t Communicator::wanted() const {
   return collectives;
 }
 
-RenewingParty::Making Communicator::make_plan(Collective collective, std::string& text) {
+ReplanParticipant::Making Communicator::make_plan(Collective collective, std::string& text) {
   const LoweredPlanPointer& plan = prospect(collective).plans.usual;
   const bool outside_only = coming_.removed.size() == 1 && coming_.removed.contains({nodes(), nodes()});
   if (outside_only && plan != nullptr && !plan->through_nics) return Making::none;
@@ -401,11 +402,11 @@ Standing Communicator::hold() {
   held_from_ = begun_;
   Standing standing{begun_, {}, wanted()};
   if (opening_) standing.started.emplace(opening_->number, 0);
-  std::erase_if(channels_, [](const auto& each) { return each.expired(); });
-  for (const auto& each : channels_) {
-    const std::shared_ptr<Channel> channel = each.lock();
-    channel->held_from_ = channel->starts_;
-    standing.started[channel->turn_.number] = channel->starts_;
+  std::erase_if(persistent_contexts_, [](const auto& each) { return each.expired(); });
+  for (const auto& each : persistent_contexts_) {
+    const std::shared_ptr<PersistentContext> persistent = each.lock();
+    persistent->held_from_ = persistent->starts_;
+    standing.started[persistent->sequence_.number] = persistent->starts_;
   }
   return standing;
 }
@@ -429,12 +430,12 @@ void Communicator::switch_over(const Switch& agreed) {
   held_ = false;
 }
 
-Turn Communicator::next_turn() {
-  Turn turn;
-  turn.number = begun_++;
-  turn.settled = !held_;
-  while (turn.settled && adopted_ < epochs_.size() && epochs_[adopted_].from.call <= turn.number) {
-    const Epoch& epoch = epochs_[adopted_++];
+CallSequence Communicator::next_in_sequence() {
+  CallSequence sequence;
+  sequence.number = begun_++;
+  sequence.settled = !held_;
+  while (sequence.settled && adopted_ < epochs_.size() && epochs_[adopted_].from.call <= sequence.number) {
+    const PlanEpoch& epoch = epochs_[adopted_++];
     removed_ = epoch.removed;
     what_is_left_ = epoch.left;
     for (std::size_t each = 0; each < collective_count; ++each) {
@@ -444,32 +445,32 @@ Turn Communicator::next_turn() {
       asked_for.plans = {fresh, {}, nullptr, 0};
     }
   }
-  turn.epochs = adopted_;
-  return turn;
+  sequence.epochs = adopted_;
+  return sequence;
 }
 
-Turn Communicator::next_start(Channel& channel) const {
-  Turn turn;
-  turn.number = channel.starts_++;
-  turn.epochs = channel.turn_.epochs;
-  turn.settled = settles(turn, &channel);
-  return turn;
+CallSequence Communicator::next_start(PersistentContext& persistent) const {
+  CallSequence sequence;
+  sequence.number = persistent.starts_++;
+  sequence.epochs = persistent.sequence_.epochs;
+  sequence.settled = settles(sequence, &persistent);
+  return sequence;
 }
 
-bool Communicator::settles(const Turn& turn, const Channel* channel) const {
-  return !held_ || turn.number < (channel == nullptr ? held_from_ : channel->held_from_);
+bool Communicator::settles(const CallSequence& sequence, const PersistentContext* persistent) const {
+  return !held_ || sequence.number < (persistent == nullptr ? held_from_ : persistent->held_from_);
 }
 
-LoweredPlanPointer Communicator::settled_plan(Collective collective, LoweredPlanPointer plan, const Turn& turn,
-                                              const Channel* channel) const {
-  for (std::size_t each = turn.epochs; each < epochs_.size(); ++each) {
+LoweredPlanPointer Communicator::settled_plan(Collective collective, LoweredPlanPointer plan,
+                                              const CallSequence& sequence, const PersistentContext* persistent) const {
+  for (std::size_t each = sequence.epochs; each < epochs_.size(); ++each) {
     const auto& [from, plans, removed, left] = epochs_[each];
     const LoweredPlanPointer& fresh = plans[static_cast<std::size_t>(collective)];
     if (fresh == nullptr) continue;
-    bool has_come = from.call <= turn.number;
-    if (channel != nullptr) {
-      const auto start = from.starts.find(channel->turn_.number);
-      has_come = start != from.starts.end() && start->second <= turn.number;
+    bool has_come = from.call <= sequence.number;
+    if (persistent != nullptr) {
+      const auto start = from.starts.find(persistent->sequence_.number);
+      has_come = start != from.starts.end() && start->second <= sequence.number;
     }
     if (has_come) plan = fresh;
   }

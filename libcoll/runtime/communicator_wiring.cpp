@@ -49,21 +49,20 @@ Status Communicator::connect(Lanes& lanes, Words words) {
 }
 
 bool Communicator::greet(HostCommunicator& host, const Lanes& lanes, Words words) {
-  auto greeting =
-      std::make_unique<Greeting>(runtime_.transport(), lanes.self, static_cast<std::int32_t>(lanes.ranks.size()),
-                                 lanes.peers, sizeof(std::uint64_t));
+  auto wire = std::make_unique<WireUp>(runtime_.transport(), lanes.self, static_cast<std::int32_t>(lanes.ranks.size()),
+                                       lanes.peers, sizeof(std::uint64_t));
   {
     const std::lock_guard guard(runtime_.lock());
-    greeting->start(TagSpace(id_, greetings_++).with_senders_from(lanes.first_sender), words);
+    wire->start(TagSpace(id_, wire_ups_++).with_senders_from(lanes.first_sender), words);
   }
   Flush flush;
-  const auto is_over = [&] { return greeting->over() && runtime_.transport().flushed(flush, lanes.peers); };
+  const auto is_over = [&] { return wire->over() && runtime_.transport().flushed(flush, lanes.peers); };
   const auto in_words = [this] { return name_ + ": rank " + std::to_string(rank_) + " waits for connections"; };
   if (runtime_.wait(
           is_over, [&host] { host.progress(); }, in_words))
-    return !greeting->failed();
+    return !wire->failed();
   // Messages may yet arrive in its memory.
-  static_cast<void>(greeting.release());
+  static_cast<void>(wire.release());
   const std::lock_guard guard(runtime_.lock());
   runtime_.transport().abandon(flush);
   return false;

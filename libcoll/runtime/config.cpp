@@ -309,17 +309,17 @@ std::vector<Setting> make_settings() {
 #define LIBCOLL_CALL(name, collective) call<CallKind::name, &Config::name>(),
 #include "libcoll/runtime/calls.def"
       boolean<&Config::nonblocking>("nonblocking",
-                                    "Serve MPI_Iallreduce and the like as their blocking twins; no: MPI's own."),
+                                    "Serve MPI_Iallreduce and the like as their blocking variants; no: MPI's own."),
       boolean<&Config::progress_thread>("progress_thread",
                                         "A thread moves nonblocking calls along while the program computes."),
       bytes<&Config::segment_bytes, 1_K, 1_G>("segment_bytes", "Transfers are cut into segments of this size."),
-      bytes<&Config::bundle_bytes, 0_K, 16_M>(
-          "bundle_bytes", "Smaller pieces for one peer and step travel in one message; up to half of it by one route."),
-      bytes<&Config::direct_bytes, 0_K, 64_K>(
-          "direct_bytes",
+      bytes<&Config::coalesce_max, 0_K, 16_M>(
+          "coalesce_max", "Smaller pieces for one peer and step travel in one message; up to half of it by one route."),
+      bytes<&Config::planless_max, 0_K, 64_K>(
+          "planless_max",
           "Allreduces and allgathers of this size, all ranks' data together, go from rank to rank at once; 0: never."),
-      bytes<&Config::spread_bytes, 0_K, unlimited>(
-          "spread_bytes",
+      bytes<&Config::valiant_threshold, 0_K, unlimited>(
+          "valiant_threshold",
           "An alltoallv or alltoallw of a block this long goes by way of all nodes where links gain by it; 0: never."),
       bytes<&Config::round_bytes, 64_K, unlimited>("round_bytes",
                                                    "A call larger than this per rank runs in several rounds."),
@@ -530,7 +530,7 @@ std::string commented_setting(const Setting& setting) {
 
 const std::string& call_setting(const Config& config, CallKind kind) {
   static const std::string native = "native";
-  switch (blocking_twin(kind)) {
+  switch (blocking_variant(kind)) {
 #define LIBCOLL_CALL(name, collective) \
   case CallKind::name:                 \
     return config.name;

@@ -42,16 +42,16 @@ struct Config {
 #define LIBCOLL_CALL(name, collective) std::string name = "auto";
 #include "libcoll/runtime/calls.def"
   std::int64_t segment_bytes = 128 * 1024;      ///< transfers are cut into segments of this size
-  std::int64_t bundle_bytes = 8 * 1024;         ///< smaller pieces for one peer and step travel in one message
-  std::int64_t direct_bytes = 4 * 1024;         ///< up to this, all ranks together, small calls go without a plan
-  std::int64_t spread_bytes = 0;                ///< alltoallv with such a block may go by way of all nodes; 0: never
+  std::int64_t coalesce_max = 8 * 1024;         ///< smaller pieces for one peer and step travel in one message
+  std::int64_t planless_max = 4 * 1024;         ///< up to this, all ranks together, small calls go without a plan
+  std::int64_t valiant_threshold = 0;           ///< alltoallv with such a block may go by way of all nodes; 0: never
   std::int64_t round_bytes = 64 * 1024 * 1024;  ///< a call larger than this per rank runs in several rounds
   std::int64_t in_flight = 8;                   ///< messages in flight per peer
   std::int64_t poll_microseconds = 20;          ///< a waiting rank polls this long before it blocks
   bool pacing = false;                          ///< steered messages leave at the rate the plan gives their route
   bool background_planning = true;              ///< calls fall through while a plan is made, instead of waiting for it
   std::int64_t planning_seconds = 120;          ///< a plan that takes longer is given up
-  bool nonblocking = true;                      ///< nonblocking calls are served as their blocking twins are
+  bool nonblocking = true;                      ///< nonblocking calls are served as their blocking variants are
   bool progress_thread = false;                 ///< a thread moves nonblocking calls along
   std::string host;                             ///< of this process, as the topology names it; empty: MPI's name
   std::int64_t leaders = 0;                     ///< ranks of a node that move data between nodes; 0: all they can
@@ -62,7 +62,7 @@ struct Config {
   std::int64_t resend_seconds = 0;              ///< messages missing for so long are sent another way; 0: never
 };
 
-/// The setting of one call, of nonblocking ones that of the blocking twin; of calls that are never served: "native".
+/// The setting of one call, of nonblocking ones that of the blocking variant; of calls that are never served: "native".
 const std::string& call_setting(const Config& config, CallKind kind);
 
 enum class SettingType : std::uint8_t { boolean, integer, bytes, text, choice };

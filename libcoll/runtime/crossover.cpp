@@ -55,7 +55,7 @@ class Trials {
 
   /// What all ranks agree the two ways take; nothing when a call failed.
   std::optional<Times> try_size(std::int64_t bytes) {
-    // The very first calls make connections and scripts.
+    // The very first calls make connections and task graphs.
     Times mine{};
     mine.good = run(contest_.plan, bytes, 1) && run(contest_.native, bytes, 1) && measure(bytes, 1, 1, mine) ? 1 : 0;
     const std::optional<Times> first = agree(mine);

@@ -30,11 +30,11 @@ bool succeeded(const Status& status) {
 
 }  // namespace
 
-Hierarchy::Hierarchy(Runtime& runtime, Arrangement arrangement, std::int32_t rank)
-    : arrangement_(std::move(arrangement)), rank_(rank), half_bytes_(in_pages(runtime.config().node_bytes / 2)) {}
+Hierarchy::Hierarchy(Runtime& runtime, RankLayout layout, std::int32_t rank)
+    : layout_(std::move(layout)), rank_(rank), half_bytes_(in_pages(runtime.config().node_bytes / 2)) {}
 
-std::unique_ptr<Hierarchy> Hierarchy::make(Runtime& runtime, HostCommunicator& host, Arrangement arrangement) {
-  std::unique_ptr<Hierarchy> hierarchy(new Hierarchy(runtime, std::move(arrangement), host.rank()));
+std::unique_ptr<Hierarchy> Hierarchy::make(Runtime& runtime, HostCommunicator& host, RankLayout layout) {
+  std::unique_ptr<Hierarchy> hierarchy(new Hierarchy(runtime, std::move(layout), host.rank()));
   hierarchy->memory_ = hierarchy->share_memory(host, hierarchy->half_bytes_);
   return hierarchy->memory_ ? std::move(hierarchy) : nullptr;
 }
@@ -42,14 +42,14 @@ std::unique_ptr<Hierarchy> Hierarchy::make(Runtime& runtime, HostCommunicator& h
 std::shared_ptr<NodeMemory> Hierarchy::make_memory(HostCommunicator& host, Collective collective,
                                                    bool equal_shards) const {
   std::int64_t half_bytes = std::max(smallest_half_bytes, half_bytes_ / smallest_part);
-  while (half_bytes < half_bytes_ && !fits_in_rounds(arrangement_, in_pages(half_bytes), collective, equal_shards)) {
+  while (half_bytes < half_bytes_ && !fits_in_rounds(layout_, in_pages(half_bytes), collective, equal_shards)) {
     half_bytes *= 2;
   }
   return share_memory(host, std::min(in_pages(half_bytes), half_bytes_));
 }
 
 std::shared_ptr<NodeMemory> Hierarchy::share_memory(HostCommunicator& host, std::int64_t half_bytes) const {
-  auto memory = std::make_shared<NodeMemory>(arrangement_, rank_, half_bytes);
+  auto memory = std::make_shared<NodeMemory>(layout_, rank_, half_bytes);
   // The creator says the name; nobody but it can have made what lies under it.
   Announcement mine{1, {}};
   if (local() == 0) {
@@ -66,7 +66,7 @@ std::shared_ptr<NodeMemory> Hierarchy::share_memory(HostCommunicator& host, std:
   if (std::any_of(all.begin(), all.end(), [](const Announcement& each) { return each.created == 0; })) return nullptr;
 
   const NodeRanks& node =
-      arrangement_.nodes[static_cast<std::size_t>(arrangement_.node_of_rank[static_cast<std::size_t>(rank_)])];
+      layout_.nodes[static_cast<std::size_t>(layout_.node_of_rank[static_cast<std::size_t>(rank_)])];
   const Announcement& announced = all[static_cast<std::size_t>(node.ranks.front())];
   bool good = local() == 0 || succeeded(memory->open(announced.name.data()));
   good = good && succeeded(memory->reserve_own());
@@ -76,15 +76,14 @@ std::shared_ptr<NodeMemory> Hierarchy::share_memory(HostCommunicator& host, std:
 }
 
 bool Hierarchy::serves(Collective collective, bool equal_shards) const {
-  return fits_in_rounds(arrangement_, half_bytes_, collective, equal_shards);
+  return fits_in_rounds(layout_, half_bytes_, collective, equal_shards);
 }
 
 std::string Hierarchy::to_string() const {
-  std::string text = std::to_string(arrangement_.nodes.size()) + " nodes of " +
-                     std::to_string(arrangement_.most_ranks) + " ranks at most, " +
-                     std::to_string(arrangement_.leaders) + " leaders each";
+  std::string text = std::to_string(layout_.nodes.size()) + " nodes of " + std::to_string(layout_.most_ranks) +
+                     " ranks at most, " + std::to_string(layout_.leaders) + " leaders each";
   std::size_t most_groups = 0;
-  for (const NodeRanks& node : arrangement_.nodes) most_groups = std::max(most_groups, node.domains.size());
+  for (const NodeRanks& node : layout_.nodes) most_groups = std::max(most_groups, node.domains.size());
   if (most_groups > 1) text += ", " + std::to_string(most_groups) + " groups by NUMA domain";
   return text;
 }

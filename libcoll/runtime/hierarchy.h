@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "libcoll/node/arrangement.h"
 #include "libcoll/node/node_memory.h"
 #include "libcoll/node/node_rounds.h"
+#include "libcoll/node/rank_layout.h"
 #include "libcoll/runtime/communicator.h"
 
 namespace libcoll {
@@ -18,21 +18,21 @@ namespace libcoll {
 class Hierarchy {
  public:
   /// Collective over the communicator. Null on every rank when the ranks of some node cannot share memory.
-  static std::unique_ptr<Hierarchy> make(Runtime& runtime, HostCommunicator& host, Arrangement arrangement);
+  static std::unique_ptr<Hierarchy> make(Runtime& runtime, HostCommunicator& host, RankLayout layout);
 
   /// The same on every rank. `equal_shards`: no rank's part of the data is longer than another's.
   [[nodiscard]] bool serves(Collective collective, bool equal_shards) const;
   /// Whether there is anything to move between nodes.
-  [[nodiscard]] bool has_slices() const { return arrangement_.nodes.size() > 1; }
+  [[nodiscard]] bool has_slices() const { return layout_.nodes.size() > 1; }
   /// Whether this rank is in a slice.
-  [[nodiscard]] bool leads() const { return has_slices() && local() < arrangement_.leaders; }
+  [[nodiscard]] bool leads() const { return has_slices() && local() < layout_.leaders; }
   /// Whether this rank is the one of its node that is in the first slice.
   [[nodiscard]] bool speaks() const { return local() == 0; }
-  [[nodiscard]] const Arrangement& arrangement() const { return arrangement_; }
+  [[nodiscard]] const RankLayout& layout() const { return layout_; }
   /// This rank's slice: the rank on every node. Precondition: leads().
-  [[nodiscard]] std::vector<std::int32_t> slice() const { return arrangement_.slice(local()); }
+  [[nodiscard]] std::vector<std::int32_t> slice() const { return layout_.slice(local()); }
   /// How many share the links of a node.
-  [[nodiscard]] std::int32_t slices() const { return arrangement_.leaders; }
+  [[nodiscard]] std::int32_t slices() const { return layout_.leaders; }
   /// "4 nodes of 2 ranks, 2 leaders", for log lines.
   [[nodiscard]] std::string to_string() const;
 
@@ -43,17 +43,17 @@ class Hierarchy {
   std::shared_ptr<NodeMemory> make_memory(HostCommunicator& host, Collective collective, bool equal_shards) const;
   /// Precondition: serves(). The memory must outlive the rounds.
   [[nodiscard]] std::unique_ptr<NodeRounds> rounds_of(const NodeMemory& memory, Call call) const {
-    return make_node_rounds(arrangement_, memory.staging(), rank_, std::move(call));
+    return make_node_rounds(layout_, memory.staging(), rank_, std::move(call));
   }
 
  private:
-  Hierarchy(Runtime& runtime, Arrangement arrangement, std::int32_t rank);
+  Hierarchy(Runtime& runtime, RankLayout layout, std::int32_t rank);
 
-  [[nodiscard]] std::int32_t local() const { return arrangement_.local_of_rank[static_cast<std::size_t>(rank_)]; }
+  [[nodiscard]] std::int32_t local() const { return layout_.local_of_rank[static_cast<std::size_t>(rank_)]; }
   /// Collective; null on every rank when it failed on one.
   std::shared_ptr<NodeMemory> share_memory(HostCommunicator& host, std::int64_t half_bytes) const;
 
-  const Arrangement arrangement_;
+  const RankLayout layout_;
   const std::int32_t rank_;
   const std::int64_t half_bytes_;
   std::shared_ptr<NodeMemory> memory_;

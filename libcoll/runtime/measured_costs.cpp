@@ -109,7 +109,7 @@ std::optional<std::vector<CostSample>> sample_calls(HostCommunicator& host, cons
   Measurement measurement(host, calls, now);
   std::vector<CostSample> samples;
   for (std::int64_t bytes = first_bytes; bytes <= largest_bytes; bytes = next_bytes(bytes)) {
-    // The first call of a size makes scripts, and the next one tells how many there is time for.
+    // The first call of a size makes task graphs, and the next one tells how many there is time for.
     std::optional<std::int64_t> time = measurement.measure(bytes, 1, first_calls);
     if (!time) return std::nullopt;
     const std::int64_t affordable =

@@ -34,9 +34,9 @@ PlanLinks::PlanLinks(const Schedule& schedule, NodeId node) : link_into_(links_i
   }
 }
 
-std::vector<std::int64_t> PlanLinks::bytes_of(const Script& script) const {
+std::vector<std::int64_t> PlanLinks::bytes_of(const TaskGraph& task_graph) const {
   std::vector<std::int64_t> bytes(ends_.size(), 0);
-  for (const Message& message : script.sends) {
+  for (const Message& message : task_graph.sends) {
     if (const auto route = route_links_.find(message.route); route != route_links_.end()) {
       for (const LinkId link : route->second) bytes[static_cast<std::size_t>(link)] += message.data.bytes;
     } else if (const LinkId link = link_to_[static_cast<std::size_t>(message.peer)]; link >= 0) {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "libcoll/execute/script.h"
+#include "libcoll/execute/task_graph.h"
 #include "planner/schedule/schedule.h"
 
 namespace libcoll {
@@ -27,8 +27,8 @@ class PlanLinks {
 
   /// (from, to) of every link of the plan's topology.
   [[nodiscard]] const std::vector<std::pair<NodeId, NodeId>>& ends() const { return ends_; }
-  /// Payload of the script's sends by link.
-  [[nodiscard]] std::vector<std::int64_t> bytes_of(const Script& script) const;
+  /// Payload of the task graph's sends by link.
+  [[nodiscard]] std::vector<std::int64_t> bytes_of(const TaskGraph& task_graph) const;
   /// The same of messages that the fabric's default routing takes to their nodes: on which of the shortest paths only
   /// the fabric knows, so each counts on the one found first, from lower links to higher ones.
   [[nodiscard]] std::vector<std::int64_t> bytes_of(std::span<const DirectBytes> messages) const;

@@ -209,8 +209,8 @@ std::optional<Result<Schedule>> PlanSource::start(const Search& search) {
     return Result<Schedule>(Error{"the libcoll command was not found; set LIBCOLL_COMMAND"});
   }
   const PlanLock lock = lock_plan(directory, request.topology, request.collective, algorithm);
-  if (lock.turn == PlanTurn::others) return std::nullopt;
-  const bool stores = lock.turn == PlanTurn::ours;
+  if (lock.sequence == PlanTurn::others) return std::nullopt;
+  const bool stores = lock.sequence == PlanTurn::ours;
   if (stores) {
     // Somebody may have finished between the look into the cache and the lock.
     Result<std::optional<Schedule>> cached = load_plan(directory, request.topology, request.collective, algorithm);

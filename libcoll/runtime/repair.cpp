@@ -15,9 +15,9 @@ constexpr std::int64_t ticks_between_repetitions = 4;
 constexpr std::int64_t ticks_of_first_rest = 8;
 constexpr std::int64_t ticks_of_longest_rest = 256;
 
-Cable cable(NodeId a, NodeId b) { return {std::min(a, b), std::max(a, b)}; }
+BidirectionalLink cable(NodeId a, NodeId b) { return {std::min(a, b), std::max(a, b)}; }
 
-std::string listed(const std::set<Cable>& cables) {
+std::string listed(const std::set<BidirectionalLink>& cables) {
   std::string text;
   for (const auto& [a, b] : cables) {
     text += (text.empty() ? "" : ", ") + std::to_string(a) + "-" + std::to_string(b);
@@ -27,7 +27,7 @@ std::string listed(const std::set<Cable>& cables) {
 
 }  // namespace
 
-Topology without(const Topology& topology, const std::set<Cable>& cables) {
+Topology without(const Topology& topology, const std::set<BidirectionalLink>& cables) {
   std::vector<Link> links;
   for (const Link& link : topology.links()) {
     if (!cables.contains(cable(link.from, link.to))) links.push_back(link);
@@ -64,7 +64,7 @@ void Repair::lane_died(NodeId from, std::int32_t route_class) noexcept {
   if (agrees_ && !removed().contains(cable(from, self_))) missed_.insert(cable(from, self_));
 }
 
-void Repair::say(NodeId to, Word word, std::uint32_t repair, const std::set<Cable>& cables, NoteWay way) {
+void Repair::say(NodeId to, Word word, std::uint32_t repair, const std::set<BidirectionalLink>& cables, NoteWay way) {
   Note note{word, 0, 0, repair, {}};
   for (const auto& [a, b] : cables) {
     if (note.cables == most_cables) break;
@@ -122,8 +122,8 @@ void Repair::neighbours_checked(std::span<const NodeId> unreachable) noexcept {
   say(0, Word::looked, repairs_ + 1, found_, NoteWay::back);
 }
 
-std::set<Cable> Repair::cables_of(const Note& note) {
-  std::set<Cable> cables;
+std::set<BidirectionalLink> Repair::cables_of(const Note& note) {
+  std::set<BidirectionalLink> cables;
   for (std::size_t i = 0; i < std::min<std::size_t>(note.cables, most_cables); ++i) {
     cables.insert(cable(note.ends[i][0], note.ends[i][1]));
   }
@@ -133,24 +133,24 @@ std::set<Cable> Repair::cables_of(const Note& note) {
 void Repair::end_repair(const Note& note) {
   repairs_ = note.repair;
   looks_ = false;
-  const std::set<Cable> cables = cables_of(note);
+  const std::set<BidirectionalLink> cables = cables_of(note);
   if (!cables.empty()) do_without(cables);
   // What was missed meanwhile may have been for the same reason.
-  std::erase_if(missed_, [this](const Cable& each) { return removed().contains(each); });
+  std::erase_if(missed_, [this](const BidirectionalLink& each) { return removed().contains(each); });
 }
 
-void Repair::do_without(const std::set<Cable>& cables) {
+void Repair::do_without(const std::set<BidirectionalLink>& cables) {
   for (const auto& [a, b] : cables) transport_.exclude(communicator_, a, b);
-  std::set<Cable> all = removed();
+  std::set<BidirectionalLink> all = removed();
   all.insert(cables.begin(), cables.end());
   removed_.push_back(std::move(all));
   if (agrees_ && mates_ != nullptr) mates_->verdicts().tell(verdicts(), removed());
-  for (VerdictListener* listener : listeners_) listener->links_died();
+  for (FailureListener* listener : listeners_) listener->links_died();
 }
 
 void Repair::hear_mates() {
   if (agrees_ || mates_ == nullptr) return;
-  Turns& told = mates_->verdicts();
+  CallOrder& told = mates_->verdicts();
   while (told.was_told(verdicts() + 1)) do_without(told.cables(verdicts() + 1));
 }
 

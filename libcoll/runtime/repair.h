@@ -1,5 +1,5 @@
-// After a link has died: the ranks of a crew agree on which ones are gone. Over the transport's notes, for the
-// program's own MPI may have no way left.
+// After a link has died: the ranks of a recovery group agree on which ones are gone. Over the transport's notes, for
+// the program's own MPI may have no way left.
 #pragma once
 
 #include <array>
@@ -11,22 +11,23 @@
 #include <utility>
 #include <vector>
 
-#include "libcoll/node/cable.h"
+#include "libcoll/node/bidirectional_link.h"
 #include "libcoll/node/node_memory.h"
 #include "libcoll/transport/resilient_transport.h"
 
 namespace libcoll {
 
 /// The topology without these cables' links; its name says so.
-Topology without(const Topology& topology, const std::set<Cable>& cables);
+Topology without(const Topology& topology, const std::set<BidirectionalLink>& cables);
 
-/// Hears that a crew has agreed on more dead links. Under the lock of the transport, from within its progress().
-class VerdictListener {
+/// Hears that a recovery group has agreed on more dead links. Under the lock of the transport, from within its
+/// progress().
+class FailureListener {
  public:
   virtual void links_died() noexcept = 0;
 
  protected:
-  ~VerdictListener() = default;
+  ~FailureListener() = default;
 };
 
 /// One rank's part. Node 0 leads. Whoever misses messages reports to it, and it has everybody look which neighbours
@@ -35,27 +36,27 @@ class VerdictListener {
 /// meanwhile.
 ///
 /// All members are to be called under the lock of the transport.
-class Repair final : public CrewObserver {
+class Repair final : public RecoveryGroupObserver {
  public:
   /// `name`: the communicator's, for log lines. Unless `agrees`, it takes its verdicts from `mates`, where the one of
-  /// this node that agrees tells them; null: it has none. It hears of the crew until it is destroyed.
+  /// this node that agrees tells them; null: it has none. It hears of the recovery group until it is destroyed.
   Repair(ResilientTransport& transport, std::uint32_t communicator, NodeId self, NodeId nodes, bool agrees,
          std::string name, std::shared_ptr<NodeMemory> mates = nullptr);
   ~Repair();
   Repair(const Repair&) = delete;
   Repair& operator=(const Repair&) = delete;
 
-  /// Whose messages the crew's are.
+  /// Whose messages the recovery group's are.
   [[nodiscard]] std::uint32_t communicator() const { return communicator_; }
   /// It looks for dead links.
   [[nodiscard]] bool looks() const { return looks_; }
   /// That named a cable, so far, and the cables of the first so many.
   [[nodiscard]] std::uint32_t verdicts() const { return static_cast<std::uint32_t>(removed_.size() - 1); }
-  [[nodiscard]] const std::set<Cable>& removed(std::uint32_t verdicts) const { return removed_[verdicts]; }
+  [[nodiscard]] const std::set<BidirectionalLink>& removed(std::uint32_t verdicts) const { return removed_[verdicts]; }
   /// All so far.
-  [[nodiscard]] const std::set<Cable>& removed() const { return removed_.back(); }
-  void listen(VerdictListener& listener) { listeners_.push_back(&listener); }
-  void ignore(VerdictListener& listener) { std::erase(listeners_, &listener); }
+  [[nodiscard]] const std::set<BidirectionalLink>& removed() const { return removed_.back(); }
+  void listen(FailureListener& listener) { listeners_.push_back(&listener); }
+  void ignore(FailureListener& listener) { std::erase(listeners_, &listener); }
 
   void lane_died(NodeId from, std::int32_t route_class) noexcept override;
   void noted(NodeId from, std::span<const std::byte> note) noexcept override;
@@ -81,8 +82,8 @@ class Repair final : public CrewObserver {
   static_assert(sizeof(Note) <= 256);
 
   [[nodiscard]] bool leads() const { return self_ == 0; }
-  static std::set<Cable> cables_of(const Note& note);
-  void say(NodeId to, Word word, std::uint32_t repair, const std::set<Cable>& cables, NoteWay way);
+  static std::set<BidirectionalLink> cables_of(const Note& note);
+  void say(NodeId to, Word word, std::uint32_t repair, const std::set<BidirectionalLink>& cables, NoteWay way);
   void hear(NodeId from, const Note& note);
   /// The leader's.
   void begin_repair();
@@ -91,7 +92,7 @@ class Repair final : public CrewObserver {
   // Everybody's.
   void look();
   void end_repair(const Note& note);
-  void do_without(const std::set<Cable>& cables);
+  void do_without(const std::set<BidirectionalLink>& cables);
   void hear_mates();
 
   ResilientTransport& transport_;
@@ -101,21 +102,21 @@ class Repair final : public CrewObserver {
   bool agrees_;
   std::string name_;
   std::shared_ptr<NodeMemory> mates_;
-  std::uint32_t repairs_ = 0;  ///< done, as far as this rank knows
-  std::set<Cable> missed_;     ///< between whom messages got lost since the last one
-  bool reported_ = false;      ///< to the leader, since the last one
+  std::uint32_t repairs_ = 0;           ///< done, as far as this rank knows
+  std::set<BidirectionalLink> missed_;  ///< between whom messages got lost since the last one
+  bool reported_ = false;               ///< to the leader, since the last one
   bool looks_ = false;
   bool checked_ = false;
-  std::set<Cable> found_;                    ///< by this rank in this repair
-  std::vector<std::set<Cable>> removed_{1};  ///< after so many verdicts
-  std::vector<VerdictListener*> listeners_;
+  std::set<BidirectionalLink> found_;                    ///< by this rank in this repair
+  std::vector<std::set<BidirectionalLink>> removed_{1};  ///< after so many verdicts
+  std::vector<FailureListener*> listeners_;
   bool warned_ = false;
   std::int64_t ticks_ = 0;
 
   enum class Phase : std::uint8_t { idle, looking, telling };
   Phase phase_ = Phase::idle;
   std::vector<bool> answered_;  ///< by node
-  std::set<Cable> verdict_;
+  std::set<BidirectionalLink> verdict_;
   std::int64_t rest_ = 0;  ///< in ticks: a repair that found nothing is not repeated at once, and less and less often
   std::int64_t rest_until_ = 0;
 };

@@ -19,37 +19,38 @@ class NodeMemory;
 struct ProgressHook;
 
 /// Where a call stands among those that are counted on all ranks alike, by which it is settled what plan it goes by.
-struct Turn {
-  std::uint64_t number = 0;  ///< of the communicator's calls, or of the channel's starts
+struct CallSequence {
+  std::uint64_t number = 0;  ///< of the communicator's calls, or of the persistent call's starts
   std::size_t epochs = 0;    ///< of plans that its plan is as of
   bool settled = true;       ///< no later epoch matters
 };
 
 /// Tags of one persistent call. Its starts are numbered by themselves: the ranks may start several such calls in any
 /// order, and anywhere among the communicator's others.
-class Channel {
+class PersistentContext {
  public:
   /// `id` is taken by all ranks of the communicator, and given back at the end of each. `memory`: of the call's own,
-  /// where nodes have several ranks. `plans`: as of the init, which is `turn` among the communicator's calls.
-  Channel(std::shared_ptr<IdPool> ids, std::uint32_t id, std::shared_ptr<NodeMemory> memory, Plans plans, Turn turn)
-      : ids_(std::move(ids)), id_(id), memory_(std::move(memory)), plans_(std::move(plans)), turn_(turn) {}
-  ~Channel() {
+  /// where nodes have several ranks. `plans`: as of the init, which is `sequence` among the communicator's calls.
+  PersistentContext(std::shared_ptr<IdPool> ids, std::uint32_t id, std::shared_ptr<NodeMemory> memory, Plans plans,
+                    CallSequence sequence)
+      : ids_(std::move(ids)), id_(id), memory_(std::move(memory)), plans_(std::move(plans)), sequence_(sequence) {}
+  ~PersistentContext() {
     if (!keeps_id_) ids_->give_back(id_);
   }
   /// It is never given back: what is still under way would be taken for another's. After a call that failed.
   void keep_id() { keeps_id_ = true; }
-  Channel(const Channel&) = delete;
-  Channel& operator=(const Channel&) = delete;
+  PersistentContext(const PersistentContext&) = delete;
+  PersistentContext& operator=(const PersistentContext&) = delete;
 
  private:
   friend class Communicator;
-  friend class FlatCall;
+  friend class FlatCollective;
 
   std::shared_ptr<IdPool> ids_;
   const std::uint32_t id_;
   const std::shared_ptr<NodeMemory> memory_;
   const Plans plans_;
-  const Turn turn_;              ///< of the init
+  const CallSequence sequence_;  ///< of the init
   std::uint64_t starts_ = 0;     ///< begun
   std::uint64_t held_from_ = 0;  ///< starts from here on, while the communicator holds up what begins
   std::uint32_t calls_ = 0;      ///< rounds that were numbered so far

@@ -110,7 +110,7 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
 Runtime::~Runtime() {
   errands_.clear();
   errands_done_.clear();
-  known_crew_.reset();
+  known_recovery_group_.reset();
   if (resilient_ == nullptr) return;
   const ResendCounts counts = resilient_->counts();
   if (counts.messages_sent_again + counts.messages_sent_around + counts.packets_passed_on == 0) return;
@@ -168,7 +168,7 @@ Result<std::unique_ptr<Transport>> Runtime::make_transport(std::string_view name
     // Bundles are far below a segment's largest size, and longer than a small one's; both may bear a stamp.
     const std::int64_t largest =
         std::max({config_.segment_bytes + static_cast<std::int64_t>(stamp_bytes),
-                  largest_bundle_bytes(config_.bundle_bytes) + static_cast<std::int64_t>(stamp_bytes),
+                  largest_bundle_bytes(config_.coalesce_max) + static_cast<std::int64_t>(stamp_bytes),
                   static_cast<std::int64_t>(large_packet_bytes)});
     return make_ofi_transport(route_binding_, {config_.ofi_provider, largest, false});
   }
@@ -248,15 +248,15 @@ void Runtime::make_resilient() {
   transport_ = std::move(resilient);
 }
 
-void Runtime::know_crew(std::shared_ptr<Repair> repair, std::vector<std::string> addresses) {
-  if (known_crew_ != nullptr) return;
-  known_crew_ = std::move(repair);
-  crew_addresses_ = std::move(addresses);
+void Runtime::know_recovery_group(std::shared_ptr<Repair> repair, std::vector<std::string> addresses) {
+  if (known_recovery_group_ != nullptr) return;
+  known_recovery_group_ = std::move(repair);
+  recovery_group_addresses_ = std::move(addresses);
 }
 
-NodeId Runtime::place_in_known_crew(const std::string& address) const {
-  const auto found = std::find(crew_addresses_.begin(), crew_addresses_.end(), address);
-  return found == crew_addresses_.end() ? -1 : static_cast<NodeId>(found - crew_addresses_.begin());
+NodeId Runtime::place_in_known_recovery_group(const std::string& address) const {
+  const auto found = std::find(recovery_group_addresses_.begin(), recovery_group_addresses_.end(), address);
+  return found == recovery_group_addresses_.end() ? -1 : static_cast<NodeId>(found - recovery_group_addresses_.begin());
 }
 
 void Runtime::find_command(const std::string& library_directory) {

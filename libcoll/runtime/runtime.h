@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "libcoll/execute/script.h"
+#include "libcoll/execute/task_graph.h"
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/id_pool.h"
 #include "libcoll/runtime/plan_source.h"
@@ -83,7 +83,7 @@ class Runtime {
   /// How route classes are reached; without classes when messages are not steered.
   [[nodiscard]] const RouteBinding& route_binding() const { return route_binding_; }
   [[nodiscard]] const TuningTable& tuning_table() const { return tuning_table_; }
-  [[nodiscard]] Tuning tuning() const { return {config_.segment_bytes, config_.bundle_bytes, config_.in_flight}; }
+  [[nodiscard]] Tuning tuning() const { return {config_.segment_bytes, config_.coalesce_max, config_.in_flight}; }
   [[nodiscard]] Statistics& statistics() { return statistics_; }
   /// Null: nobody wants a trace.
   [[nodiscard]] Trace* trace() { return trace_.get(); }
@@ -112,11 +112,11 @@ class Runtime {
   void fall_back_to(std::int32_t choice);
   /// Whether the transport is the host's own MPI, or may yet become that.
   [[nodiscard]] bool may_use_host_messages() const { return over_host_messages_ || transport_choice_ >= 0; }
-  /// What looks after the first crew of all nodes that this process is in, null: there is none yet, and the place of a
-  /// process in it, -1: none. It stays until the end. Under lock().
-  void know_crew(std::shared_ptr<Repair> repair, std::vector<std::string> addresses);
-  [[nodiscard]] const std::shared_ptr<Repair>& known_crew() const { return known_crew_; }
-  [[nodiscard]] NodeId place_in_known_crew(const std::string& address) const;
+  /// What looks after the first recovery group of all nodes that this process is in, null: there is none yet, and the
+  /// place of a process in it, -1: none. It stays until the end. Under lock().
+  void know_recovery_group(std::shared_ptr<Repair> repair, std::vector<std::string> addresses);
+  [[nodiscard]] const std::shared_ptr<Repair>& known_recovery_group() const { return known_recovery_group_; }
+  [[nodiscard]] NodeId place_in_known_recovery_group(const std::string& address) const;
   /// The transport is the host's own MPI.
   [[nodiscard]] bool over_host_messages() const { return over_host_messages_; }
 
@@ -222,8 +222,8 @@ class Runtime {
   MpiMessages* const host_messages_;  ///< null: there are none
   std::unique_ptr<Transport> transport_;
   ResilientTransport* resilient_ = nullptr;  ///< transport_, or null
-  std::shared_ptr<Repair> known_crew_;
-  std::vector<std::string> crew_addresses_;  ///< by node
+  std::shared_ptr<Repair> known_recovery_group_;
+  std::vector<std::string> recovery_group_addresses_;  ///< by node
   Statistics statistics_;
   std::unique_ptr<Trace> trace_;
   std::uint64_t settings_digest_ = 0;

@@ -206,19 +206,20 @@ Status write_trace(const std::string& file, const std::string& text) {
   return {};
 }
 
-MessageTrace::MessageTrace(Trace& trace, const Script& script, NodeId node, TagSpace tags, std::int32_t communicator)
+MessageTrace::MessageTrace(Trace& trace, const TaskGraph& task_graph, NodeId node, TagSpace tags,
+                           std::int32_t communicator)
     : trace_(trace),
-      script_(script),
+      task_graph_(task_graph),
       node_(node),
       tags_(tags),
       communicator_(communicator),
-      posted_(script.first_reduction(), 0) {}
+      posted_(task_graph.first_reduction(), 0) {}
 
 void MessageTrace::posted(std::uint32_t task) noexcept { posted_[task] = steady_nanoseconds(); }
 
 void MessageTrace::completed(std::uint32_t task) noexcept try {
-  const bool sends = task < script_.first_receive();
-  const Message& message = sends ? script_.sends[task] : script_.receives[task - script_.first_receive()];
+  const bool sends = task < task_graph_.first_receive();
+  const Message& message = sends ? task_graph_.sends[task] : task_graph_.receives[task - task_graph_.first_receive()];
   TraceEvent event;
   event.kind = sends ? TraceKind::send : TraceKind::receive;
   event.communicator = communicator_;
@@ -231,7 +232,7 @@ void MessageTrace::completed(std::uint32_t task) noexcept try {
   event.step = message.step;
   event.route_class = message.route_class;
   if (!sends) {
-    std::int64_t& last = arrived_[script_.lane(message)];
+    std::int64_t& last = arrived_[task_graph_.lane(message)];
     event.begin = std::max(event.begin, last);
     last = event.end;
   }

@@ -68,14 +68,14 @@ Status write_trace(const std::string& file, const std::string& text);
 /// Traces the messages of one execution.
 class MessageTrace final : public MessageObserver {
  public:
-  /// `trace` and `script` must outlive it.
-  MessageTrace(Trace& trace, const Script& script, NodeId node, TagSpace tags, std::int32_t communicator);
+  /// `trace` and `task_graph` must outlive it.
+  MessageTrace(Trace& trace, const TaskGraph& task_graph, NodeId node, TagSpace tags, std::int32_t communicator);
   void posted(std::uint32_t task) noexcept override;
   void completed(std::uint32_t task) noexcept override;
 
  private:
   Trace& trace_;
-  const Script& script_;
+  const TaskGraph& task_graph_;
   const NodeId node_;
   const TagSpace tags_;
   const std::int32_t communicator_;

@@ -58,7 +58,8 @@ class TransportHost final : public HostCommunicator {
   [[nodiscard]] bool is_below(int which, int through) const;
   /// Whether this rank has a way to those next to it in the tree.
   [[nodiscard]] bool is_joined() const;
-  /// Of a message's piece. Between nodes the sender is the node, as the crew has it; no crew has a node's other ranks.
+  /// Of a message's piece. Between nodes the sender is the node, as the recovery group has it; no recovery group has a
+  /// node's other ranks.
   [[nodiscard]] std::uint64_t tag(TagSpace tags, int from, int to, std::uint32_t number) const;
   bool pass_down(std::vector<std::byte>& memory);
   bool pass_up(std::vector<std::byte>& memory, std::size_t bytes_per_rank);

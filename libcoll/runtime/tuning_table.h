@@ -38,7 +38,7 @@ struct TuningChoice {
   std::int64_t up_to_bytes = std::numeric_limits<std::int64_t>::max();
   bool native = false;             ///< the program's own MPI is faster; otherwise the plan is
   std::int64_t segment_bytes = 0;  ///< of the plan; 0: as configured
-  bool direct = false;             ///< from rank to rank, above LIBCOLL_DIRECT_BYTES too; otherwise by the plan
+  bool direct = false;             ///< from rank to rank, above LIBCOLL_PLANLESS_MAX too; otherwise by the plan
   bool scattered = false;          ///< an allreduce from rank to rank, reduced in parts; otherwise by the plan
   std::int64_t in_flight = 0;      ///< messages per peer, of the plan; 0: as configured
   PlannerName algorithm = {};      ///< of the plan

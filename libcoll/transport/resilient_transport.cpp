@@ -51,7 +51,7 @@ constexpr std::uint32_t none = std::numeric_limits<std::uint32_t>::max();
 
 /// Ahead of every message.
 struct Stamp {
-  std::uint64_t sequence = 0;  ///< of the messages from one process of a crew to another: 1, 2, …
+  std::uint64_t sequence = 0;  ///< of the messages from one process of a recovery group to another: 1, 2, …
   std::uint64_t received = 0;  ///< all messages of the other direction up to this one
 };
 static_assert(sizeof(Stamp) == stamp_bytes);
@@ -112,7 +112,7 @@ struct Listening {
   HostPath path;             ///< of the last inquiry
 };
 
-/// This process and another one in a crew.
+/// This process and another one in a recovery group.
 struct Stream {
   NodeId node = 0;
   std::size_t remote = 0;
@@ -148,23 +148,25 @@ struct Check {
   std::int64_t tries = 0;
 };
 
-struct CrewState {
-  CrewState(Crew enrolled, std::size_t remotes)
-      : crew(std::move(enrolled)), detours(std::move(crew.neighbours), crew.linked), node_of_remote(remotes, -1) {}
+struct RecoveryGroupState {
+  RecoveryGroupState(RecoveryGroup enrolled, std::size_t remotes)
+      : recovery_group(std::move(enrolled)),
+        detours(std::move(recovery_group.neighbours), recovery_group.linked),
+        node_of_remote(remotes, -1) {}
 
-  Crew crew;
+  RecoveryGroup recovery_group;
   Detours detours;
   std::vector<NodeId> node_of_remote;
   std::deque<Stream> streams;  ///< by node
-  CrewObserver* observer = nullptr;
+  RecoveryGroupObserver* observer = nullptr;
   std::vector<Check> checks;  ///< empty: nothing is being checked
   std::int64_t check_at = 0;
 };
 
-/// A communicator whose messages are a crew's.
+/// A communicator whose messages are a recovery group's.
 struct Annex {
-  CrewState* crew = nullptr;
-  std::vector<NodeId> places;  ///< in the crew, by sender; empty: the same
+  RecoveryGroupState* recovery_group = nullptr;
+  std::vector<NodeId> places;  ///< in the recovery group, by sender; empty: the same
 };
 
 // ---- the transport ----------------------------------------------------------------------------------------------
@@ -186,7 +188,8 @@ class Resilient final : public ResilientTransport, private Pieces {
   std::string name() const override { return inner_->name(); }
   const std::string& address() const override { return inner_->address(); }
   std::int32_t route_classes() const override { return inner_->route_classes(); }
-  /// A crew's long messages are flushed by their confirmation; what others send may stay behind when UCX copies it.
+  /// A recovery group's long messages are flushed by their confirmation; what others send may stay behind when UCX
+  /// copies it.
   std::int64_t unflushed_bytes() const override {
     return passes_long_ ? Transport::unflushed_bytes() : inner_->unflushed_bytes();
   }
@@ -208,13 +211,13 @@ class Resilient final : public ResilientTransport, private Pieces {
     return peer;
   }
 
-  void enrol(Crew crew) override {
+  void enrol(RecoveryGroup recovery_group) override {
     if (inboxes_.empty()) open_inboxes();
-    const std::uint32_t id = crew.communicator;
-    if (id >= crews_.size()) crews_.resize(id + 1);
+    const std::uint32_t id = recovery_group.communicator;
+    if (id >= recovery_groups_.size()) recovery_groups_.resize(id + 1);
     std::vector<std::size_t> remotes;
-    for (const std::string& address : crew.addresses) remotes.push_back(remote_of(address));
-    auto state = std::make_unique<CrewState>(std::move(crew), remotes_.size());
+    for (const std::string& address : recovery_group.addresses) remotes.push_back(remote_of(address));
+    auto state = std::make_unique<RecoveryGroupState>(std::move(recovery_group), remotes_.size());
     for (std::size_t node = 0; node < remotes.size(); ++node) {
       Stream& stream = state->streams.emplace_back();
       stream.node = static_cast<NodeId>(node);
@@ -222,26 +225,26 @@ class Resilient final : public ResilientTransport, private Pieces {
       stream.lanes.resize(at(route_classes()));
       state->node_of_remote[remotes[node]] = stream.node;
     }
-    crews_[id] = std::move(state);
+    recovery_groups_[id] = std::move(state);
   }
 
   void annex(std::uint32_t communicator, std::uint32_t to, std::vector<NodeId> places) override {
     if (communicator >= annexes_.size()) annexes_.resize(communicator + 1);
-    annexes_[communicator] = {crew(to), std::move(places)};
+    annexes_[communicator] = {recovery_group(to), std::move(places)};
   }
 
   void annex(std::uint32_t communicator, std::uint32_t like) override {
     annexes_.resize(std::max<std::size_t>(annexes_.size(), std::max(communicator, like) + 1));
-    annexes_[communicator] = {crew_with(like), annexes_[like].places};
+    annexes_[communicator] = {recovery_group_with(like), annexes_[like].places};
   }
 
-  void observe(std::uint32_t communicator, CrewObserver* observer) override {
-    if (CrewState* state = crew(communicator)) state->observer = observer;
+  void observe(std::uint32_t communicator, RecoveryGroupObserver* observer) override {
+    if (RecoveryGroupState* state = recovery_group(communicator)) state->observer = observer;
   }
 
   Posted send(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
               Completion* completion) noexcept override {
-    CrewState* state = crew_with(TagSpace::communicator_of(tag));
+    RecoveryGroupState* state = recovery_group_with(TagSpace::communicator_of(tag));
     Stream* stream = state == nullptr ? nullptr : stream_to(*state, peer);
     if (stream == nullptr) {
       passes_long_ = passes_long_ || static_cast<std::int64_t>(bytes) > Transport::unflushed_bytes();
@@ -286,7 +289,7 @@ class Resilient final : public ResilientTransport, private Pieces {
 
   Posted receive(std::int32_t route_class, std::uint64_t tag, void* data, std::size_t bytes,
                  Completion* completion) noexcept override {
-    CrewState* state = crew_with(TagSpace::communicator_of(tag));
+    RecoveryGroupState* state = recovery_group_with(TagSpace::communicator_of(tag));
     const NodeId sender = place_of_sender(tag);
     if (state == nullptr || sender >= static_cast<NodeId>(state->streams.size())) {
       return pass([&](Completion* inner) { return inner_->receive(route_class, tag, data, bytes, inner); }, completion);
@@ -359,7 +362,7 @@ class Resilient final : public ResilientTransport, private Pieces {
   }
 
   void forget(std::uint32_t communicator) noexcept override {
-    if (crew_with(communicator) == nullptr) return;
+    if (recovery_group_with(communicator) == nullptr) return;
     for (Sending& sending : sendings_) {
       if (TagSpace::communicator_of(sending.tag) != communicator) continue;
       // Messages of others to the same process are confirmed after it: it still has to arrive.
@@ -382,19 +385,19 @@ class Resilient final : public ResilientTransport, private Pieces {
 
   void post_note(std::uint32_t communicator, NodeId to, std::span<const std::byte> note,
                  NoteWay way) noexcept override {
-    CrewState* state = crew(communicator);
+    RecoveryGroupState* state = recovery_group(communicator);
     if (state == nullptr) return;
     Stream& stream = state->streams[at(to)];
     if (way == NoteWay::other) state->detours.blame(stream.note_path);
     stream.notes_in_vain = way == NoteWay::other ? stream.notes_in_vain + 1 : 0;
     if (way != NoteWay::back || stream.note_path.empty()) {
-      stream.note_path = state->detours.search(state->crew.self, to, false, stream.notes_in_vain);
+      stream.note_path = state->detours.search(state->recovery_group.self, to, false, stream.notes_in_vain);
     }
     send_packet(*state, {PacketKind::note}, note, stream.note_path);
   }
 
   void exclude(std::uint32_t communicator, NodeId a, NodeId b) noexcept override {
-    CrewState* state = crew(communicator);
+    RecoveryGroupState* state = recovery_group(communicator);
     if (state == nullptr || std::max(a, b) >= state->detours.hosts()) return;
     state->detours.exclude(a, b);
     // What was found before may lead over it.
@@ -402,10 +405,10 @@ class Resilient final : public ResilientTransport, private Pieces {
   }
 
   void check_neighbours(std::uint32_t communicator) noexcept override {
-    CrewState* state = crew(communicator);
+    RecoveryGroupState* state = recovery_group(communicator);
     if (state == nullptr) return;
     state->checks.clear();
-    for (const NodeId node : state->detours.neighbours(state->crew.self)) {
+    for (const NodeId node : state->detours.neighbours(state->recovery_group.self)) {
       state->checks.push_back({node, false, -1, {}, 0});
     }
     state->check_at = attended_;
@@ -421,7 +424,7 @@ class Resilient final : public ResilientTransport, private Pieces {
   };
 
   struct Sending {
-    CrewState* crew = nullptr;
+    RecoveryGroupState* recovery_group = nullptr;
     Stream* stream = nullptr;
     std::uint64_t tag = 0;
     std::uint64_t sequence = 0;
@@ -441,7 +444,7 @@ class Resilient final : public ResilientTransport, private Pieces {
   };
 
   struct Receiving {
-    CrewState* crew = nullptr;
+    RecoveryGroupState* recovery_group = nullptr;
     Stream* stream = nullptr;
     Key key;
     void* data = nullptr;
@@ -454,7 +457,7 @@ class Resilient final : public ResilientTransport, private Pieces {
     bool delivered = false;
   };
 
-  /// A message of no crew's.
+  /// A message of no recovery group's.
   struct Passing {
     Completion* completion = nullptr;
     Completion inner{};
@@ -492,14 +495,14 @@ class Resilient final : public ResilientTransport, private Pieces {
     return slot;
   }
 
-  CrewState* crew(std::uint32_t communicator) {
-    return communicator < crews_.size() ? crews_[communicator].get() : nullptr;
+  RecoveryGroupState* recovery_group(std::uint32_t communicator) {
+    return communicator < recovery_groups_.size() ? recovery_groups_[communicator].get() : nullptr;
   }
 
   /// Also by a communicator that was annexed.
-  CrewState* crew_with(std::uint32_t communicator) {
-    CrewState* own = crew(communicator);
-    return own != nullptr || communicator >= annexes_.size() ? own : annexes_[communicator].crew;
+  RecoveryGroupState* recovery_group_with(std::uint32_t communicator) {
+    RecoveryGroupState* own = recovery_group(communicator);
+    return own != nullptr || communicator >= annexes_.size() ? own : annexes_[communicator].recovery_group;
   }
 
   /// Beyond all places where there is none.
@@ -513,7 +516,7 @@ class Resilient final : public ResilientTransport, private Pieces {
 
   [[nodiscard]] Place place_of(PeerId peer) const { return at(peer) < places_.size() ? places_[at(peer)] : Place{}; }
 
-  Stream* stream_to(CrewState& state, PeerId peer) {
+  Stream* stream_to(RecoveryGroupState& state, PeerId peer) {
     const Place place = place_of(peer);
     if (!place.known || place.remote >= state.node_of_remote.size()) return nullptr;
     const NodeId node = state.node_of_remote[place.remote];
@@ -665,7 +668,7 @@ class Resilient final : public ResilientTransport, private Pieces {
 
   /// From host to host, in pieces.
   void send_around(Sending& sending) {
-    CrewState& state = *sending.crew;
+    RecoveryGroupState& state = *sending.recovery_group;
     const Stream& stream = *sending.stream;
     sending.sent_at = attended_;
     const HostPath path = stream.way.empty() ? way_around(state, stream.node, true) : stream.way;
@@ -686,22 +689,22 @@ class Resilient final : public ResilientTransport, private Pieces {
   }
 
   /// The single hop where there is no other way.
-  static HostPath way_around(const CrewState& state, NodeId to, bool indirect) {
-    HostPath path = state.detours.find(state.crew.self, to, indirect);
-    return path.empty() ? state.detours.find(state.crew.self, to, false) : path;
+  static HostPath way_around(const RecoveryGroupState& state, NodeId to, bool indirect) {
+    HostPath path = state.detours.find(state.recovery_group.self, to, indirect);
+    return path.empty() ? state.detours.find(state.recovery_group.self, to, false) : path;
   }
 
   /// A lane to or from there is dead.
-  static void doubt_hop(CrewState& state, NodeId node, std::int32_t route_class) {
-    const auto self = static_cast<std::uint16_t>(state.crew.self);
+  static void doubt_hop(RecoveryGroupState& state, NodeId node, std::int32_t route_class) {
+    const auto self = static_cast<std::uint16_t>(state.recovery_group.self);
     if (route_class == 0) state.detours.blame({self, static_cast<std::uint16_t>(node)});
   }
 
   /// After so many tries in vain. The single hop is in doubt at first. But all others may be broken, and trying them
   /// over and over would only put the blame on hops that are good.
-  static HostPath next_way(CrewState& state, NodeId to, std::int64_t in_vain) {
+  static HostPath next_way(RecoveryGroupState& state, NodeId to, std::int64_t in_vain) {
     if (in_vain == 0) return way_around(state, to, true);
-    return state.detours.search(state.crew.self, to, false, in_vain - 1);
+    return state.detours.search(state.recovery_group.self, to, false, in_vain - 1);
   }
 
   // ---- messages in --------------------------------------------------------------------------------------------
@@ -764,7 +767,7 @@ class Resilient final : public ResilientTransport, private Pieces {
       confirm_until(stream, stamp.received);
       const bool fresh = note_received(stream, stamp.sequence, receiving.bytes);
       if (!fresh) ++counts_.duplicates_dropped;
-      note_debtor(*receiving.crew, stream);
+      note_debtor(*receiving.recovery_group, stream);
       if (fresh && !receiving.delivered) {
         deliver(slot, memory == nullptr ? nullptr : memory + sizeof stamp, receiving.bytes);
         return;
@@ -831,14 +834,14 @@ class Resilient final : public ResilientTransport, private Pieces {
     if (ok) arrivals_.push_back(std::exchange(inbox.packet, Packet(inbox.packet.size())));
   }
 
-  void send_packet(CrewState& state, PacketHeader header, std::span<const std::byte> payload, const HostPath& path,
-                   std::int32_t route_class = -1) {
-    header.communicator = static_cast<std::uint16_t>(state.crew.communicator);
+  void send_packet(RecoveryGroupState& state, PacketHeader header, std::span<const std::byte> payload,
+                   const HostPath& path, std::int32_t route_class = -1) {
+    header.communicator = static_cast<std::uint16_t>(state.recovery_group.communicator);
     if (set_path(header, path)) pass_on(state, Packet(header, payload), route_class);
   }
 
   /// To the next host on its path, by that route class or, when it is negative, by one that is thought to work.
-  void pass_on(CrewState& state, Packet packet, std::int32_t route_class) {
+  void pass_on(RecoveryGroupState& state, Packet packet, std::int32_t route_class) {
     PacketHeader header = packet.header();
     ++header.place;
     const NodeId next = header.path[header.place];
@@ -883,8 +886,8 @@ class Resilient final : public ResilientTransport, private Pieces {
   void handle(Packet& packet) {
     if (!packet.sound()) return;
     const PacketHeader header = packet.header();
-    CrewState* state = crew(header.communicator);
-    if (state == nullptr || header.path[header.place] != state->crew.self) return;
+    RecoveryGroupState* state = recovery_group(header.communicator);
+    if (state == nullptr || header.path[header.place] != state->recovery_group.self) return;
     if (header.place + 1 < header.hosts) {
       ++counts_.packets_passed_on;
       HostPath so_far = path_of(header);
@@ -894,14 +897,14 @@ class Resilient final : public ResilientTransport, private Pieces {
       return;
     }
     const NodeId origin = header.path[0];
-    if (origin >= static_cast<NodeId>(state->streams.size()) || origin == state->crew.self) return;
+    if (origin >= static_cast<NodeId>(state->streams.size()) || origin == state->recovery_group.self) return;
     HostPath back = path_of(header);
     if (back.size() > 2) state->detours.trust(back);  // one hop may have been another route class
     std::reverse(back.begin(), back.end());
     handle(*state, state->streams[at(origin)], header, packet.payload(), back);
   }
 
-  void handle(CrewState& state, Stream& stream, const PacketHeader& header, std::span<const std::byte> payload,
+  void handle(RecoveryGroupState& state, Stream& stream, const PacketHeader& header, std::span<const std::byte> payload,
               const HostPath& back) {
     const bool known_class = header.route_class < stream.lanes.size();
     switch (header.kind) {
@@ -947,7 +950,7 @@ class Resilient final : public ResilientTransport, private Pieces {
   }
 
   /// By a packet: its way there is good.
-  static void answered(CrewState& state, Listening& listening) {
+  static void answered(RecoveryGroupState& state, Listening& listening) {
     if (listening.unanswered) state.detours.trust(listening.path);
     heard(listening);
   }
@@ -974,7 +977,7 @@ class Resilient final : public ResilientTransport, private Pieces {
     confirm_until(stream, header.received);
   }
 
-  void acknowledge(CrewState& state, Stream& stream, std::uint64_t sequence, const HostPath& path,
+  void acknowledge(RecoveryGroupState& state, Stream& stream, std::uint64_t sequence, const HostPath& path,
                    std::int32_t route_class = -1) {
     PacketHeader header{PacketKind::acknowledgement};
     header.sequence = sequence;
@@ -995,16 +998,17 @@ class Resilient final : public ResilientTransport, private Pieces {
                        [](const Listening& lane) { return lane.receives == 0; });
   }
 
-  void note_debtor(CrewState& state, Stream& stream) {
+  void note_debtor(RecoveryGroupState& state, Stream& stream) {
     if (stream.is_debtor || (stream.awaited_since < 0 && !debt_due(stream, Haste::little))) return;
     stream.is_debtor = true;
     debtors_.emplace_back(&state, &stream);
   }
 
-  void pay(CrewState& state, Stream& stream) {
+  void pay(RecoveryGroupState& state, Stream& stream) {
     const Remote::Lane& lane = remotes_[stream.remote].lanes[at(stream.heard_class)];
     if (lane.peer >= 0 && !lane.outward_dead) {
-      const HostPath direct = {static_cast<std::uint16_t>(state.crew.self), static_cast<std::uint16_t>(stream.node)};
+      const HostPath direct = {static_cast<std::uint16_t>(state.recovery_group.self),
+                               static_cast<std::uint16_t>(stream.node)};
       acknowledge(state, stream, 0, direct, stream.heard_class);
     } else {
       acknowledge(state, stream, 0, stream.way.empty() ? way_around(state, stream.node, true) : stream.way);
@@ -1020,7 +1024,7 @@ class Resilient final : public ResilientTransport, private Pieces {
     });
   }
 
-  void inquire(CrewState& state, Stream& stream, std::int32_t route_class) {
+  void inquire(RecoveryGroupState& state, Stream& stream, std::int32_t route_class) {
     Listening& listening = stream.lanes[at(route_class)];
     if (listening.unanswered) state.detours.blame(listening.path);
     listening.path = next_way(state, stream.node, listening.in_vain);
@@ -1048,7 +1052,7 @@ class Resilient final : public ResilientTransport, private Pieces {
 
   /// A receiver has waited for longer than the patience and the lane was silent: what left here as long ago is lost,
   /// and the lane with it. But for what it does not wait for: calls that it has not begun yet, while this process has.
-  void answer(CrewState& state, Stream& stream, const PacketHeader& header, std::span<const std::byte> payload,
+  void answer(RecoveryGroupState& state, Stream& stream, const PacketHeader& header, std::span<const std::byte> payload,
               const HostPath& back) {
     const std::size_t named = std::min<std::size_t>(header.offset, payload.size());
     const std::vector<std::uint64_t> calls = listed(payload.first(named));
@@ -1079,8 +1083,8 @@ class Resilient final : public ResilientTransport, private Pieces {
     }
   }
 
-  void take_piece(CrewState& state, Stream& stream, const PacketHeader& header, std::span<const std::byte> payload,
-                  const HostPath& back) {
+  void take_piece(RecoveryGroupState& state, Stream& stream, const PacketHeader& header,
+                  std::span<const std::byte> payload, const HostPath& back) {
     Listening& listening = stream.lanes[header.route_class];
     listening.heard_at = attended_;
     answered(state, listening);
@@ -1099,8 +1103,8 @@ class Resilient final : public ResilientTransport, private Pieces {
     if (died && state.observer != nullptr) state.observer->lane_died(stream.node, header.route_class);
   }
 
-  void assemble(CrewState& state, Stream& stream, const PacketHeader& header, std::span<const std::byte> payload,
-                const HostPath& back) {
+  void assemble(RecoveryGroupState& state, Stream& stream, const PacketHeader& header,
+                std::span<const std::byte> payload, const HostPath& back) {
     Assembly& assembly = stream.assemblies[header.sequence];
     if (assembly.memory.memory == nullptr) {
       assembly.total = header.total;
@@ -1136,7 +1140,7 @@ class Resilient final : public ResilientTransport, private Pieces {
 
   void tick() {
     last_tick_ = last_look_;
-    for (const auto& state : crews_) {
+    for (const auto& state : recovery_groups_) {
       if (state == nullptr) continue;
       for (Stream& stream : state->streams) tick(*state, stream);
       if (!state->checks.empty()) check(*state);
@@ -1144,7 +1148,7 @@ class Resilient final : public ResilientTransport, private Pieces {
     }
   }
 
-  void tick(CrewState& state, Stream& stream) {
+  void tick(RecoveryGroupState& state, Stream& stream) {
     const std::int64_t patience = options_.patience_nanoseconds;
     for (std::size_t k = 0; k < stream.lanes.size(); ++k) {
       const Listening& listening = stream.lanes[k];
@@ -1164,7 +1168,7 @@ class Resilient final : public ResilientTransport, private Pieces {
   }
 
   /// A neighbour who answers around and, long after that, not directly, has no link.
-  void check(CrewState& state) {
+  void check(RecoveryGroupState& state) {
     const std::int64_t patience = options_.patience_nanoseconds;
     const auto settled = [&](const Check& each) {
       return each.direct || (each.around_at >= 0 && attended_ - each.around_at >= patience);
@@ -1173,11 +1177,12 @@ class Resilient final : public ResilientTransport, private Pieces {
       state.check_at = attended_ + patience / ticks;  // single losses must not look like a cut
       for (Check& each : state.checks) {
         if (settled(each)) continue;
-        const HostPath direct = {static_cast<std::uint16_t>(state.crew.self), static_cast<std::uint16_t>(each.node)};
+        const HostPath direct = {static_cast<std::uint16_t>(state.recovery_group.self),
+                                 static_cast<std::uint16_t>(each.node)};
         send_packet(state, {PacketKind::ping}, {}, direct, 0);
         if (each.around_at >= 0) continue;
         state.detours.blame(each.path);
-        each.path = state.detours.search(state.crew.self, each.node, true, each.tries++);
+        each.path = state.detours.search(state.recovery_group.self, each.node, true, each.tries++);
         PacketHeader header{PacketKind::ping};
         header.sequence = 1;
         send_packet(state, header, {}, each.path);
@@ -1188,18 +1193,18 @@ class Resilient final : public ResilientTransport, private Pieces {
     for (const Check& each : state.checks) {
       if (each.direct) continue;
       unreachable.push_back(each.node);
-      state.detours.exclude(state.crew.self, each.node);
+      state.detours.exclude(state.recovery_group.self, each.node);
     }
     state.checks.clear();
     if (state.observer != nullptr) state.observer->neighbours_checked(unreachable);
   }
 
-  void take_pong(CrewState& state, NodeId node, bool around) {
+  void take_pong(RecoveryGroupState& state, NodeId node, bool around) {
     for (Check& each : state.checks) {
       if (each.node != node) continue;
       if (!around) {
         each.direct = true;
-        const auto self = static_cast<std::uint16_t>(state.crew.self);
+        const auto self = static_cast<std::uint16_t>(state.recovery_group.self);
         state.detours.trust({self, static_cast<std::uint16_t>(node)});
         state.detours.trust({static_cast<std::uint16_t>(node), self});
       }
@@ -1217,23 +1222,23 @@ class Resilient final : public ResilientTransport, private Pieces {
 
   std::deque<Remote> remotes_;
   std::map<std::string, std::size_t> remote_of_address_;
-  std::vector<Place> places_;                      ///< by peer
-  std::vector<std::unique_ptr<CrewState>> crews_;  ///< by communicator
-  std::vector<Annex> annexes_;                     ///< by communicator
+  std::vector<Place> places_;                                         ///< by peer
+  std::vector<std::unique_ptr<RecoveryGroupState>> recovery_groups_;  ///< by communicator
+  std::vector<Annex> annexes_;                                        ///< by communicator
 
   BufferPool pool_;
   std::deque<Sending> sendings_;
   std::vector<std::uint32_t> free_sendings_;
   std::deque<std::uint32_t> held_;
   std::int64_t kept_bytes_ = 0;
-  bool passes_long_ = false;  ///< messages of no crew's that would have to be flushed
+  bool passes_long_ = false;  ///< messages of no recovery group's that would have to be flushed
   std::deque<Passing> passings_;
   std::vector<std::uint32_t> free_passings_;
   std::deque<Receiving> receivings_;
   std::vector<std::uint32_t> free_receivings_;
   std::unordered_map<Key, std::uint32_t, KeyHash> expected_;
   std::unordered_map<Key, Early, KeyHash> early_;
-  std::vector<std::pair<CrewState*, Stream*>> debtors_;
+  std::vector<std::pair<RecoveryGroupState*, Stream*>> debtors_;
 
   std::vector<std::unique_ptr<Inbox>> inboxes_;
   std::size_t unposted_ = 0;

@@ -26,7 +26,7 @@ struct ResendOptions {
 };
 
 /// The processes of a communicator by their place (node), who may pass on each other's packets.
-struct Crew {
+struct RecoveryGroup {
   std::uint32_t communicator = 0;
   NodeId self = 0;
   std::vector<std::string> addresses;
@@ -34,8 +34,8 @@ struct Crew {
   std::vector<std::vector<NodeId>> linked;      ///< as linked_hosts(); empty: all neighbours
 };
 
-/// What a crew's layer above hears. Called from progress(), under the lock around it.
-class CrewObserver {
+/// What a recovery group's layer above hears. Called from progress(), under the lock around it.
+class RecoveryGroupObserver {
  public:
   /// Messages from that node by that route class do not arrive. From now on they come another way. Once for each.
   virtual void lane_died(NodeId from, std::int32_t route_class) noexcept = 0;
@@ -46,7 +46,7 @@ class CrewObserver {
   virtual void tick() noexcept = 0;
 
  protected:
-  ~CrewObserver() = default;
+  ~RecoveryGroupObserver() = default;
 };
 
 enum class NoteWay : std::uint8_t {
@@ -62,23 +62,23 @@ struct ResendCounts {
   std::int64_t duplicates_dropped = 0;
 };
 
-/// A transport whose messages under tags of an enrolled crew (TagSpace) survive the loss of messages, lanes (a peer and
-/// route class) and links, as long as the crew stays connected; others pass through unchanged. The caller's memory is
-/// never given to the transport underneath: what a broken way has swallowed may come to light at any time later.
-/// From the first crew on, progress() counts only messages that end, and pieces of those that come around, as something
-/// that happened: not questions, answers, or connections that break as others give up. So waiting for a process that
-/// has died ends when it should.
+/// A transport whose messages under tags of an enrolled recovery group (TagSpace) survive the loss of messages, lanes
+/// (a peer and route class) and links, as long as the recovery group stays connected; others pass through unchanged.
+/// The caller's memory is never given to the transport underneath: what a broken way has swallowed may come to light at
+/// any time later. From the first recovery group on, progress() counts only messages that end, and pieces of those that
+/// come around, as something that happened: not questions, answers, or connections that break as others give up. So
+/// waiting for a process that has died ends when it should.
 class ResilientTransport : public Transport {
  public:
-  /// Before any message of the crew is posted, by all of it. It stays until the end.
-  virtual void enrol(Crew crew) = 0;
-  /// Messages under the tags of another communicator are this crew's, too; to be called in each process before it posts
-  /// any. `places`: by sender in those tags, the place in the crew. It stays until the end.
-  virtual void annex(std::uint32_t communicator, std::uint32_t crew, std::vector<NodeId> places) = 0;
-  /// The same where senders are numbered as in `like`, which is a crew or annexed to one.
+  /// Before any message of the recovery group is posted, by all of it. It stays until the end.
+  virtual void enrol(RecoveryGroup recovery_group) = 0;
+  /// Messages under the tags of another communicator are this recovery group's, too; to be called in each process
+  /// before it posts any. `places`: by sender in those tags, the place in the recovery group. It stays until the end.
+  virtual void annex(std::uint32_t communicator, std::uint32_t recovery_group, std::vector<NodeId> places) = 0;
+  /// The same where senders are numbered as in `like`, which is a recovery group or annexed to one.
   virtual void annex(std::uint32_t communicator, std::uint32_t like) = 0;
   /// Null: nobody any more.
-  virtual void observe(std::uint32_t communicator, CrewObserver* observer) = 0;
+  virtual void observe(std::uint32_t communicator, RecoveryGroupObserver* observer) = 0;
   /// A call under that communicator's tags has failed: the waiters and the memory of all of them are left alone from
   /// now on.
   virtual void forget(std::uint32_t communicator) noexcept = 0;

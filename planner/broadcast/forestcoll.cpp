@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "planner/broadcast/quick_trees.h"
+#include "planner/broadcast/fallback_trees.h"
 #include "planner/index.h"
 #include "planner/route/lash.h"
 #include "planner/route/route_classes.h"

@@ -48,11 +48,11 @@ Result<Forest> reduce_forest(const Topology& topology, NodeId root);
 /// = |S ∩ Vc|/B+(S) of the bottleneck cut in inverse_x_unit and as a float, trees_per_root, tree_bandwidth (bytes per
 /// second), algbw_bytes_per_second (M over the time of the fluid plan), tree_depth_max. Every stage takes
 /// options.threads and heeds options.time_limit_seconds; when the time is over, the better one of the trees so far with
-/// the rest made without regard for capacities and of the quick plans of quick_trees.h, whose name is then the method.
-/// With a limit there are also trees_unproven, how many trees were not proved, and gap, T_B over the bound that 1/x*
-/// (or the narrowest cut known in time) proves, less 1; algbw_bytes_per_second is then that of the transfers. Errors:
-/// unconnected hosts, bandwidths without a workable common unit, switches that cannot be split; without a schedule also
-/// when the time was over before 1/x* was proved.
+/// the rest made without regard for capacities and of the quick plans of fallback_trees.h, whose name is then the
+/// method. With a limit there are also trees_unproven, how many trees were not proved, and gap, T_B over the bound that
+/// 1/x* (or the narrowest cut known in time) proves, less 1; algbw_bytes_per_second is then that of the transfers.
+/// Errors: unconnected hosts, bandwidths without a workable common unit, switches that cannot be split; without a
+/// schedule also when the time was over before 1/x* was proved.
 Result<Schedule> plan_forestcoll_allgather(const Topology& topology, const PlanOptions& options);
 
 /// The mirror image of the forest on the transpose.

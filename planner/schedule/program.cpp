@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <unordered_map>
 
-#include "planner/schedule/lone_routes.h"
+#include "planner/schedule/single_path_routes.h"
 
 namespace libcoll {
 namespace {
@@ -57,7 +57,7 @@ class Lowering {
 };
 
 void add_lone_routes(const Schedule& schedule, Program& program) {
-  const std::vector<std::int32_t> routes = lone_routes(schedule);
+  const std::vector<std::int32_t> routes = single_path_routes(schedule);
   if (routes.empty()) return;
   const auto from_to = [&](NodeId from, NodeId to) {
     const std::size_t pair =

@@ -45,7 +45,8 @@ struct Program {
   std::int32_t chunks_per_shard = 1;
   std::int32_t steps = 0;
   std::vector<Operation> operations;
-  /// By peer, of those that its operations take: for what is too short for several (lone_routes). Empty: none has two.
+  /// By peer, of those that its operations take: for what is too short for several (single_path_routes). Empty: none
+  /// has two.
   std::vector<LoneRoute> lone_sends;
   std::vector<LoneRoute> lone_receives;
   friend bool operator==(const Program&, const Program&) = default;

@@ -21,7 +21,8 @@ void* libcoll_next_symbol(const char* name) {
 void* libcoll_open_beside(const char* library) {
   Dl_info own;
   char path[4096];
-  if (dladdr((void*)(uintptr_t)&libcoll_next_symbol, &own) == 0 || own.dli_fname == NULL) return dlopen(library, RTLD_NOW);
+  if (dladdr((void*)(uintptr_t)&libcoll_next_symbol, &own) == 0 || own.dli_fname == NULL)
+    return dlopen(library, RTLD_NOW);
   const char* slash = strrchr(own.dli_fname, '/');
   const int directory = slash == NULL ? 0 : (int)(slash - own.dli_fname) + 1;
   const int length = snprintf(path, sizeof path, "%.*s%s", directory, own.dli_fname, library);

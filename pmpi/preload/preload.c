@@ -83,8 +83,8 @@ static bool all_agree(bool mine) {
   int vote = mine ? 1 : 0;
   int least = 0;
   return allreduce != NULL &&
-         allreduce(&vote, &least, 1, object("ompi_mpi_int"), object("ompi_mpi_op_min"), object("ompi_mpi_comm_world")) ==
-             0 &&
+         allreduce(&vote, &least, 1, object("ompi_mpi_int"), object("ompi_mpi_op_min"),
+                   object("ompi_mpi_comm_world")) == 0 &&
          least == 1;
 }
 
@@ -140,8 +140,7 @@ static bool is_tool(void* plain, void* profiling) {
   Dl_info tool;
   Dl_info mpi;
   if (plain == profiling || plain == NULL || profiling == NULL) return false;
-  return dladdr(plain, &tool) != 0 && dladdr(profiling, &mpi) != 0 &&
-         tool.dli_fbase != mpi.dli_fbase;
+  return dladdr(plain, &tool) != 0 && dladdr(profiling, &mpi) != 0 && tool.dli_fbase != mpi.dli_fbase;
 }
 
 static void set_target(unsigned target, void* found) {
@@ -234,10 +233,10 @@ static any_function* find_target(unsigned target) {
 #define ARGUMENTS_11 ARGUMENTS_10, k
 #define PARAMETERS(number) PARAMETERS_##number
 #define ARGUMENTS(number) ARGUMENTS_##number
-#define FORWARD(symbol, target, parameters, ...)                                                                     \
-  static word first_##symbol(parameters) { return ((word(*)(parameters))find_target(target))(__VA_ARGS__); }        \
-  LIBCOLL_EXPORT word symbol(parameters) {                                                                           \
-    return ((word(*)(parameters))atomic_load_explicit(&targets[target], memory_order_acquire))(__VA_ARGS__);        \
+#define FORWARD(symbol, target, parameters, ...)                                                             \
+  static word first_##symbol(parameters) { return ((word(*)(parameters))find_target(target))(__VA_ARGS__); } \
+  LIBCOLL_EXPORT word symbol(parameters) {                                                                   \
+    return ((word(*)(parameters))atomic_load_explicit(&targets[target], memory_order_acquire))(__VA_ARGS__); \
   }
 #define FORWARD_BOTH(symbol, index, number)                           \
   FORWARD(symbol, 2 * (index), PARAMETERS(number), ARGUMENTS(number)) \
@@ -253,11 +252,11 @@ static _Atomic(any_function*) targets[] = {
 };
 
 /* Whichever of the two names is called first, MPI runs after it. */
-#define FORWARD_INIT(symbol, number)                                                                          \
-  LIBCOLL_EXPORT int symbol(PARAMETERS(number)) {                                                             \
-    const int code = LIBCOLL_FUNCTION(int (*)(PARAMETERS(number)), libcoll_next_symbol(#symbol))(ARGUMENTS(number));          \
-    decide_once(true);                                                                                        \
-    return code;                                                                                              \
+#define FORWARD_INIT(symbol, number)                                                                                 \
+  LIBCOLL_EXPORT int symbol(PARAMETERS(number)) {                                                                    \
+    const int code = LIBCOLL_FUNCTION(int (*)(PARAMETERS(number)), libcoll_next_symbol(#symbol))(ARGUMENTS(number)); \
+    decide_once(true);                                                                                               \
+    return code;                                                                                                     \
   }
 FORWARD_INIT(MPI_Init, 2)
 FORWARD_INIT(PMPI_Init, 2)

@@ -1,4 +1,5 @@
-/* What the preload has to know of the settings: it reads the environment, and leaves configuration files to the core. */
+/* What the preload has to know of the settings: it reads the environment, and leaves configuration files to the core.
+ */
 #ifndef LIBCOLL_PMPI_PRELOAD_SETTINGS_H
 #define LIBCOLL_PMPI_PRELOAD_SETTINGS_H
 

@@ -11,7 +11,7 @@
     if (!(condition)) check_failed(__FILE__, __LINE__, #condition, __VA_ARGS__); \
   } while (0)
 
-/* What a case of matrix.c is called; twins.h and a program of one case (standalone.c) have other names for it. */
+/* What a case of matrix.c is called; variants.h and a program of one case (standalone.c) have other names for it. */
 #ifdef STANDALONE
 #define CASE(name) standalone
 #elif !defined CASE

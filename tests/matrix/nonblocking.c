@@ -1,5 +1,5 @@
 /* Nonblocking collectives: many at once, in any order of completion, among the program's own messages, given up, freed,
- * and beside blocking ones. What each computes is checked by the other programs of this folder (twins.h).
+ * and beside blocking ones. What each computes is checked by the other programs of this folder (variants.h).
  *   nonblocking [thread | timeout]: with a progress thread, which moves them without any call of the program's; with a
  * limit to the time in which nothing moves */
 #include <mpi.h>

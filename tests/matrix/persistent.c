@@ -1,5 +1,5 @@
 /* Persistent collectives (MPI 4.0, section 6.13): started in another order on every rank, completed in every way that
- * MPI has, among messages and requests of other kinds. What each computes is checked by others as well (twins.h).
+ * MPI has, among messages and requests of other kinds. What each computes is checked by others as well (variants.h).
  *   persistent [timeout | native]: with a limit to the time in which nothing moves; where they are left to MPI */
 #include <mpi.h>
 #include <stdlib.h>

@@ -113,8 +113,8 @@ static void check_allgatherv(MPI_Comm comm, const int* pairs, struct Form from, 
   int total = 0;
   for (int r = 0; r < size; ++r) total += pairs[r];
   if (alike) {
-    NATIVE(Allgatherv)(sent, send.counts[0], from.type, expected + margin, receive.counts, receive.displacements, to.type,
-                    comm);
+    NATIVE(Allgatherv)
+    (sent, send.counts[0], from.type, expected + margin, receive.counts, receive.displacements, to.type, comm);
   } else {
     gather_by_messages(sent, send.counts[0], from.type, expected + margin, &receive, comm);
   }
@@ -188,8 +188,9 @@ static void check_alltoallv(MPI_Comm comm, enum Pattern pattern, int base, struc
   unsigned char* output = make_memory(receive.bytes, rank, 1);
   unsigned char* expected = make_memory(receive.bytes, rank, 1);
   const void* sent = in_place ? MPI_IN_PLACE : input + margin;
-  NATIVE(Alltoallv)(sent, send.counts, send.displacements, from.type, expected + margin, receive.counts,
-                 receive.displacements, to.type, comm);
+  NATIVE(Alltoallv)
+  (sent, send.counts, send.displacements, from.type, expected + margin, receive.counts, receive.displacements, to.type,
+   comm);
   MPI_Alltoallv(sent, send.counts, send.displacements, from.type, output + margin, receive.counts,
                 receive.displacements, to.type, comm);
   expect_call("alltoallv", served, "exchanged");

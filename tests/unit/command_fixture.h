@@ -51,9 +51,9 @@ class Command : public testing::Test {
 
   /// Runs a shell line in the directory, with `libcoll` as a function for the binary.
   [[nodiscard]] Outcome shell(const std::string& line) const {
-    const std::string script = "cd '" + home_ + "' && libcoll() { '" + command_ + "' \"$@\"; }; " + line;
-    const std::string call = "env -i PATH=\"$PATH\" HOME='" + home_ + "' sh -c '" + escaped(script) + "' >'" + home_ +
-                             "/.out' 2>'" + home_ + "/.err' </dev/null";
+    const std::string task_graph = "cd '" + home_ + "' && libcoll() { '" + command_ + "' \"$@\"; }; " + line;
+    const std::string call = "env -i PATH=\"$PATH\" HOME='" + home_ + "' sh -c '" + escaped(task_graph) + "' >'" +
+                             home_ + "/.out' 2>'" + home_ + "/.err' </dev/null";
     const int status = std::system(call.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read_file(home_ + "/.out"), read_file(home_ + "/.err")};
   }

@@ -436,7 +436,7 @@ TEST_F(Command, InfoMeasuresMemory) {
     parts.push_back(part["name"]);
     for (const char* kind : {"anonymous_bytes", "shared_bytes", "file_bytes"}) total += part[kind].get<std::int64_t>();
   }
-  EXPECT_EQ(parts, (std::vector<std::string>{"contexts and workers", "connections", "plans", "scripts"}));
+  EXPECT_EQ(parts, (std::vector<std::string>{"contexts and workers", "connections", "plans", "task_graphs"}));
   EXPECT_EQ(memory["total_bytes"], total);
   EXPECT_GT(total, 0);
   EXPECT_TRUE(contains(libcoll("info --memory ring:3").out, "1 route classes, 2 connections"));

@@ -124,9 +124,9 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"nonblocking", "no"},
                                                                    {"progress_thread", "yes"},
                                                                    {"segment_bytes", "1536"},
-                                                                   {"bundle_bytes", "0"},
-                                                                   {"direct_bytes", "0"},
-                                                                   {"spread_bytes", "64K"},
+                                                                   {"coalesce_max", "0"},
+                                                                   {"planless_max", "0"},
+                                                                   {"valiant_threshold", "64K"},
                                                                    {"round_bytes", "inf"},
                                                                    {"in_flight", "1024"},
                                                                    {"poll_microseconds", "0"},
@@ -160,7 +160,7 @@ TEST(Environment, RelatedCallsAreServedOrNot) {
   EXPECT_EQ(call_setting(loaded.config, CallKind::reduce), "auto");
   EXPECT_EQ(call_setting(loaded.config, CallKind::allgather), "bfb");
   EXPECT_EQ(call_setting(loaded.config, CallKind::alltoallw), "auto");
-  // Nonblocking calls follow their blocking twins.
+  // Nonblocking calls follow their blocking variants.
   EXPECT_EQ(call_setting(loaded.config, CallKind::ibcast), "native");
   EXPECT_EQ(call_setting(loaded.config, CallKind::iallgather), "bfb");
 }

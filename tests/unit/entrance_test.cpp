@@ -1,9 +1,9 @@
-#include "pmpi/entrance.h"
-
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 #include <string>
+
+#include "pmpi/reentrancy_guard.h"
 
 namespace libcoll::pmpi {
 namespace {

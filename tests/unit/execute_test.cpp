@@ -65,7 +65,7 @@ std::string describe(const Plan& plan, const Job& job) {
   return std::string(to_string(plan.collective)) + " by " + plan.algorithm + ", " + std::to_string(job.elements) +
          " elements of " + std::to_string(job.element_bytes) + " bytes, gap " + std::to_string(job.gap_bytes) +
          ", segment " + std::to_string(job.tuning.segment_bytes) + ", bundle " +
-         std::to_string(job.tuning.bundle_bytes) + ", in flight " + std::to_string(job.tuning.in_flight) +
+         std::to_string(job.tuning.coalesce_max) + ", in flight " + std::to_string(job.tuning.in_flight) +
          (job.in_place ? ", in place" : "") + ", unequal " + std::to_string(job.unequal) + ", root " +
          std::to_string(job.root) + ", patience " + std::to_string(job.patience) + ", seed " + std::to_string(job.seed);
 }
@@ -81,12 +81,12 @@ MessageList messages_with(const std::vector<Message>& messages, NodeId peer) {
   return list;
 }
 
-void expect_ends_agree(const std::vector<Script>& scripts) {
-  const auto nodes = static_cast<NodeId>(scripts.size());
+void expect_ends_agree(const std::vector<TaskGraph>& task_graphs) {
+  const auto nodes = static_cast<NodeId>(task_graphs.size());
   for (NodeId from = 0; from < nodes; ++from) {
     for (NodeId to = 0; to < nodes; ++to) {
-      const MessageList sent = messages_with(scripts[static_cast<std::size_t>(from)].sends, to);
-      EXPECT_EQ(sent, messages_with(scripts[static_cast<std::size_t>(to)].receives, from)) << from << "→" << to;
+      const MessageList sent = messages_with(task_graphs[static_cast<std::size_t>(from)].sends, to);
+      EXPECT_EQ(sent, messages_with(task_graphs[static_cast<std::size_t>(to)].receives, from)) << from << "→" << to;
       for (std::size_t i = 0; i < sent.size(); ++i) {
         EXPECT_EQ(sent[i].first, i) << from << "→" << to;
         EXPECT_GT(sent[i].second, 0) << from << "→" << to;
@@ -98,9 +98,9 @@ void expect_ends_agree(const std::vector<Script>& scripts) {
 /// EXPECT_TRUE keeps the failure readable where buffers are large.
 void expect_right(Plan& plan, const Job& job) {
   SCOPED_TRACE(describe(plan, job));
-  std::vector<Script> scripts = make_scripts(plan, job);
-  expect_ends_agree(scripts);
-  RoundRobin run(plan, job, std::move(scripts));
+  std::vector<TaskGraph> task_graphs = make_task_graphs(plan, job);
+  expect_ends_agree(task_graphs);
+  RoundRobin run(plan, job, std::move(task_graphs));
   ASSERT_TRUE(run.finish());
   EXPECT_LE(run.peak(), job.tuning.in_flight);
   for (std::size_t node = 0; node < plan.programs.size(); ++node) {
@@ -304,9 +304,9 @@ TEST(ExecuteByHand, ShortPiecesShareAMessage) {
   Job job;
   job.elements = 8;
   job.tuning = {16, 0, 8};  // pieces of two elements: four a block
-  EXPECT_EQ(make_scripts(plan, job)[0].sends.size(), 2 * 4U);
-  job.tuning.bundle_bytes = 1024;
-  EXPECT_EQ(make_scripts(plan, job)[0].sends.size(), 2U);
+  EXPECT_EQ(make_task_graphs(plan, job)[0].sends.size(), 2 * 4U);
+  job.tuning.coalesce_max = 1024;
+  EXPECT_EQ(make_task_graphs(plan, job)[0].sends.size(), 2U);
 }
 
 /// Shards of nothing are not worth a message, and nothing is kept for them.
@@ -316,13 +316,13 @@ TEST(ExecuteByHand, EmptyShardsMoveNothing) {
   job.elements = 8;
   job.root = 2;
   std::size_t messages = 0;
-  for (const Script& script : make_scripts(plan, job)) messages += script.sends.size();
+  for (const TaskGraph& task_graph : make_task_graphs(plan, job)) messages += task_graph.sends.size();
   EXPECT_EQ(messages, 3U);  // to each of the others once
   job.elements = 0;
-  for (const Script& script : make_scripts(plan, job)) {
-    EXPECT_EQ(script.task_count(), 0U);
-    EXPECT_EQ(script.scratch_bytes, 0);
-    EXPECT_TRUE(script.initial_copies.empty());
+  for (const TaskGraph& task_graph : make_task_graphs(plan, job)) {
+    EXPECT_EQ(task_graph.task_count(), 0U);
+    EXPECT_EQ(task_graph.scratch_bytes, 0);
+    EXPECT_TRUE(task_graph.initial_copies.empty());
   }
   expect_right(plan, job);
 }
@@ -362,9 +362,9 @@ class StubTransport final : public Transport {
 class FailingExecution {
  public:
   explicit FailingExecution(Transport& transport)
-      : script_(make_script(plan_.programs[0], plan_.rank_of_node, shape_of(job_), job_.tuning)),
+      : task_graph_(make_task_graph(plan_.programs[0], plan_.rank_of_node, shape_of(job_), job_.tuning)),
         memory_(make_memory(plan_, job_, plan_.rank_of_node[0])),
-        execution_(script_, 0, buffers_of(plan_, job_, plan_.rank_of_node[0], memory_), reducer_of(job_.numbers),
+        execution_(task_graph_, 0, buffers_of(plan_, job_, plan_.rank_of_node[0], memory_), reducer_of(job_.numbers),
                    transport, peers_, TagSpace(1, 0), job_.tuning, plan_.workspaces[0]) {}
 
   Execution& operator*() { return execution_; }
@@ -374,7 +374,7 @@ class FailingExecution {
  private:
   Plan plan_ = make_plan(ring_allgather(2), 1);
   Job job_{4, 8, 0, {}, Numbers::integers, false, 0, 0};
-  Script script_;
+  TaskGraph task_graph_;
   Memory memory_;
   std::vector<PeerId> peers_{0, 0};
   Execution execution_;
@@ -454,13 +454,13 @@ std::int64_t pretended_clock() noexcept { return pretended_now; }
 TEST(ExecutePaced, SendsLeaveAtTheirRate) {
   Plan plan = make_plan(ring_allgather(2), 1);
   Job job{80, 8, 0, {64, 0, 1000}, Numbers::integers, false, 0, 0};
-  const Script script = make_script(plan.programs[0], plan.rank_of_node, shape_of(job), job.tuning);
-  ASSERT_EQ(script.sends.size(), 10U);
+  const TaskGraph task_graph = make_task_graph(plan.programs[0], plan.rank_of_node, shape_of(job), job.tuning);
+  ASSERT_EQ(task_graph.sends.size(), 10U);
   Memory memory = make_memory(plan, job, plan.rank_of_node[0]);
   const std::vector<PeerId> peers{0, 0};
   StubTransport transport(Posted::done, Posted::done);
   pretended_now = 5'000'000;  // whatever it starts at
-  Execution execution(script, 0, buffers_of(plan, job, plan.rank_of_node[0], memory), reducer_of(job.numbers),
+  Execution execution(task_graph, 0, buffers_of(plan, job, plan.rank_of_node[0], memory), reducer_of(job.numbers),
                       transport, peers, TagSpace(1, 0), job.tuning, plan.workspaces[0],
                       Pace{1'000'000, 128, &pretended_clock});
   const auto sent_at = [&](std::int64_t nanoseconds) {
@@ -501,15 +501,15 @@ Program two_routes() {
 TEST(ExecuteSteered, MessagesUseTheClassOfTheirRoute) {
   const Program program = two_routes();
   EXPECT_EQ(route_classes(program), 3);
-  const Script script = make_script(program, {0, 1}, equal_shards(8, 8), Tuning{});
-  ASSERT_EQ(script.sends.size(), 2U);
-  ASSERT_EQ(script.receives.size(), 2U);
+  const TaskGraph task_graph = make_task_graph(program, {0, 1}, equal_shards(8, 8), Tuning{});
+  ASSERT_EQ(task_graph.sends.size(), 2U);
+  ASSERT_EQ(task_graph.receives.size(), 2U);
   for (const std::size_t chunk : {0U, 1U}) {
     const auto expected = static_cast<std::int32_t>(chunk) + 1;
-    EXPECT_EQ(script.sends[chunk].route_class, expected);
-    EXPECT_EQ(script.receives[chunk].route_class, expected);
-    EXPECT_EQ(script.lane(script.sends[chunk]), static_cast<std::size_t>(expected) * 2 + 1);
-    EXPECT_EQ(script.sends[chunk].data.bytes, 32);
+    EXPECT_EQ(task_graph.sends[chunk].route_class, expected);
+    EXPECT_EQ(task_graph.receives[chunk].route_class, expected);
+    EXPECT_EQ(task_graph.lane(task_graph.sends[chunk]), static_cast<std::size_t>(expected) * 2 + 1);
+    EXPECT_EQ(task_graph.sends[chunk].data.bytes, 32);
   }
 }
 
@@ -519,8 +519,8 @@ TEST(ExecuteSteered, ShortBlocksTakeOneRoute) {
   program.lone_sends = {{}, {1, 2}};
   program.lone_receives = {{}, {0, 1}};
   Tuning tuning;
-  tuning.bundle_bytes = 128;
-  const Script together = make_script(program, {0, 1}, equal_shards(8, 8), tuning);
+  tuning.coalesce_max = 128;
+  const TaskGraph together = make_task_graph(program, {0, 1}, equal_shards(8, 8), tuning);
   ASSERT_EQ(together.sends.size(), 1U);
   ASSERT_EQ(together.receives.size(), 1U);
   EXPECT_EQ(together.sends[0].data.bytes, 64);
@@ -528,7 +528,7 @@ TEST(ExecuteSteered, ShortBlocksTakeOneRoute) {
   EXPECT_EQ(together.sends[0].route_class, 2);
   EXPECT_EQ(together.receives[0].route, 0);
   EXPECT_EQ(together.receives[0].route_class, 1);
-  const Script apart = make_script(program, {0, 1}, equal_shards(9, 8), tuning);
+  const TaskGraph apart = make_task_graph(program, {0, 1}, equal_shards(9, 8), tuning);
   EXPECT_EQ(apart.sends.size(), 2U);
   EXPECT_EQ(apart.receives.size(), 2U);
 }

@@ -75,10 +75,10 @@ bool drive(Execution& execution, Transport& transport) {
 bool run_call(Rank& rank, const Plan& plan, const Job& job, std::uint32_t call) {
   const auto node = static_cast<std::size_t>(rank.node);
   const std::int32_t place = plan.rank_of_node[node];
-  const Script script = make_script(plan.programs[node], plan.rank_of_node, shape_of(job), job.tuning);
+  const TaskGraph task_graph = make_task_graph(plan.programs[node], plan.rank_of_node, shape_of(job), job.tuning);
   Memory memory = make_memory(plan, job, place);
-  Execution execution(script, rank.node, buffers_of(plan, job, place, memory), reducer_of(job.numbers), *rank.transport,
-                      rank.peers, TagSpace(1, call), job.tuning, rank.workspace);
+  Execution execution(task_graph, rank.node, buffers_of(plan, job, place, memory), reducer_of(job.numbers),
+                      *rank.transport, rank.peers, TagSpace(1, call), job.tuning, rank.workspace);
   execution.start();
   const bool finished = drive(execution, *rank.transport);
   rank.results.push_back(std::move(memory));

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "libcoll/execute/execution.h"
-#include "libcoll/execute/script.h"
+#include "libcoll/execute/task_graph.h"
 #include "libcoll/transport/memory_transport.h"
 #include "planner/schedule/program.h"
 #include "planner/schedule/verify.h"
@@ -381,28 +381,28 @@ inline bool forwards_blocks(const Plan& plan) {
   return false;
 }
 
-inline std::vector<Script> make_scripts(const Plan& plan, const Job& job) {
-  std::vector<Script> scripts;
+inline std::vector<TaskGraph> make_task_graphs(const Plan& plan, const Job& job) {
+  std::vector<TaskGraph> task_graphs;
   const bool forwards = forwards_blocks(plan);
   for (const Program& program : plan.programs) {
     const std::int64_t rank = plan.rank_of_node[static_cast<std::size_t>(program.node)];
-    scripts.push_back(make_script(program, plan.rank_of_node, shape_of(plan, job, rank, forwards), job.tuning));
+    task_graphs.push_back(make_task_graph(program, plan.rank_of_node, shape_of(plan, job, rank, forwards), job.tuning));
   }
-  return scripts;
+  return task_graphs;
 }
 
 /// All ranks of one call; indexed by node throughout.
 class RoundRobin {
  public:
-  RoundRobin(Plan& plan, const Job& job) : RoundRobin(plan, job, make_scripts(plan, job)) {}
-  RoundRobin(Plan& plan, const Job& job, std::vector<Script> scripts)
-      : tuning_(job.tuning), random_(job.seed), scripts_(std::move(scripts)), memories_(scripts_.size()) {
+  RoundRobin(Plan& plan, const Job& job) : RoundRobin(plan, job, make_task_graphs(plan, job)) {}
+  RoundRobin(Plan& plan, const Job& job, std::vector<TaskGraph> task_graphs)
+      : tuning_(job.tuning), random_(job.seed), task_graphs_(std::move(task_graphs)), memories_(task_graphs_.size()) {
     open_transports(plan, job);
-    for (std::size_t node = 0; node < scripts_.size(); ++node) {
+    for (std::size_t node = 0; node < task_graphs_.size(); ++node) {
       const std::int64_t rank = plan.rank_of_node[node];
       memories_[node] = make_memory(plan, job, rank);
       executions_.push_back(std::make_unique<Execution>(
-          scripts_[node], static_cast<NodeId>(node), buffers_of(plan, job, rank, memories_[node]),
+          task_graphs_[node], static_cast<NodeId>(node), buffers_of(plan, job, rank, memories_[node]),
           reducer_of(job.numbers), *transports_[node], peers_, TagSpace(1, 0), tuning_, plan.workspaces[node]));
     }
   }
@@ -469,7 +469,7 @@ class RoundRobin {
 
   Tuning tuning_;
   std::mt19937 random_;
-  std::vector<Script> scripts_;
+  std::vector<TaskGraph> task_graphs_;
   std::vector<Memory> memories_;
   std::vector<std::unique_ptr<LateTransport>> transports_;
   std::vector<PeerId> peers_;

@@ -7,9 +7,9 @@
 #include <variant>
 
 #include "planner/broadcast/bidirectional_ring.h"
+#include "planner/broadcast/fallback_trees.h"
 #include "planner/broadcast/forestcoll_lp.h"
 #include "planner/broadcast/multitree.h"
-#include "planner/broadcast/quick_trees.h"
 #include "planner/index.h"
 #include "planner/route/lash.h"
 #include "planner/route/route_classes.h"

@@ -1,6 +1,4 @@
 // The one route of a pair: one of its own, and links not much busier than by all of them.
-#include "planner/schedule/lone_routes.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -11,6 +9,7 @@
 
 #include "planner/planner.h"
 #include "planner/schedule/program.h"
+#include "planner/schedule/single_path_routes.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/generators.h"
 
@@ -53,7 +52,7 @@ std::vector<std::int32_t> first_routes(const Schedule& schedule) {
 
 TEST(LoneRoutes, EachIsOneOfItsPair) {
   const Schedule schedule = by_paths("complete_bipartite:4,4");
-  const std::vector<std::int32_t> routes = lone_routes(schedule);
+  const std::vector<std::int32_t> routes = single_path_routes(schedule);
   ASSERT_EQ(routes.size(), 64U);
   for (NodeId from = 0; from < 8; ++from) {
     for (NodeId to = 0; to < 8; ++to) {
@@ -69,25 +68,26 @@ TEST(LoneRoutes, EachIsOneOfItsPair) {
 /// On K4,4 the 32 pairs of neighbours cross one link each and the 24 pairs of one side two: 80 crossings of 32
 /// links, 2.5 on the average and 3 at best where no pair is divided.
 TEST(LoneRoutes, AsFewAsCanBeOnCompleteBipartite) {
-  EXPECT_EQ(busiest(by_paths("complete_bipartite:4,4"), lone_routes(by_paths("complete_bipartite:4,4"))), 3);
+  EXPECT_EQ(busiest(by_paths("complete_bipartite:4,4"), single_path_routes(by_paths("complete_bipartite:4,4"))), 3);
 }
 
 TEST(LoneRoutes, LinksAreLessBusyThanByTheFirstRoutes) {
   for (const char* specification : {"genkautz:16,4", "complete_bipartite:4,4", "genkautz:23,3"}) {
     const Schedule schedule = by_paths(specification);
-    EXPECT_LT(busiest(schedule, lone_routes(schedule)), busiest(schedule, first_routes(schedule))) << specification;
+    EXPECT_LT(busiest(schedule, single_path_routes(schedule)), busiest(schedule, first_routes(schedule)))
+        << specification;
   }
 }
 
 /// On a ring of three each pair has one shortest path, a link.
 TEST(LoneRoutes, NoneWhereNoPairHasTwo) {
-  EXPECT_TRUE(lone_routes(by_paths("ring:3")).empty());
+  EXPECT_TRUE(single_path_routes(by_paths("ring:3")).empty());
   EXPECT_TRUE(lower(by_paths("ring:3"), 0).lone_sends.empty());
 }
 
 TEST(LoneRoutes, BothEndsKnowThem) {
   const Schedule schedule = by_paths("genkautz:16,4");
-  const std::vector<std::int32_t> routes = lone_routes(schedule);
+  const std::vector<std::int32_t> routes = single_path_routes(schedule);
   for (const NodeId from : {0, 5}) {
     for (const NodeId to : {3, 15}) {
       const LoneRoute sent = lower(schedule, from).lone_sends[static_cast<std::size_t>(to)];

@@ -116,8 +116,8 @@ class LossyTransport final : public Transport {
   std::shared_ptr<Weather> weather_;
 };
 
-/// What a rank hears of its crew.
-class Listener final : public CrewObserver {
+/// What a rank hears of its recovery group.
+class Listener final : public RecoveryGroupObserver {
  public:
   void lane_died(NodeId from, std::int32_t route_class) noexcept override { died.emplace_back(from, route_class); }
   void noted(NodeId from, std::span<const std::byte> note) noexcept override {
@@ -175,20 +175,20 @@ class World {
 
   /// One call from beginning to end, with every rank starting when it pleases. False when it does not end.
   bool run(const Job& job) {
-    std::vector<Script> scripts = make_scripts(plan_, job);
+    std::vector<TaskGraph> task_graphs = make_task_graphs(plan_, job);
     const Tuning tuning = job.tuning;
     const std::uint32_t call = calls_++;
     std::vector<Memory> memories;
     std::vector<std::unique_ptr<Execution>> executions;
-    memories.reserve(scripts.size());
-    for (std::size_t node = 0; node < scripts.size(); ++node) {
+    memories.reserve(task_graphs.size());
+    for (std::size_t node = 0; node < task_graphs.size(); ++node) {
       const std::int64_t rank = plan_.rank_of_node[node];
       memories.push_back(make_memory(plan_, job, rank));
       executions.push_back(std::make_unique<Execution>(
-          scripts[node], static_cast<NodeId>(node), buffers_of(plan_, job, rank, memories.back()),
+          task_graphs[node], static_cast<NodeId>(node), buffers_of(plan_, job, rank, memories.back()),
           reducer_of(job.numbers), *transports_[node], peers_, TagSpace(tags, call), tuning, plan_.workspaces[node]));
     }
-    std::vector<bool> started(scripts.size(), false);
+    std::vector<bool> started(task_graphs.size(), false);
     const auto step = [&](std::size_t node) {
       if (!rank_lives[node]) return;
       if (!started[node]) {
@@ -200,7 +200,7 @@ class World {
       executions[node]->advance();
     };
     const auto all_done = [&] {
-      for (std::size_t node = 0; node < scripts.size(); ++node) {
+      for (std::size_t node = 0; node < task_graphs.size(); ++node) {
         if (!started[node] || !executions[node]->finished()) return false;
       }
       return true;
@@ -211,11 +211,11 @@ class World {
       // Messages under way still have their memory's addresses.
       for (auto& execution : executions) abandoned_.push_back(std::move(execution));
       abandoned_memories_.push_back(std::move(memories));
-      abandoned_scripts_.push_back(std::move(scripts));
+      abandoned_scripts_.push_back(std::move(task_graphs));
       return false;
     }
     executions.clear();
-    for (std::size_t node = 0; node < scripts.size(); ++node) {
+    for (std::size_t node = 0; node < task_graphs.size(); ++node) {
       const std::int64_t rank = plan_.rank_of_node[node];
       EXPECT_TRUE(memories[node].output == expected_output(plan_, job, rank)) << "output of rank " << rank;
     }
@@ -223,7 +223,7 @@ class World {
     for (Memory& memory : memories) std::fill(memory.output.begin(), memory.output.end(), std::byte{0xa5});
     const std::vector<Memory> after = memories;
     if (lets_go_after_calls) release();
-    for (std::size_t node = 0; node < scripts.size(); ++node) {
+    for (std::size_t node = 0; node < task_graphs.size(); ++node) {
       EXPECT_TRUE(memories[node].output == after[node].output) << "memory of node " << node << " changed afterwards";
     }
     return true;
@@ -287,7 +287,7 @@ class World {
   std::vector<PeerId> peers_;
   std::uint32_t calls_ = 0;
   std::vector<std::vector<Memory>> abandoned_memories_;
-  std::vector<std::vector<Script>> abandoned_scripts_;
+  std::vector<std::vector<TaskGraph>> abandoned_scripts_;
   std::vector<std::unique_ptr<Execution>> abandoned_;
 };
 

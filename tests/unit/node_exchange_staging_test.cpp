@@ -47,13 +47,13 @@ class Job {
       places.push_back({node, rank, rank % 2});
       nodes = std::max(nodes, node + 1);
     }
-    arrangement_ = arrange(places, nodes, leaders);
+    layout_ = arrange(places, nodes, leaders);
     memories_.assign(static_cast<std::size_t>(nodes), std::vector<std::int64_t>(static_cast<std::size_t>(bytes) / 8));
     ranks_.resize(places.size());
     for (std::size_t rank = 0; rank < ranks_.size(); ++rank) make_rank(rank);
   }
 
-  [[nodiscard]] bool fits() const { return ExchangeStaging::fits(arrangement_, bytes_, element); }
+  [[nodiscard]] bool fits() const { return ExchangeStaging::fits(layout_, bytes_, element); }
 
   void run() {
     for (Rank& rank : ranks_) rank.staging->begin_lengths(memory_of(rank));
@@ -89,7 +89,7 @@ class Job {
   }
   [[nodiscard]] std::size_t index_of(const Rank& rank) const { return static_cast<std::size_t>(&rank - ranks_.data()); }
   std::byte* memory_of(const Rank& rank) {
-    const auto node = static_cast<std::size_t>(arrangement_.node_of_rank[index_of(rank)]);
+    const auto node = static_cast<std::size_t>(layout_.node_of_rank[index_of(rank)]);
     return reinterpret_cast<std::byte*>(memories_[node].data());
   }
 
@@ -107,12 +107,11 @@ class Job {
       made.blocks.output_offsets.push_back(static_cast<std::int64_t>(made.output.size()) * element);
       made.output.insert(made.output.end(), static_cast<std::size_t>(count(other, rank) + gap), untouched);
     }
-    made.staging =
-        std::make_unique<ExchangeStaging>(arrangement_, static_cast<std::int32_t>(rank), bytes_, made.blocks);
+    made.staging = std::make_unique<ExchangeStaging>(layout_, static_cast<std::int32_t>(rank), bytes_, made.blocks);
   }
 
   Rank& leader_of(std::size_t node, std::int32_t leader) {
-    return ranks_[static_cast<std::size_t>(arrangement_.nodes[node].ranks[static_cast<std::size_t>(leader)])];
+    return ranks_[static_cast<std::size_t>(layout_.nodes[node].ranks[static_cast<std::size_t>(leader)])];
   }
 
   void move_lengths() {
@@ -150,7 +149,7 @@ class Job {
 
   std::int64_t bytes_;
   std::vector<std::int64_t> counts_;
-  Arrangement arrangement_;
+  RankLayout layout_;
   std::vector<std::vector<std::int64_t>> memories_;  ///< exactly as long as they may be
   std::vector<Rank> ranks_;
 };

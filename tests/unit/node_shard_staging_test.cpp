@@ -46,17 +46,17 @@ struct Job {
       places.push_back({node, rank, rank % 2});
       nodes = std::max(nodes, node + 1);
     }
-    arrangement = arrange(places, nodes, leaders);
+    layout = arrange(places, nodes, leaders);
     memories.assign(static_cast<std::size_t>(nodes), std::vector<std::byte>(static_cast<std::size_t>(bytes)));
   }
 
-  [[nodiscard]] std::size_t ranks() const { return arrangement.node_of_rank.size(); }
+  [[nodiscard]] std::size_t ranks() const { return layout.node_of_rank.size(); }
   [[nodiscard]] std::size_t node_of(std::size_t rank) const {
-    return static_cast<std::size_t>(arrangement.node_of_rank[rank]);
+    return static_cast<std::size_t>(layout.node_of_rank[rank]);
   }
 
   std::int64_t bytes;
-  Arrangement arrangement;
+  RankLayout layout;
   std::vector<std::vector<std::byte>> memories;
 };
 
@@ -89,10 +89,10 @@ std::vector<Vector> run(Job& job, const Shards& shards, const std::vector<Vector
                         std::size_t output_elements) {
   std::vector<Vector> outputs(job.ranks(), Vector(output_elements, untouched));
   std::vector<ShardStaging> stagings;
-  std::vector<Staging> reducers;
+  std::vector<NodeStaging> reducers;
   for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
-    stagings.emplace_back(job.arrangement, static_cast<std::int32_t>(rank), job.bytes, shards);
-    reducers.emplace_back(job.arrangement, static_cast<std::int32_t>(rank), job.bytes);
+    stagings.emplace_back(job.layout, static_cast<std::int32_t>(rank), job.bytes, shards);
+    reducers.emplace_back(job.layout, static_cast<std::int32_t>(rank), job.bytes);
   }
   for (std::int64_t round = 0; round < stagings.front().rounds(); ++round) {
     for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
@@ -108,7 +108,7 @@ std::vector<Vector> run(Job& job, const Shards& shards, const std::vector<Vector
     const std::int32_t leaders = stagings.front().leaders();
     for (std::int32_t leader = 0; leader < leaders; ++leader) {
       std::vector<ShardPart> parts;
-      for (const std::int32_t rank : job.arrangement.slice(leader)) {
+      for (const std::int32_t rank : job.layout.slice(leader)) {
         EXPECT_EQ(stagings[static_cast<std::size_t>(rank)].leaders(), leaders);
         parts.push_back(stagings[static_cast<std::size_t>(rank)].part_of(leader));
       }
@@ -179,7 +179,7 @@ TEST(ShardStaging, AnyCountsOnAnyNodes) {
   for (const std::vector<NodeId>& node_of_rank : places) {
     for (const std::int64_t bytes : {std::int64_t{1024}, std::int64_t{1} << 18}) {
       Job job(node_of_rank, static_cast<std::int64_t>(random() % 3), bytes);
-      ASSERT_TRUE(ShardStaging::fits(job.arrangement, bytes, element));
+      ASSERT_TRUE(ShardStaging::fits(job.layout, bytes, element));
       for (int turn = 0; turn < 6; ++turn) {
         Counts counts;
         for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
@@ -206,7 +206,7 @@ TEST(ShardStaging, LongShardsAreMovedByAllLeaders) {
   const Job job({0, 0, 0, 1, 1, 1}, 0, 1 << 20);
   const auto leaders = [&](std::int64_t count) {
     const Shards shards{Collective::allgather, element, Counts(6, count), offsets_of(Counts(6, count))};
-    ShardStaging staging(job.arrangement, 0, job.bytes, shards);
+    ShardStaging staging(job.layout, 0, job.bytes, shards);
     std::vector<std::byte> memory(static_cast<std::size_t>(job.bytes));
     staging.begin_round(0, memory.data());
     return staging.leaders();
@@ -217,9 +217,9 @@ TEST(ShardStaging, LongShardsAreMovedByAllLeaders) {
 
 TEST(ShardStaging, TooLittleMemoryIsSaidBeforehand) {
   const Job job({0, 0, 1, 1}, 0, 1024);
-  EXPECT_TRUE(ShardStaging::fits(job.arrangement, 1024, 32));
-  EXPECT_FALSE(ShardStaging::fits(job.arrangement, 128, 32));
-  EXPECT_FALSE(ShardStaging::fits(job.arrangement, 0, 4));
+  EXPECT_TRUE(ShardStaging::fits(job.layout, 1024, 32));
+  EXPECT_FALSE(ShardStaging::fits(job.layout, 128, 32));
+  EXPECT_FALSE(ShardStaging::fits(job.layout, 0, 4));
 }
 
 }  // namespace

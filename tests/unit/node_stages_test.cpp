@@ -196,7 +196,7 @@ std::uint64_t value(std::size_t call, std::size_t source, std::size_t place) {
 
 /// One rank of the node with the buffers of all its calls.
 struct Player {
-  Player(const Arrangement& arrangement, std::int32_t rank) : memory(arrangement, rank, half_bytes) {}
+  Player(const RankLayout& layout, std::int32_t rank) : memory(layout, rank, half_bytes) {}
 
   NodeMemory memory;
   std::vector<Words> inputs;
@@ -295,9 +295,8 @@ Sizes sizes_of(const Kind& kind, std::size_t ranks, std::size_t rank) {
           kind.collective == Collective::reduce_scatter ? own : all};
 }
 
-void begin_call(Player& player, const Arrangement& arrangement, std::size_t rank, std::size_t number,
-                const Kind& kind) {
-  const std::size_t ranks = arrangement.node_of_rank.size();
+void begin_call(Player& player, const RankLayout& layout, std::size_t rank, std::size_t number, const Kind& kind) {
+  const std::size_t ranks = layout.node_of_rank.size();
   const bool gathers = kind.collective == Collective::allgather;
   const Sizes sizes = sizes_of(kind, ranks, rank);
   Words input(sizes.input);
@@ -319,9 +318,9 @@ void begin_call(Player& player, const Arrangement& arrangement, std::size_t rank
     (gathers ? call.output_offsets : call.input_offsets).push_back(offset);
     offset += length(kind, other) * call.element_bytes;
   }
-  ASSERT_TRUE(fits_in_rounds(arrangement, half_bytes, kind.collective, kind.equal));
+  ASSERT_TRUE(fits_in_rounds(layout, half_bytes, kind.collective, kind.equal));
   player.calls.push_back(
-      make_node_rounds(arrangement, player.memory.staging(), static_cast<std::int32_t>(rank), std::move(call)));
+      make_node_rounds(layout, player.memory.staging(), static_cast<std::int32_t>(rank), std::move(call)));
 }
 
 /// By the definitions of the MPI standard, chapter 5.
@@ -361,10 +360,10 @@ TEST(NodeRounds, CallsOfAllKindsOneAfterTheOtherInAnyOrderOfTheRanks) {
                                    {Collective::reduce_scatter, true, 1}};
   for (const std::int32_t domains : {1, 2}) {
     const std::vector<RankPlace> places = {{0, 0, 0}, {0, 1, 1 % domains}, {0, 2, 0}, {0, 3, 3 % domains}};
-    const Arrangement arrangement = arrange(places, 1, 0);
+    const RankLayout layout = arrange(places, 1, 0);
     const std::size_t ranks = places.size();
     std::deque<Player> players;
-    for (std::int32_t rank = 0; rank < 4; ++rank) players.emplace_back(arrangement, rank);
+    for (std::int32_t rank = 0; rank < 4; ++rank) players.emplace_back(layout, rank);
     std::string name;
     for (Player& player : players) {
       if (player.memory.staging().local() != 0) continue;
@@ -383,7 +382,7 @@ TEST(NodeRounds, CallsOfAllKindsOneAfterTheOtherInAnyOrderOfTheRanks) {
       players[rank].inputs.reserve(calls);
       players[rank].outputs.reserve(calls);
       for (std::size_t call = 0; call < calls; ++call) {
-        begin_call(players[rank], arrangement, rank, call, kinds[call % kinds.size()]);
+        begin_call(players[rank], layout, rank, call, kinds[call % kinds.size()]);
       }
     }
     std::vector<std::size_t> order = {0, 1, 2, 3};

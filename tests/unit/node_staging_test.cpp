@@ -17,11 +17,11 @@ constexpr std::byte untouched{0x5a};
 
 /// All ranks of a communicator and the memories of its nodes.
 struct Job {
-  Arrangement arrangement;
+  RankLayout layout;
   std::int64_t memory_bytes = 0;
-  std::vector<std::vector<std::byte>> memories;    // by node
-  std::vector<std::unique_ptr<Staging>> stagings;  // by rank
-  std::int64_t nodes() const { return static_cast<std::int64_t>(arrangement.nodes.size()); }
+  std::vector<std::vector<std::byte>> memories;        // by node
+  std::vector<std::unique_ptr<NodeStaging>> stagings;  // by rank
+  std::int64_t nodes() const { return static_cast<std::int64_t>(layout.nodes.size()); }
   std::int64_t ranks() const { return static_cast<std::int64_t>(stagings.size()); }
 };
 
@@ -35,12 +35,12 @@ std::unique_ptr<Job> make_job(const std::vector<NodeId>& node_of_rank, std::int3
     places.push_back({node, rank, rank / 2 % domains});
     nodes = std::max(nodes, node + 1);
   }
-  job->arrangement = arrange(places, nodes, leaders);
+  job->layout = arrange(places, nodes, leaders);
   job->memory_bytes = memory_bytes;
   job->memories.resize(static_cast<std::size_t>(nodes));
   for (auto& memory : job->memories) memory.resize(static_cast<std::size_t>(memory_bytes), untouched);
   for (std::size_t rank = 0; rank < places.size(); ++rank) {
-    job->stagings.push_back(std::make_unique<Staging>(job->arrangement, static_cast<std::int32_t>(rank), memory_bytes));
+    job->stagings.push_back(std::make_unique<NodeStaging>(job->layout, static_cast<std::int32_t>(rank), memory_bytes));
   }
   return job;
 }
@@ -72,7 +72,7 @@ using Vectors = std::vector<std::vector<std::uint32_t>>;
 
 Round round_for(const Job& job, Collective collective, std::int64_t begin, std::int64_t elements, std::size_t rank) {
   const std::int64_t most = job.stagings.front()->capacity(collective, 4);
-  const auto node = static_cast<std::size_t>(job.arrangement.node_of_rank[rank]);
+  const auto node = static_cast<std::size_t>(job.layout.node_of_rank[rank]);
   return {collective, begin, std::min(most, elements - begin),
           elements,   4,     const_cast<std::byte*>(job.memories[node].data())};
 }
@@ -110,29 +110,31 @@ Vectors run(const Job& job, Collective collective, const Vectors& inputs, std::i
         action(*job.stagings[rank], round_for(job, collective, begin, elements, rank), rank);
       }
     };
-    each([&](const Staging& staging, const Round& round, std::size_t rank) { staging.copy_in(round, bytes_in(rank)); });
+    each([&](const NodeStaging& staging, const Round& round, std::size_t rank) {
+      staging.copy_in(round, bytes_in(rank));
+    });
     if (collective == Collective::allreduce) {
-      each([&](const Staging& staging, const Round& round, std::size_t) {
+      each([&](const NodeStaging& staging, const Round& round, std::size_t) {
         if (staging.is_small(round)) {
           if (staging.local() == 0) staging.reduce_alone(round, reducer);
         } else if (staging.has_domains()) {
           staging.reduce_domain(round, reducer);
         }
       });
-      each([&](const Staging& staging, const Round& round, std::size_t) {
+      each([&](const NodeStaging& staging, const Round& round, std::size_t) {
         if (!staging.is_small(round)) staging.reduce_node(round, reducer);
       });
     }
     const std::int32_t leaders = job.stagings.front()->leaders(round_for(job, collective, begin, elements, 0));
     for (std::int32_t leader = 0; leader < leaders && job.nodes() > 1; ++leader) {
       std::vector<SlicePart> parts;
-      for (const std::int32_t rank : job.arrangement.slice(leader)) {
+      for (const std::int32_t rank : job.layout.slice(leader)) {
         const auto index = static_cast<std::size_t>(rank);
         parts.push_back(job.stagings[index]->part_of(round_for(job, collective, begin, elements, index), leader));
       }
       move_between_nodes(job, collective, parts);
     }
-    each([&](const Staging& staging, const Round& round, std::size_t rank) {
+    each([&](const NodeStaging& staging, const Round& round, std::size_t rank) {
       staging.copy_out(round, reinterpret_cast<std::byte*>(outputs[rank].data()));
     });
   }
@@ -149,7 +151,7 @@ void check_allreduce(const Job& job, std::int64_t elements) {
   for (std::int64_t i = 0; i < elements; ++i) {
     // The order that NodeRounds documents: domain by domain, then node, then slices.
     std::vector<std::uint32_t> of_nodes;
-    for (const NodeRanks& node : job.arrangement.nodes) {
+    for (const NodeRanks& node : job.layout.nodes) {
       std::vector<std::uint32_t> of_domains;
       for (const auto& domain : node.domains) {
         std::vector<std::uint32_t> values;
@@ -214,7 +216,7 @@ const std::vector<std::vector<NodeId>>& placements() {
   return all;
 }
 
-TEST(Staging, EveryPlacementCountAndNumberOfLeaders) {
+TEST(NodeStaging, EveryPlacementCountAndNumberOfLeaders) {
   for (const auto& placement : placements()) {
     for (const std::int64_t leaders : {0, 1, 2}) {
       check_all(*make_job(placement, 1, leaders, 1 << 20), {1, 2, 3, 17, 1023, 5000});
@@ -222,22 +224,22 @@ TEST(Staging, EveryPlacementCountAndNumberOfLeaders) {
   }
 }
 
-TEST(Staging, SeveralDomains) {
+TEST(NodeStaging, SeveralDomains) {
   for (const auto& placement : placements()) {
     for (const std::int32_t domains : {2, 3}) check_all(*make_job(placement, domains, 0, 1 << 20), {1, 5, 4097});
   }
 }
 
-TEST(Staging, ManyRounds) {
+TEST(NodeStaging, ManyRounds) {
   for (const auto& placement : placements()) check_all(*make_job(placement, 2, 0, 16384), {1, 4099, 20011});
 }
 
-TEST(Staging, WhatARoundUsesIsInItsMemory) {
+TEST(NodeStaging, WhatARoundUsesIsInItsMemory) {
   for (const auto& placement : placements()) {
     const auto job = make_job(placement, 1, 0, 12345);
     const std::int64_t nodes = job->nodes();
-    const std::int64_t most = job->arrangement.most_ranks;
-    const Staging& staging = *job->stagings.front();
+    const std::int64_t most = job->layout.most_ranks;
+    const NodeStaging& staging = *job->stagings.front();
     EXPECT_LE(staging.capacity(Collective::allreduce, 8) * 8 * most, 12345);
     EXPECT_LE(staging.capacity(Collective::allgather, 8) * 8 * most * nodes, 12345);
     EXPECT_LE(staging.capacity(Collective::alltoall, 8) * 8 * most * most * nodes * 2, 12345);
@@ -245,13 +247,13 @@ TEST(Staging, WhatARoundUsesIsInItsMemory) {
   }
 }
 
-TEST(Staging, TooLittleMemoryIsSaid) {
+TEST(NodeStaging, TooLittleMemoryIsSaid) {
   const auto job = make_job({0, 0, 1, 1}, 1, 0, 127);
   EXPECT_EQ(job->stagings.front()->capacity(Collective::alltoall, 8), 0);
   EXPECT_EQ(job->stagings.front()->capacity(Collective::allgather, 8), 3);
 }
 
-TEST(Staging, SmallRoundsHaveOneLeader) {
+TEST(NodeStaging, SmallRoundsHaveOneLeader) {
   const auto job = make_job({0, 0, 0, 0, 1, 1, 1, 1}, 1, 0, 1 << 20);
   const auto leaders = [&](std::int64_t elements) {
     return job->stagings.front()->leaders({Collective::allreduce, 0, elements, elements, 4, nullptr});

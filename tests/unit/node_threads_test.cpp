@@ -17,9 +17,9 @@
 #include <utility>
 #include <vector>
 
+#include "libcoll/node/call_order.h"
 #include "libcoll/node/phases.h"
 #include "libcoll/node/segment.h"
-#include "libcoll/node/turns.h"
 
 namespace libcoll {
 namespace {
@@ -274,14 +274,14 @@ TEST(Phases, ChildrenWaitForEachOtherAsThreadsDo) {
 }
 
 /// Threads that are far apart: who hears of a turn late must not see what only a later one does without.
-TEST(Turns, WhatIsToldForATurnIsHeardInItAndAfterIt) {
+TEST(CallOrder, WhatIsToldForATurnIsHeardInItAndAfterIt) {
   constexpr std::int32_t processes = 3;
   constexpr std::uint32_t turns = 2000;
-  std::vector<std::uint64_t> memory(Turns::bytes(processes) / sizeof(std::uint64_t) + 32);
+  std::vector<std::uint64_t> memory(CallOrder::bytes(processes) / sizeof(std::uint64_t) + 32);
   auto* begin = reinterpret_cast<std::byte*>(memory.data());
   begin += (128 - reinterpret_cast<std::uintptr_t>(begin) % 128) % 128;
   const auto cables = [](std::uint32_t turn) {
-    std::set<Cable> gone;
+    std::set<BidirectionalLink> gone;
     for (std::uint32_t each = 0; each <= turn / 400; ++each) {
       gone.emplace(static_cast<NodeId>(each), static_cast<NodeId>(each + 1));
     }
@@ -291,18 +291,18 @@ TEST(Turns, WhatIsToldForATurnIsHeardInItAndAfterIt) {
   std::vector<std::thread> hearers;
   for (std::int32_t self = 1; self < processes; ++self) {
     hearers.emplace_back([&, self] {
-      Turns own(begin, processes, self);
+      CallOrder own(begin, processes, self);
       for (std::uint32_t turn = 1; turn <= turns; ++turn) {
         wrong += own.hear(turn, {}) && own.cables(turn) == cables(turn) ? 0 : 1;
       }
     });
   }
-  Turns own(begin, processes, 0);
+  CallOrder own(begin, processes, 0);
   for (std::uint32_t turn = 1; turn <= turns; ++turn) own.tell(turn, cables(turn));
   for (std::thread& hearer : hearers) hearer.join();
   EXPECT_EQ(wrong, 0);
   own.fail();
-  EXPECT_FALSE(Turns(begin, processes, 1).hear(turns + 1, {}));
+  EXPECT_FALSE(CallOrder(begin, processes, 1).hear(turns + 1, {}));
 }
 
 }  // namespace

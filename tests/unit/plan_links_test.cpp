@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "planner/planner.h"
-#include "planner/schedule/lone_routes.h"
 #include "planner/schedule/program.h"
+#include "planner/schedule/single_path_routes.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/small_schedules.h"
 
@@ -47,9 +47,9 @@ LinkBytes bytes_of_messages(const Schedule& schedule, std::int64_t chunk_bytes, 
   const Shape shape = equal_shards(shards * schedule.chunks_per_shard * chunk_bytes, 1);
   LinkBytes bytes;
   for (NodeId node = 0; node < nodes; ++node) {
-    const Script script = make_script(lower(schedule, node), ranks, shape, tuning);
+    const TaskGraph task_graph = make_task_graph(lower(schedule, node), ranks, shape, tuning);
     const PlanLinks links(schedule, node);
-    const std::vector<std::int64_t> sent = links.bytes_of(script);
+    const std::vector<std::int64_t> sent = links.bytes_of(task_graph);
     EXPECT_EQ(sent.size(), links.ends().size());
     for (std::size_t link = 0; link < sent.size(); ++link) {
       if (sent[link] != 0) bytes[links.ends()[link]] += sent[link];
@@ -115,7 +115,7 @@ TEST(PlanLinks, RoutesOfOnePair) {
 TEST(PlanLinks, LoneRoutesOfShortBlocks) {
   const Topology topology = generate("complete_bipartite:4,4").value();
   const Schedule schedule = find_planner(flow_planners(), Collective::alltoall, "mcf-path")->plan(topology, {}).value();
-  const std::vector<std::int32_t> chosen = lone_routes(schedule);
+  const std::vector<std::int32_t> chosen = single_path_routes(schedule);
   ASSERT_EQ(chosen.size(), 64U);
   constexpr std::int64_t chunk_bytes = 24;
   LinkBytes expected;

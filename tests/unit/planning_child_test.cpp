@@ -19,7 +19,9 @@ namespace {
 
 constexpr std::chrono::milliseconds between_looks{5};
 
-Result<PlanningChild> start(const std::string& script) { return PlanningChild::start({"/bin/sh", "-c", script}, -1); }
+Result<PlanningChild> start(const std::string& task_graph) {
+  return PlanningChild::start({"/bin/sh", "-c", task_graph}, -1);
+}
 
 void wait_for_end(const PlanningChild& child) {
   while (!child.ended()) std::this_thread::sleep_for(between_looks);

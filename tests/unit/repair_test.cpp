@@ -33,7 +33,7 @@ class Repairs {
   }
   Repair& operator[](std::size_t node) { return *each[node]; }
 
-  [[nodiscard]] bool all_know(const std::set<Cable>& cables) const {
+  [[nodiscard]] bool all_know(const std::set<BidirectionalLink>& cables) const {
     return std::all_of(each.begin(), each.end(), [&](const auto& repair) { return repair->removed() == cables; });
   }
   [[nodiscard]] bool somebody_looks() const {
@@ -44,11 +44,11 @@ class Repairs {
 };
 
 /// What a communicator hears.
-class Hearer final : public VerdictListener {
+class Hearer final : public FailureListener {
  public:
   explicit Hearer(Repair& repair) : repair_(repair) { repair.listen(*this); }
   void links_died() noexcept override { heard.push_back(repair_.removed()); }
-  std::vector<std::set<Cable>> heard;
+  std::vector<std::set<BidirectionalLink>> heard;
 
  private:
   Repair& repair_;
@@ -69,7 +69,7 @@ TEST_P(Agreement, AllHearTheSameVerdicts) {
   Repairs repairs(world);
   std::deque<Hearer> hearers;
   for (const auto& repair : repairs.each) hearers.emplace_back(*repair);
-  const auto run_until = [&](const std::set<Cable>& cables) {
+  const auto run_until = [&](const std::set<BidirectionalLink>& cables) {
     return world.idle_until([&] { return repairs.all_know(cables); });
   };
   const auto cut = [&](NodeId a, NodeId b) {
@@ -84,7 +84,7 @@ TEST_P(Agreement, AllHearTheSameVerdicts) {
   repairs[7].lane_died(5, 0);
   ASSERT_TRUE(run_until({{0, 1}, {5, 7}}));
   for (const Hearer& hearer : hearers) {
-    EXPECT_EQ(hearer.heard, (std::vector<std::set<Cable>>{{{0, 1}}, {{0, 1}, {5, 7}}}));
+    EXPECT_EQ(hearer.heard, (std::vector<std::set<BidirectionalLink>>{{{0, 1}}, {{0, 1}, {5, 7}}}));
   }
   EXPECT_TRUE(world.idle_until([&] { return !repairs.somebody_looks(); }));
 }
@@ -160,7 +160,7 @@ TEST(Repair, NothingIsAgreedWithoutEverybody) {
 
 TEST(Repair, PlansDoWithoutTheDeadCables) {
   const Topology whole = generate("torus:3x3").value();
-  const std::set<Cable> dead = {{0, 1}, {4, 7}};
+  const std::set<BidirectionalLink> dead = {{0, 1}, {4, 7}};
   const Topology rest = without(whole, dead);
   EXPECT_EQ(rest.link_count(), whole.link_count() - 4);
   for (const auto& [a, b] : dead) {

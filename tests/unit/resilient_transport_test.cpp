@@ -441,7 +441,7 @@ TEST(ResilientTransport, NobodySleepsWithoutConfirming) {
   EXPECT_TRUE(letter.left());
 }
 
-/// What fails on one communicator does not concern others that share its crew.
+/// What fails on one communicator does not concern others that share its recovery group.
 TEST(ResilientTransport, AnAnnexIsForgottenByItself) {
   World all = allreduces("hypercube:2");
   for (NodeId node = 0; node < 4; ++node) all.transport(node).annex(annex, communicator);

@@ -104,9 +104,9 @@ TEST(Calls, NamesAndCollectives) {
   EXPECT_EQ(collective_of(CallKind::alltoallw), Collective::alltoall);
   EXPECT_EQ(collective_of(CallKind::ireduce), Collective::reduce_scatter);
   EXPECT_EQ(collective_of(CallKind::ialltoallw), Collective::alltoall);
-  EXPECT_EQ(blocking_twin(CallKind::ibcast), CallKind::bcast);
-  EXPECT_EQ(blocking_twin(CallKind::bcast), CallKind::bcast);
-  EXPECT_EQ(blocking_twin(CallKind::bcast_init), CallKind::bcast);
+  EXPECT_EQ(blocking_variant(CallKind::ibcast), CallKind::bcast);
+  EXPECT_EQ(blocking_variant(CallKind::bcast), CallKind::bcast);
+  EXPECT_EQ(blocking_variant(CallKind::bcast_init), CallKind::bcast);
   EXPECT_EQ(collective_of(CallKind::alltoallv_init), Collective::alltoall);
   EXPECT_TRUE(is_nonblocking(CallKind::iallgatherv));
   EXPECT_TRUE(is_nonblocking(CallKind::allreduce_init));

@@ -45,14 +45,14 @@ class Meeting {
 
  private:
   void wait_for_all(std::unique_lock<std::mutex>& guard) {
-    const std::int64_t turn = turns_;
+    const std::int64_t turn = call_order_;
     if (++here_ == size_) {
       here_ = 0;
-      ++turns_;
+      ++call_order_;
       all_here_.notify_all();
       return;
     }
-    all_here_.wait(guard, [&] { return turns_ != turn; });
+    all_here_.wait(guard, [&] { return call_order_ != turn; });
   }
 
   const int size_;
@@ -60,7 +60,7 @@ class Meeting {
   std::condition_variable all_here_;
   std::vector<std::byte> said_;
   int here_ = 0;
-  std::int64_t turns_ = 0;
+  std::int64_t call_order_ = 0;
   std::atomic<int> begun_{0};
 };
 

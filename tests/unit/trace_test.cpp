@@ -163,7 +163,7 @@ TEST(JsonText, EscapesWhatTheProgramMayPutIntoNames) {
 }
 
 /// Every rank of a schedule over memory, all messages traced: each send has its receive, with the same tag, step and
-/// bytes, and they are the messages of the scripts.
+/// bytes, and they are the messages of the task graphs.
 TEST(Trace, MessagesOfAnExecution) {
   for (const Schedule& schedule : {ring_allgather(4, 2), tree_allreduce(2, 2), routed_alltoall()}) {
     Plan plan = make_plan(schedule, 3);
@@ -171,8 +171,8 @@ TEST(Trace, MessagesOfAnExecution) {
     job.elements = 48;
     job.patience = 2;
     job.tuning = {64, 0, 8};
-    std::vector<Script> scripts = make_scripts(plan, job);
-    const std::size_t nodes = scripts.size();
+    std::vector<TaskGraph> task_graphs = make_task_graphs(plan, job);
+    const std::size_t nodes = task_graphs.size();
     std::int32_t classes = 1;
     for (const Program& program : plan.programs) classes = std::max(classes, route_classes(program));
     auto transports = make_memory_transports(static_cast<int>(nodes), classes);
@@ -190,11 +190,11 @@ TEST(Trace, MessagesOfAnExecution) {
       const std::int64_t rank = plan.rank_of_node[node];
       memories[node] = make_memory(plan, job, rank);
       executions.push_back(std::make_unique<Execution>(
-          scripts[node], static_cast<NodeId>(node), buffers_of(plan, job, rank, memories[node]),
+          task_graphs[node], static_cast<NodeId>(node), buffers_of(plan, job, rank, memories[node]),
           reducer_of(job.numbers), *transports[node], peers, TagSpace(1, 0), job.tuning, plan.workspaces[node]));
-      executions.back()->observe(std::make_unique<MessageTrace>(trace, scripts[node], static_cast<NodeId>(node),
+      executions.back()->observe(std::make_unique<MessageTrace>(trace, task_graphs[node], static_cast<NodeId>(node),
                                                                 TagSpace(1, 0), static_cast<std::int32_t>(node)));
-      messages += scripts[node].sends.size() + scripts[node].receives.size();
+      messages += task_graphs[node].sends.size() + task_graphs[node].receives.size();
     }
     for (auto& execution : executions) execution->start();
     for (int round = 0; round < 100; ++round) {

@@ -1,0 +1,121 @@
+#include "pmpi/fall_through_cache.h"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+namespace libcoll::pmpi {
+namespace {
+
+/// Things whose addresses are handles.
+std::array<char, 4> things;
+
+CallKey some_call() {
+  CallKey call;
+  call.as_of = FallThroughCache::now();
+  call.comm = reinterpret_cast<ompi_communicator_t*>(&things[0]);
+  call.type = &things[1];
+  call.other = &things[2];
+  call.count = 2;
+  call.other_number = 1;
+  call.kind = CallKind::bcast;
+  return call;
+}
+
+class PrecedentTest : public testing::Test {
+ protected:
+  PrecedentTest() { FallThroughCache::forget_all(); }
+};
+
+TEST_F(PrecedentTest, FindsWhatWasAdded) {
+  EXPECT_EQ(FallThroughCache::find(some_call()), nullptr);
+  FallThroughCache::add({some_call(), 16, Reason::modelled_native});
+  const CachedFallThrough* found = FallThroughCache::find(some_call());
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->reason, Reason::modelled_native);
+  EXPECT_EQ(found->bytes, 16);
+}
+
+/// Each argument may decide how a call goes.
+TEST_F(PrecedentTest, NothingElseIsLikeIt) {
+  using Change = std::function<void(CallKey&)>;
+  const std::vector<std::pair<std::string, Change>> changes{
+      {"communicator", [](CallKey& call) { call.comm = reinterpret_cast<ompi_communicator_t*>(&things[3]); }},
+      {"type", [](CallKey& call) { call.type = &things[3]; }},
+      {"operation", [](CallKey& call) { call.other = &things[3]; }},
+      {"count", [](CallKey& call) { call.count = 3; }},
+      {"root", [](CallKey& call) { call.other_number = 0; }},
+      {"kind", [](CallKey& call) { call.kind = CallKind::reduce; }},
+      {"in place", [](CallKey& call) { call.in_place = true; }},
+      {"time", [](CallKey& call) { ++call.as_of; }},
+  };
+  FallThroughCache::add({some_call(), 16, Reason::modelled_native});
+  for (const auto& [what, change] : changes) {
+    CallKey other = some_call();
+    change(other);
+    EXPECT_EQ(FallThroughCache::find(other), nullptr) << what;
+  }
+}
+
+TEST_F(PrecedentTest, ForgetsEverything) {
+  FallThroughCache::add({some_call(), 16, Reason::modelled_native});
+  FallThroughCache::forget_all();
+  EXPECT_EQ(FallThroughCache::find(some_call()), nullptr);
+}
+
+/// A decision made before something changed is none for the calls after it.
+TEST_F(PrecedentTest, WhatIsAddedTooLateIsNotFound) {
+  const CallKey before = some_call();
+  FallThroughCache::forget_all();
+  FallThroughCache::add({before, 16, Reason::modelled_native});
+  EXPECT_EQ(FallThroughCache::find(some_call()), nullptr);
+}
+
+/// There are fewer places than calls: whatever is found is what was added for that very call, and the last one is.
+TEST_F(PrecedentTest, CallsMayShareAPlace) {
+  CallKey call = some_call();
+  for (int count = 1; count <= 1000; ++count) {
+    call.count = count;
+    FallThroughCache::add({call, count, Reason::tuned_native});
+  }
+  int found = 0;
+  for (int count = 1; count <= 1000; ++count) {
+    call.count = count;
+    const CachedFallThrough* cached = FallThroughCache::find(call);
+    if (cached == nullptr) continue;
+    ++found;
+    EXPECT_EQ(cached->bytes, count);
+  }
+  EXPECT_NE(FallThroughCache::find(call), nullptr);
+  EXPECT_LE(found, 8);
+}
+
+TEST_F(PrecedentTest, ThreadsRememberForThemselves) {
+  FallThroughCache::add({some_call(), 16, Reason::modelled_native});
+  bool found = true;
+  std::thread([&found] { found = FallThroughCache::find(some_call()) != nullptr; }).join();
+  EXPECT_FALSE(found);
+  std::thread([] { FallThroughCache::forget_all(); }).join();
+  EXPECT_EQ(FallThroughCache::find(some_call()), nullptr);
+}
+
+/// Reasons behind which stands a look that is to be repeated: a plan may come, ranks may agree, and a message may be
+/// lost.
+TEST_F(PrecedentTest, SomeReasonsDoNotLast) {
+  for (const Reason reason : {Reason::planning, Reason::not_agreed, Reason::no_progress, Reason::transport,
+                              Reason::bad_arguments, Reason::unsupported_type}) {
+    EXPECT_FALSE(lasts(reason)) << to_string(reason);
+  }
+  for (const Reason reason : {Reason::disabled, Reason::single_rank, Reason::one_node, Reason::modelled_native,
+                              Reason::no_plan, Reason::user_operation}) {
+    EXPECT_TRUE(lasts(reason)) << to_string(reason);
+  }
+}
+
+}  // namespace
+}  // namespace libcoll::pmpi
