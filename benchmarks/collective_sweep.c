@@ -419,7 +419,9 @@ int main(int argc, char** argv) {
   const int good = parse(argc, argv, &options);
   int correct = 1;
   for (int i = optind; good && i < argc; ++i) {
-    struct Sweep sweep = {.collective = find_collective(argv[i]), .rank = rank, .ranks = ranks};
+    const struct Collective* collective = find_collective(argv[i]);
+    if (collective == NULL) continue; /* parse() has looked */
+    struct Sweep sweep = {.collective = collective, .rank = rank, .ranks = ranks};
     correct = run_sweep(&sweep, &options) && correct;
   }
   if (!good && rank == 0) {

@@ -8,7 +8,7 @@ options=("${@:2:$#-2}")
 command=$(jq -r --arg source "$source" 'first(.[] | select(.file == $source)).command' "$folder/compile_commands.json")
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/libcoll-tidy
 # What else decides: the command line, the checks, the tool. A record has a checksum for every file that is read.
-record=$cache/$(printf '%s\n' "$command" "$(clang-tidy --version)" "$(clang-tidy "${options[@]}" --dump-config "$source")" |
+record=$cache/$(printf '%s\n' "$command" "$(clang-tidy --version)" "$(clang-tidy "${options[@]}" -p "$folder" --dump-config "$source")" |
   sha256sum | cut -d ' ' -f 1)
 if [ -s "$record" ] && sha256sum --check --status "$record" 2>/dev/null; then exit 0; fi
 

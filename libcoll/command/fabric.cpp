@@ -357,7 +357,7 @@ void add_json(CLI::App* sub, const Shared& options) {
 }
 
 void add_default_routes(CLI::App* sub, const Shared& options) {
-  sub->add_option("--default-routes", options->default_routes, "What class 0 follows: sssp (the default) or dor");
+  sub->add_option("--default-routes", options->default_routes, "Routing of class 0: sssp (default) or dor");
 }
 
 void add_up(CLI::App* fabric, const Shared& options, int& exit_code) {
@@ -404,7 +404,7 @@ void add_link_commands(CLI::App* fabric, const Shared& options, int& exit_code) 
     if (entry.kind == LinkChange::Kind::rate) {
       sub->add_option("rate", options->rate, "Rate such as 10mbit")->required();
     }
-    sub->add_flag("--oneway", options->oneway, "Only the direction from the first node to the second");
+    sub->add_flag("--oneway", options->oneway, "One direction only: from the first node to the second");
     add_json(sub, options);
     sub->callback([options, kind = entry.kind, &exit_code] { exit_code = change(*options, kind); });
   }
@@ -449,7 +449,7 @@ std::string rate_text(double bits_per_second) {
 void add_fabric(CLI::App& app, const std::vector<std::string>& command, int& exit_code) {
   auto options = std::make_shared<Options>();
   CLI::App* sub = app.add_subcommand("fabric", "Emulate a direct-connect fabric on this machine");
-  CLI::Option* name = sub->add_option("--name", options->name, "Which fabric")->capture_default_str();
+  CLI::Option* name = sub->add_option("--name", options->name, "Name of the fabric")->capture_default_str();
   sub->require_subcommand(1);
   add_up(sub, options, exit_code);
   add_routes(sub, options, exit_code);

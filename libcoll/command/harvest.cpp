@@ -427,36 +427,35 @@ void add_harvest(CLI::App& app, int& exit_code) {
   CLI::Option* schedule =
       sub->add_option("--schedule", options->schedule, "Take the steps of this schedule file instead")
           ->type_name("FILE");
-  sub->add_option("--demand", options->demand, "What each node sends to each other (direct alltoall): CSV or TOML")
-      ->type_name("FILE");
+  sub->add_option("--demand", options->demand, "Demand matrix (direct alltoall): CSV or TOML")->type_name("FILE");
   sub->add_option("--nodes", options->stages.nodes, "Number of nodes")->check(whole_in(2, max_harvest_nodes));
   sub->add_option("--degree", options->degree, "Ports of a node, out and in")->check(whole_in(1, max_harvest_degree));
   CLI::Option* topology =
       sub->add_option("--topology", options->topology,
                       "What the fabric is wired as at the beginning (also gives nodes, degree, delta and bandwidth); "
                       "default: whatever suits the first steps");
-  sub->add_option("--ports", options->stages.ports, "Messages of a node in one step (bruck, direct, binary-tree)")
+  sub->add_option("--ports", options->stages.ports, "Messages of a node per step (bruck, direct, binary-tree)")
       ->check(whole_in(1, max_harvest_degree))
       ->capture_default_str();
-  sub->add_option("--dimensions", options->stages.dimensions, "Of swing-multiport: 8,8; default: one ring")
+  sub->add_option("--dimensions", options->stages.dimensions, "Dimensions of swing-multiport: 8,8; default: one ring")
       ->delimiter(',')
       ->check(whole_in(2, max_harvest_nodes));
-  sub->add_option("--root", options->stages.root, "Of broadcast and reduce")
+  sub->add_option("--root", options->stages.root, "Root node of broadcast and reduce")
       ->check(whole_in(0, max_harvest_nodes - 1))
       ->capture_default_str();
-  sub->add_option("--size", options->size, "Of the whole vector: 64KiB")
+  sub->add_option("--size", options->size, "Bytes of the whole vector: 64KiB")
       ->type_name("BYTES")
       ->transform(CLI::AsSizeValue(false))
       ->check(bytes_from(1))
       ->capture_default_str();
   sub->add_option("--alpha", options->alpha, "Start-up time of a step")->capture_default_str();
   sub->add_option("--delta", options->delta, "Latency of a link")->capture_default_str();
-  sub->add_option("--bandwidth", options->bandwidth, "Of one port")->capture_default_str();
-  sub->add_option("--reconfiguration", options->reconfiguration, "What rewiring takes: alpha_r")->capture_default_str();
+  sub->add_option("--bandwidth", options->bandwidth, "Bandwidth of one port")->capture_default_str();
+  sub->add_option("--reconfiguration", options->reconfiguration, "Reconfiguration time alpha_r")->capture_default_str();
   sub->add_option("--search", options->search, "Moves of a local search for better wirings")
       ->check(whole_in(0, max_harvest_moves))
       ->capture_default_str();
-  sub->add_option("--seed", options->seed, "Of the search")
+  sub->add_option("--seed", options->seed, "Seed of the search")
       ->check(whole_in(0, std::numeric_limits<std::int64_t>::max()))
       ->needs(sub->get_option("--search"))
       ->capture_default_str();
@@ -473,12 +472,13 @@ void add_harvest(CLI::App& app, int& exit_code) {
   CLI::Option* heatmap =
       sub->add_option("--heatmap", options->heatmap, "Write speed-ups over sizes and delays as CSV; - is stdout")
           ->type_name("FILE");
-  sub->add_option("--sizes", options->sizes, "Of the heat map: 1KiB,1MiB; default: 1 KiB to 1 GiB")
+  sub->add_option("--sizes", options->sizes, "Sizes of the heat map: 1KiB,1MiB; default: 1 KiB to 1 GiB")
       ->delimiter(',')
       ->transform(CLI::AsSizeValue(false))
       ->check(bytes_from(1))
       ->needs(heatmap);
-  sub->add_option("--reconfigurations", options->reconfigurations, "Of the heat map; default: 10ns to 10ms")
+  sub->add_option("--reconfigurations", options->reconfigurations,
+                  "Reconfiguration times of the heat map; default: 10ns to 10ms")
       ->delimiter(',')
       ->needs(heatmap);
   sub->add_option("--time-limit", options->time_limit_seconds,

@@ -25,6 +25,7 @@ namespace {
 struct InfoOptions {
   bool version = false;
   bool config = false;
+  bool all = false;  ///< advanced settings, too
   bool algorithms = false;
   bool topologies = false;
   std::string memory;   ///< topology
@@ -58,6 +59,7 @@ Json settings_json(const Config& in_force) {
                     {"default", setting.default_value},
                     {"bounds", setting.bounds},
                     {"text", setting.text},
+                    {"advanced", setting.advanced},
                     {"value", setting.print(in_force)}});
   }
   return list;
@@ -90,17 +92,18 @@ Json topologies_json() {
   return list;
 }
 
-std::string settings_in_force(const Config& in_force) {
+std::string settings_in_force(const Config& in_force, bool with_advanced) {
   std::vector<std::vector<std::string>> rows;
   for (const Setting& setting : settings()) {
+    if (setting.advanced && !with_advanced) continue;
     rows.push_back({std::string(setting.name), "\"" + setting.print(in_force) + "\"", std::string(setting.text)});
   }
   return columns(rows);
 }
 
-void print_everything(const Config& in_force) {
+void print_everything(const Config& in_force, bool with_advanced) {
   std::printf("libcoll %s\n\nSettings in force\n%s\nAlgorithms\n%s\nTopologies\n%s", LIBCOLL_VERSION,
-              settings_in_force(in_force).c_str(), algorithms_text().c_str(), topologies_text().c_str());
+              settings_in_force(in_force, with_advanced).c_str(), algorithms_text().c_str(), topologies_text().c_str());
 }
 
 /// The sections that were asked for; all of them when none was.
@@ -195,10 +198,11 @@ int info(const InfoOptions& options) {
     return ExitCode::good;
   }
   if (options.version) std::printf("libcoll %s\n", LIBCOLL_VERSION);
-  if (options.config) std::fputs(commented_config().c_str(), stdout);
+  if (options.config) std::fputs(commented_config(options.all).c_str(), stdout);
   if (options.algorithms) std::fputs(algorithms_text().c_str(), stdout);
   if (options.topologies) std::fputs(topologies_text().c_str(), stdout);
-  if (!(options.version || options.config || options.algorithms || options.topologies)) print_everything(loaded.config);
+  if (!(options.version || options.config || options.algorithms || options.topologies))
+    print_everything(loaded.config, options.all);
   return ExitCode::good;
 }
 
@@ -209,6 +213,7 @@ void add_info(CLI::App& app, int& exit_code) {
   CLI::App* sub = app.add_subcommand("info", "Show version, settings in force, algorithms and topologies");
   sub->add_flag("--version", options->version, "The version alone");
   sub->add_flag("--config", options->config, "A commented configuration file with every setting at its default");
+  sub->add_flag("--all", options->all, "Advanced settings, too");
   sub->add_flag("--algorithms", options->algorithms, "The planners");
   sub->add_flag("--topologies", options->topologies, "The forms of topology specifications");
   CLI::Option* memory =

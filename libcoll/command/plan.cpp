@@ -383,25 +383,24 @@ void add_plan(CLI::App& app, int& exit_code) {
                   "allgather, reduce_scatter, allreduce, alltoall, broadcast or reduce")
       ->required();
   sub->add_option("--algorithm", options->algorithm,
-                  "Planner by name (below); auto: the one of least T_B (allgather family: bfb or forestcoll)");
-  sub->add_option("--root", options->root, "Whose vector is broadcast, or where the sum goes: a host; left out: 0")
-      ->type_name("NODE");
-  CLI::Option* nodes = sub->add_option("--nodes", options->nodes,
-                                       "Only these hosts take part, as 0-2,6; others route where NICs forward")
-                           ->type_name("LIST");
+                  "Planner (below); auto: least T_B (allgather family: bfb or forestcoll)");
+  sub->add_option("--root", options->root, "Root host (default 0)")->type_name("NODE");
+  CLI::Option* nodes =
+      sub->add_option("--nodes", options->nodes, "Participating hosts: 0-2,6; others only forward, if their NICs do")
+          ->type_name("LIST");
   sub->add_option("--output", options->output, "Write the schedule to this file; - is standard output");
   sub->add_option("--forwarding-table", options->forwarding_table,
                   "Write the routes to this file: source, destination, route, layer and egress ports")
       ->type_name("FILE");
-  sub->add_option("--dialect", options->dialect, "Of the schedule file: native, msccl, rccl or verifier");
-  sub->add_option("--max-chunks", options->plan.max_chunks, "Upper limit on chunks per shard; 0: the planner's choice")
+  sub->add_option("--dialect", options->dialect, "Format of the schedule file: native, msccl, rccl or verifier");
+  sub->add_option("--max-chunks", options->plan.max_chunks, "Maximum chunks per shard; 0: the planner's choice")
       ->check(whole_in(0, static_cast<std::int64_t>(most_chunks)));
-  sub->add_option("--chunk-loss", options->plan.chunk_loss, "Accepted loss of F through whole chunks (all-to-all)")
+  sub->add_option("--chunk-loss", options->plan.chunk_loss, "Maximum loss of F by rounding to chunks (all-to-all)")
       ->check(number_in(0, 1))
       ->capture_default_str();
-  sub->add_option("--max-routes", options->plan.max_routes, "Routes per pair at most (all-to-all); 0: any number")
+  sub->add_option("--max-routes", options->plan.max_routes, "Maximum routes per pair (all-to-all); 0: no limit")
       ->check(whole_in(0, static_cast<std::int64_t>(most_chunks)));
-  sub->add_option("--gap", options->plan.gap, "Enough once the plan is certified to be this close to the optimum: 0.01")
+  sub->add_option("--gap", options->plan.gap, "Stop when the plan is certified to be this close to the optimum: 0.01")
       ->check(number_in(0, 1));
   sub->add_option("--time-limit", options->plan.time_limit_seconds,
                   "Then the best plan so far, with its bound; 0: none")
@@ -411,26 +410,25 @@ void add_plan(CLI::App& app, int& exit_code) {
       ->check(whole_in(1, most_threads))
       ->capture_default_str();
   sub->add_option("--paths", options->plan.paths, "Path sets of p-mcf: disjoint, shortest or all:LENGTH");
-  sub->add_option("--steps", options->plan.steps, "Number of time steps; 0: the fewest that serve (ts-mcf), 1 (routes)")
+  sub->add_option("--steps", options->plan.steps, "Number of time steps; 0: fewest feasible (ts-mcf), 1 (routes)")
       ->check(whole_in(0, static_cast<std::int64_t>(most_steps)));
-  sub->add_option("--epsilon", options->plan.epsilon, "Of approximation schemes; 0: the planner's default")
+  sub->add_option("--epsilon", options->plan.epsilon, "Accuracy of approximation schemes; 0: the planner's default")
       ->check(number_in(0, 1));
   sub->add_option("--trees", options->plan.trees,
                   "Trees per root (forestcoll); 0: as many as the optimum takes, auto: a small number")
       ->transform(CLI::Transformer(std::map<std::string, std::int32_t>{{"auto", -1}}))
       ->check(whole_in(-1, 1 << 20));
   sub->add_option("--layer-method", options->plan.layer_method,
-                  "Of routes: how they get their layers; auto: the fewest")
+                  "How routes are assigned to virtual lanes; auto: fewest lanes")
       ->type_name("METHOD")
       ->check(CLI::IsMember({"auto", "lash", "lash-longest", "lash-shortest", "lash-destination", "dfsssp"}));
   sub->add_option("--max-layers", options->plan.max_layers,
-                  "Layers at most: the routes are chosen for them (all-to-all); 0: as many as it takes")
+                  "Maximum virtual lanes; routes are chosen to fit (all-to-all); 0: no limit")
       ->check(whole_in(0, 1024));
-  sub->add_flag("--no-symmetry", options->no_symmetry, "Look for no automorphisms (all-to-all, bfb)");
-  sub->add_option("--demand", options->demand, "What each host sends to each other (all-to-all): a CSV matrix or TOML")
-      ->type_name("FILE");
-  sub->add_flag("--no-schedule", options->no_schedule, "Figures and certificate only, no transfers");
-  sub->add_flag("--cache", options->cache, "Also put the plan into the plan cache, where programs find it");
+  sub->add_flag("--no-symmetry", options->no_symmetry, "Do not use symmetry (all-to-all, bfb)");
+  sub->add_option("--demand", options->demand, "Demand matrix (all-to-all): CSV or TOML")->type_name("FILE");
+  sub->add_flag("--no-schedule", options->no_schedule, "Print figures and certificate only; no transfers");
+  sub->add_flag("--cache", options->cache, "Also store the plan in the plan cache");
   sub->add_option("--cache-dir", options->cache_dir, "Use this plan cache instead of the configured one")
       ->type_name("DIR");
   CLI::Option* comparing = sub->add_flag("--compare", options->compare,
@@ -441,10 +439,10 @@ void add_plan(CLI::App& app, int& exit_code) {
       ->delimiter(',')
       ->transform(CLI::AsSizeValue(false))
       ->check(bytes_from(1));
-  sub->add_flag("--quiet", options->quiet, "Say nothing where nothing is wrong");
+  sub->add_flag("--quiet", options->quiet, "Print nothing on success");
   sub->add_option("--staging", options->plan.staging, "Staged algorithm of harvest: recursive-doubling, swing, …");
-  sub->add_option("--alpha", options->alpha, "Start-up time of a step, for harvest: 500ns")->type_name("TIME");
-  sub->add_option("--reconfiguration", options->reconfiguration, "What rewiring the fabric takes, for harvest: 10us")
+  sub->add_option("--alpha", options->alpha, "Start-up time α of a step, for harvest: 500ns")->type_name("TIME");
+  sub->add_option("--reconfiguration", options->reconfiguration, "Reconfiguration time, for harvest: 10us")
       ->type_name("TIME");
   for (const char* other :
        {"--algorithm", "--output", "--cache", "--no-schedule", "--demand", "--forwarding-table", "--quiet"}) {

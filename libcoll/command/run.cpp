@@ -172,7 +172,7 @@ void add_run(CLI::App& app, const std::vector<std::string>& command, int& exit_c
       ->type_name("DIR");
   sub->add_option("--library", options->library, "The library to preload; default: libcoll_pmpi.so of this command")
       ->type_name("FILE");
-  sub->add_flag("--no-plan", options->no_plan, "Plan nothing beforehand; the program's first calls do");
+  sub->add_flag("--no-plan", options->no_plan, "Do not plan before the start; the first calls do");
   sub->footer(
       "The exit code is the command's own; 128 + n when signal n ended it; 127 when it cannot be started.\n\n"
       "Examples\n  libcoll run --topology torus:2x2x2 --stats -- mpirun -n 8 ./app\n"

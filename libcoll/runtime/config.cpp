@@ -355,10 +355,15 @@ constexpr std::array<std::string_view, 22> settings_of_ranks{
     "planning_seconds", "progress_thread", "in_flight",     "resend_seconds", "poll_microseconds",
     "timeout_seconds",  "watchdog_seconds"};
 
-SettingScope scope_of(std::string_view name) {
-  const bool is_of_rank =
-      std::find(settings_of_ranks.begin(), settings_of_ranks.end(), name) != settings_of_ranks.end();
-  return is_of_rank ? SettingScope::rank : SettingScope::job;
+/// Settings for users; all others are advanced.
+constexpr std::array<std::string_view, 16> settings_of_users{
+    "enable",           "topology",      "host",  "route_binding", "transport", "cost_model",      "tuning_table",
+    "log_level",        "stats",         "trace", "cache_dir",     "one_node",  "progress_thread", "timeout_seconds",
+    "watchdog_seconds", "resend_seconds"};
+
+template <std::size_t Size>
+bool contains(const std::array<std::string_view, Size>& names, std::string_view name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
 }
 
 const Setting* find_setting(std::string_view name) {
@@ -551,7 +556,8 @@ std::span<const Setting> settings() {
     std::vector<Setting> made = make_settings();
     for (std::size_t i = 0; i < made.size(); ++i) {
       made[i].default_value = defaults[i];
-      made[i].scope = scope_of(made[i].name);
+      made[i].scope = contains(settings_of_ranks, made[i].name) ? SettingScope::rank : SettingScope::job;
+      made[i].advanced = !contains(settings_of_users, made[i].name);
     }
     return made;
   }();
@@ -592,12 +598,21 @@ Result<std::int64_t> parse_bytes(std::string_view text) {
   return static_cast<std::int64_t>(bytes_wanted);
 }
 
-std::string commented_config() {
+std::string commented_config(bool with_advanced) {
   std::string text =
       "# Configuration of libcoll. Every setting stands at its default; take the leading # away to change one.\n"
       "# Order, later wins: built-in, /etc/libcoll.toml, ~/.config/libcoll/libcoll.toml, ./libcoll.toml, "
       "environment.\n";
-  for (const Setting& setting : settings()) text += commented_setting(setting);
+  const auto append = [&text](bool advanced) {
+    for (const Setting& setting : settings()) {
+      if (setting.advanced == advanced) text += commented_setting(setting);
+    }
+  };
+  append(false);
+  if (with_advanced) {
+    text += "\n# ---- Advanced settings: few users need them\n";
+    append(true);
+  }
   return text;
 }
 

@@ -84,6 +84,7 @@ struct Setting {
   Status (*assign)(Config& config, std::string_view value);
   std::string (*print)(const Config& config);
   SettingScope scope = SettingScope::job;
+  bool advanced = true;  ///< few users need it: shown where all are asked for
 };
 
 std::span<const Setting> settings();
@@ -104,7 +105,7 @@ LoadedConfig load_config(char* const* environment, std::span<const std::string> 
 /// "64K", "1.5M", "2G", "4096", "inf" → bytes.
 Result<std::int64_t> parse_bytes(std::string_view text);
 
-/// The commented configuration file with every setting at its default.
-std::string commented_config();
+/// The commented configuration file: every setting at its default, those for users first.
+std::string commented_config(bool with_advanced = true);
 
 }  // namespace libcoll

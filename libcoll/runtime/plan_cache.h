@@ -44,7 +44,7 @@ enum class PlanTurn : std::uint8_t {
 
 /// A lock on one plan of a cache, let go when every copy of the descriptor is closed (children may hold one).
 struct PlanLock {
-  PlanTurn sequence = PlanTurn::unavoidable;
+  PlanTurn turn = PlanTurn::unavoidable;
   FileDescriptor descriptor;
 };
 

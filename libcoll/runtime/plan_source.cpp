@@ -174,7 +174,7 @@ std::optional<Result<Schedule>> PlanSource::look(const Search& search) {
     if (!cached) {
       if (warned_of_.insert(key).second) log(LogLevel::warn, cached.error().message + "; planning again");
     } else if (cached->has_value()) {
-      return Result<Schedule>(std::move(**cached));
+      return std::optional<Result<Schedule>>(std::in_place, std::move(cached->value()));
     }
   }
   const bool here = request.collective != Collective::alltoall;
@@ -209,12 +209,14 @@ std::optional<Result<Schedule>> PlanSource::start(const Search& search) {
     return Result<Schedule>(Error{"the libcoll command was not found; set LIBCOLL_COMMAND"});
   }
   const PlanLock lock = lock_plan(directory, request.topology, request.collective, algorithm);
-  if (lock.sequence == PlanTurn::others) return std::nullopt;
-  const bool stores = lock.sequence == PlanTurn::ours;
+  if (lock.turn == PlanTurn::others) return std::nullopt;
+  const bool stores = lock.turn == PlanTurn::ours;
   if (stores) {
     // Somebody may have finished between the look into the cache and the lock.
     Result<std::optional<Schedule>> cached = load_plan(directory, request.topology, request.collective, algorithm);
-    if (cached.ok() && cached->has_value()) return Result<Schedule>(std::move(**cached));
+    if (cached.ok() && cached->has_value()) {
+      return std::optional<Result<Schedule>>(std::in_place, std::move(cached->value()));
+    }
   }
   std::string source = config.topology;
   FileDescriptor shared;

@@ -390,7 +390,9 @@ Rational alltoall_time_bound(const Topology& topology) {
   return Rational(hops, topology.host_count()) * Rational(degree(topology), topology.link_count());
 }
 
-Rational alltoall_moore_bound(std::int32_t nodes, std::int32_t degree) { return {least_hops(nodes, degree), nodes}; }
+Rational alltoall_moore_bound(std::int32_t nodes, std::int32_t degree) {
+  return nodes > 1 ? Rational(least_hops(nodes, degree), nodes) : Rational();
+}
 
 double allreduce_seconds(const ExpansionCost& cost, double size_bytes, double alpha_seconds,
                          double link_bytes_per_second) {

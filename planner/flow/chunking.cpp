@@ -183,9 +183,9 @@ Chunking round_to_chunks(const Topology& topology, const ConcurrentFlow& plan, c
     chunking.loss = std::max(0.0, 1 - fluid_cost / chunking.cost);
     if (chunking.cost <= accepted_cost(fluid_cost, options) * (1 + tolerance)) return chunking;
   }
-  const auto round = [&](const std::vector<PairPaths>& pairs, std::int32_t most_chunks) {
+  const auto round = [&](const std::vector<PairPaths>& pairs, std::int32_t max_chunks) {
     PlanOptions limits = options;
-    limits.max_chunks = most_chunks;
+    limits.max_chunks = max_chunks;
     const ChunkSolution solution =
         choose_chunks(chunk_problem(plan.classes, pairs, hosts, options.demand), fluid_cost, limits, search, deadline);
     const double loss = std::max(0.0, 1 - fluid_cost / solution.cost);

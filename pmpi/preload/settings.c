@@ -8,8 +8,6 @@
 
 #include "libcoll/version.h"
 
-extern char** environ;
-
 static const char* value_of(const char* variable) {
   const char* value = getenv(variable);
   return value == NULL ? "" : value;

@@ -408,7 +408,8 @@ TEST_F(Command, KeepsFoundTopologies) {
 TEST_F(Command, InfoShowsTheTables) {
   EXPECT_EQ(libcoll("--version").out, "libcoll " LIBCOLL_VERSION "\n");
   EXPECT_EQ(libcoll("info --version").out, "libcoll " LIBCOLL_VERSION "\n");
-  EXPECT_EQ(libcoll("info --config").out, commented_config());
+  EXPECT_EQ(libcoll("info --config").out, commented_config(false));
+  EXPECT_EQ(libcoll("info --config --all").out, commented_config());
   const Json info = json("info");
   EXPECT_EQ(info["version"], LIBCOLL_VERSION);
   ASSERT_EQ(info["settings"].size(), settings().size());

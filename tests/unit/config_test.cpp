@@ -304,7 +304,7 @@ TEST(Settings, ThoseOfARankAreNamed) {
 
 TEST(CommittedConfiguration, IsWhatInfoConfigPrints) {
   EXPECT_EQ(read_file(LIBCOLL_TEST_INSTANCES "/../../config/libcoll.toml"), commented_config())
-      << "run `libcoll info --config > config/libcoll.toml`";
+      << "run `libcoll info --config --all > config/libcoll.toml`";
 }
 
 }  // namespace

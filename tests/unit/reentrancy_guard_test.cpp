@@ -1,9 +1,9 @@
+#include "pmpi/reentrancy_guard.h"
+
 #include <gtest/gtest.h>
 
 #include <stdexcept>
 #include <string>
-
-#include "pmpi/reentrancy_guard.h"
 
 namespace libcoll::pmpi {
 namespace {
@@ -24,13 +24,13 @@ int hand_on(int argument) {
 
 /// A call that falls through and wants to know when it has come back.
 std::optional<int> serve_nothing_and_wait(int argument) noexcept {
-  Entrance::call_at_end([]() noexcept { history += "e"; });
+  ReentrancyGuard::call_at_end([]() noexcept { history += "e"; });
   history += "w" + std::to_string(argument);
   return std::nullopt;
 }
 
 std::optional<int> serve_on(ompi_communicator_t* comm, int) noexcept {
-  return comm == Entrance::communicator() ? 1 : 0;
+  return comm == ReentrancyGuard::communicator() ? 1 : 0;
 }
 int hand_on_with(ompi_communicator_t*, int) { return -1; }
 
@@ -80,7 +80,7 @@ TEST_F(EntranceTest, RemembersTheCommunicator) {
   static int place = 0;
   auto* comm = reinterpret_cast<ompi_communicator_t*>(&place);
   EXPECT_EQ(enter(&serve_on, &hand_on_with, comm, 7), 1);
-  EXPECT_EQ(Entrance::communicator(), comm);
+  EXPECT_EQ(ReentrancyGuard::communicator(), comm);
 }
 
 }  // namespace
