@@ -52,7 +52,7 @@ class FallThroughCache {
   static void add(const CachedFallThrough& cached) noexcept { places[place_of(cached.call)] = cached; }
 
  private:
-  static constexpr unsigned place_bits = 3;
+  static constexpr unsigned place_bits = 2;
 
   static std::size_t place_of(const CallKey& call) noexcept {
     // Fibonacci hashing: communicators lie at multiples of some power of two, counts are small.
