@@ -21,7 +21,6 @@ namespace libcoll {
 namespace {
 
 constexpr const char* directory_of_names = "/dev/shm";
-constexpr std::string_view name_prefix = "/libcoll-";
 constexpr mode_t only_owner = 0600;
 
 Error system_error(const std::string& what) { return Error{"shared memory: " + what + ": " + reason()}; }
@@ -31,7 +30,7 @@ Result<std::string> make_name() {
   std::array<unsigned char, 16> bits{};
   if (getrandom(bits.data(), bits.size(), 0) != static_cast<ssize_t>(bits.size())) return system_error("getrandom");
   constexpr std::string_view digits = "0123456789abcdef";
-  std::string name(name_prefix);
+  std::string name(segment_name_prefix);
   for (const unsigned char byte : bits) {
     name += digits[byte / 16];
     name += digits[byte % 16];
@@ -96,7 +95,7 @@ Result<Segment> Segment::create(std::size_t bytes) {
 }
 
 Result<Segment> Segment::open(const std::string& name, std::size_t bytes) {
-  if (!name.starts_with(name_prefix)) return Error{"shared memory: \"" + name + "\" is no name of ours"};
+  if (!name.starts_with(segment_name_prefix)) return Error{"shared memory: \"" + name + "\" is no name of ours"};
   Segment segment;
   segment.descriptor_ = FileDescriptor(shm_open(name.c_str(), O_RDWR | O_NOFOLLOW, 0));
   if (!segment.descriptor_) return system_error("shm_open");
@@ -121,10 +120,10 @@ Status Segment::reserve(std::size_t offset, std::size_t bytes) const {
   return Error{"shared memory: " + std::to_string(bytes) + " bytes: " + reason(error)};
 }
 
-void remove_stale_segments(std::chrono::seconds age) {
+void remove_stale_segments(std::chrono::seconds age, std::string_view prefix) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(directory_of_names), &closedir);
   if (directory == nullptr) return;
-  const std::string_view prefix = name_prefix.substr(1);
+  prefix.remove_prefix(1);
   const std::time_t now = std::time(nullptr);
   while (const dirent* entry = readdir(directory.get())) {
     const std::string_view name(entry->d_name);

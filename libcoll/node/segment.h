@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "libcoll/runtime/safe_file.h"
 #include "planner/result.h"
@@ -53,7 +54,11 @@ class Segment {
 /// Longest name of a segment, with the closing zero.
 inline constexpr std::size_t segment_name_bytes = 48;
 
-/// Removes names that processes of this user left at least that long ago, killed between create() and remove_name().
-void remove_stale_segments(std::chrono::seconds age);
+/// What the names of all segments begin with.
+inline constexpr std::string_view segment_name_prefix = "/libcoll-";
+
+/// Removes names with that prefix that processes of this user left at least that long ago, killed between create() and
+/// remove_name().
+void remove_stale_segments(std::chrono::seconds age, std::string_view prefix = segment_name_prefix);
 
 }  // namespace libcoll
