@@ -134,6 +134,14 @@ class Runtime {
   /// it) has that done at every look that MPI takes at its messages, or only at some; it is called under lock().
   void set_background_progress(void (*how)(bool closely) noexcept);
   [[nodiscard]] bool has_background_progress() const { return background_progress_; }
+  /// Nobody will: a thread of ours moves calls along that nobody waits for.
+  void use_progress_thread() { config_.progress_thread = true; }
+  /// Whether calls that nobody waits for go on while the program is in MPI, those of reductions that MPI does
+  /// (`calls_mpi`) included.
+  [[nodiscard]] bool progresses_unattended(bool calls_mpi) const {
+    return background_progress_ ||
+           (config_.progress_thread && (threads_may_call_mpi_ || (!over_host_messages_ && !calls_mpi)));
+  }
   /// Any thread may call MPI at any time.
   void set_threads_may_call_mpi() { threads_may_call_mpi_ = true; }
   [[nodiscard]] bool threads_may_call_mpi() const { return threads_may_call_mpi_; }

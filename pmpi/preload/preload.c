@@ -5,8 +5,7 @@
  * entry points of their own, and a profiling tool (PMPI) sees every call, whether it is before libcoll in load order or
  * after it: where the next MPI_ name is a tool's, the tool gets the call first, and hands it on to the PMPI_ name.
  *
- * No type of MPI's is used here: arguments are passed on as the words in which calling conventions hold them, whatever
- * the MPI. */
+ * No type of MPI's is used here (words.h). */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,14 +20,11 @@
 #include "libcoll/version.h"
 #include "pmpi/core_interface.h"
 #include "pmpi/preload/export.h"
+#include "pmpi/preload/mpi_family.h"
 #include "pmpi/preload/next.h"
 #include "pmpi/preload/presence.h"
 #include "pmpi/preload/settings.h"
-
-/* An argument of MPI's that is no floating-point number; the upper half of an int's word means nothing. */
-typedef uintptr_t word;
-
-#define SUPPORTED_MPI "Open MPI v4."
+#include "pmpi/words.h"
 
 /* ---- what was decided */
 
@@ -43,6 +39,7 @@ static const char* const names[] = {
 #undef LIBCOLL_INTERCEPTED
 };
 
+static const struct libcoll_mpi_family* family;
 static const struct libcoll_core* core;
 static struct libcoll_presence presence;
 static const struct libcoll_preload preload = {LIBCOLL_VERSION, &presence, &libcoll_next_symbol};
@@ -63,29 +60,22 @@ static bool says(const char* function) {
 
 static bool mpi_runs(void) { return says("PMPI_Initialized") && !says("PMPI_Finalized"); }
 
-/* The program's own definition of a name, else MPI's: of Open MPI's communicators, which are objects, and the like. */
-static void* object(const char* name) {
-  void* found = dlsym(RTLD_DEFAULT, name);
-  return found != NULL ? found : libcoll_next_symbol(name);
-}
-
 static int world_size(void) {
-  int (*size_of)(void*, int*) = LIBCOLL_FUNCTION(int (*)(void*, int*), libcoll_next_symbol("PMPI_Comm_size"));
+  typedef int size_function(libcoll_word, int*);
+  size_function* size_of = LIBCOLL_FUNCTION(size_function*, libcoll_next_symbol("PMPI_Comm_size"));
   int size = 1;
-  if (size_of != NULL) size_of(object("ompi_mpi_comm_world"), &size);
+  if (size_of != NULL) size_of(family->world(), &size);
   return size;
 }
 
 /* Whether all ranks of the world say yes; collective. */
 static bool all_agree(bool mine) {
-  typedef int allreduce_function(const void*, void*, int, void*, void*, void*);
+  typedef int allreduce_function(const void*, void*, int, libcoll_word, libcoll_word, libcoll_word);
   allreduce_function* allreduce = LIBCOLL_FUNCTION(allreduce_function*, libcoll_next_symbol("PMPI_Allreduce"));
   int vote = mine ? 1 : 0;
   int least = 0;
   return allreduce != NULL &&
-         allreduce(&vote, &least, 1, object("ompi_mpi_int"), object("ompi_mpi_op_min"),
-                   object("ompi_mpi_comm_world")) == 0 &&
-         least == 1;
+         allreduce(&vote, &least, 1, family->int_type(), family->min_operation(), family->world()) == 0 && least == 1;
 }
 
 /* ---- the log, until there is one */
@@ -101,38 +91,28 @@ static void warn(const char* message) {
   if (write(STDERR_FILENO, line, size) < 0) return;
 }
 
-/* Whether the core knows this MPI. */
+/* Whether there is a core for this MPI, and a job that it can do something for. */
 static bool mpi_is_supported(void) {
-  enum { longest_version = 8192, most_said = 40 }; /* MPICH's tells how it was configured */
-  static char version[longest_version];
-  int (*get_version)(char*, int*) = LIBCOLL_FUNCTION(int (*)(char*, int*), object("PMPI_Get_library_version"));
-  int length = 0;
-  if (get_version != NULL) get_version(version, &length);
-  version[sizeof version - 1] = '\0';
-  const bool known = strncmp(version, SUPPORTED_MPI, strlen(SUPPORTED_MPI)) == 0;
-  if (known && object("ompi_mpi_comm_world") != NULL) return true;
-  if (!libcoll_has_variables()) return false;
   char message[256];
-  version[strcspn(version, "\n")] = '\0';
-  for (char* tab = version; (tab = strchr(tab, '\t')) != NULL;) *tab = ' ';
-  snprintf(message, sizeof message, "unsupported MPI (built for %sx, found %.*s)", SUPPORTED_MPI, most_said, version);
-  warn(message);
-  return false;
+  family = libcoll_find_mpi_family(message, sizeof message);
+  if (family != NULL && !libcoll_is_foreign_launcher(family, message, sizeof message)) return true;
+  if (libcoll_has_variables()) warn(message);
+  return family != NULL;
 }
 
 /* ---- the decision */
 
 static void open_core(void) {
-  void* library = libcoll_open_beside("libcoll_core.so");
+  void* library = libcoll_open_beside(family->core);
   libcoll_open_core_function* open =
       library == NULL ? NULL : LIBCOLL_FUNCTION(libcoll_open_core_function*, dlsym(library, LIBCOLL_OPEN_CORE));
   if (open == NULL) {
     const char* reason = dlerror();
-    warn(reason == NULL ? "libcoll_core.so is not what it should be" : reason);
+    warn(reason == NULL ? "libcoll's core is not what it should be" : reason);
     return;
   }
   core = open(&preload);
-  if (core == NULL) warn("libcoll_core.so is of another version");
+  if (core == NULL) warn("libcoll's core is of another version, or MPI lacks what it needs");
 }
 
 /* A name of MPI_ that is defined by a tool, and not where the PMPI_ name is. */
@@ -173,7 +153,7 @@ static void decide(bool together) {
   /* The ranks that have a core would wait for those that have none. */
   const bool serve = together && presence.known && presence.serves && presence.absentees == 0;
   if (serve && !all_agree(core != NULL)) {
-    if (core != NULL) warn("another rank could not load libcoll_core.so");
+    if (core != NULL) warn("another rank could not load libcoll's core");
     core = NULL;
   }
   if (core == NULL) return;
@@ -194,53 +174,35 @@ static void decide_once(bool together) {
   in_decision = false;
 }
 
-/* Where a call goes that comes first. Never NULL where MPI is: it has all these names. */
+/* In place of a function that this MPI does not have, which no program of it calls: MPI_ERR_OTHER, the same number in
+ * all families but one unit. */
+static libcoll_word no_function(void) { return 16; }
+
+/* Where a call goes that comes first. */
 static any_function* find_target(unsigned target) {
   any_function* const before = atomic_load_explicit(&targets[target], memory_order_acquire);
   decide_once(false);
   any_function* const now = atomic_load_explicit(&targets[target], memory_order_acquire);
   if (now != before) return now;
   void* next = libcoll_next_symbol(name_of(target));
+  if (next == NULL) next = (void*)(uintptr_t)&no_function;
   if (atomic_load_explicit(&decided, memory_order_acquire)) set_target(target, next);
   return LIBCOLL_FUNCTION(any_function*, next);
 }
 
 /* ---- the names */
 
-#define PARAMETERS_0 void
-#define PARAMETERS_1 word a
-#define PARAMETERS_2 PARAMETERS_1, word b
-#define PARAMETERS_3 PARAMETERS_2, word c
-#define PARAMETERS_4 PARAMETERS_3, word d
-#define PARAMETERS_5 PARAMETERS_4, word e
-#define PARAMETERS_6 PARAMETERS_5, word f
-#define PARAMETERS_7 PARAMETERS_6, word g
-#define PARAMETERS_8 PARAMETERS_7, word h
-#define PARAMETERS_9 PARAMETERS_8, word i
-#define PARAMETERS_10 PARAMETERS_9, word j
-#define PARAMETERS_11 PARAMETERS_10, word k
-#define ARGUMENTS_0
-#define ARGUMENTS_1 a
-#define ARGUMENTS_2 ARGUMENTS_1, b
-#define ARGUMENTS_3 ARGUMENTS_2, c
-#define ARGUMENTS_4 ARGUMENTS_3, d
-#define ARGUMENTS_5 ARGUMENTS_4, e
-#define ARGUMENTS_6 ARGUMENTS_5, f
-#define ARGUMENTS_7 ARGUMENTS_6, g
-#define ARGUMENTS_8 ARGUMENTS_7, h
-#define ARGUMENTS_9 ARGUMENTS_8, i
-#define ARGUMENTS_10 ARGUMENTS_9, j
-#define ARGUMENTS_11 ARGUMENTS_10, k
-#define PARAMETERS(number) PARAMETERS_##number
-#define ARGUMENTS(number) ARGUMENTS_##number
-#define FORWARD(symbol, target, parameters, ...)                                                             \
-  static word first_##symbol(parameters) { return ((word(*)(parameters))find_target(target))(__VA_ARGS__); } \
-  LIBCOLL_EXPORT word symbol(parameters) {                                                                   \
-    return ((word(*)(parameters))atomic_load_explicit(&targets[target], memory_order_acquire))(__VA_ARGS__); \
+#define FORWARD(symbol, target, parameters, ...)                                                          \
+  static libcoll_word first_##symbol(parameters) {                                                        \
+    return LIBCOLL_FUNCTION(libcoll_word(*)(parameters), find_target(target))(__VA_ARGS__);               \
+  }                                                                                                       \
+  LIBCOLL_EXPORT libcoll_word symbol(parameters) {                                                        \
+    return LIBCOLL_FUNCTION(libcoll_word(*)(parameters),                                                  \
+                            atomic_load_explicit(&targets[target], memory_order_acquire))(__VA_ARGS__);   \
   }
-#define FORWARD_BOTH(symbol, index, number)                           \
-  FORWARD(symbol, 2 * (index), PARAMETERS(number), ARGUMENTS(number)) \
-  FORWARD(P##symbol, 2 * (index) + 1, PARAMETERS(number), ARGUMENTS(number))
+#define FORWARD_BOTH(symbol, index, number)                                           \
+  FORWARD(symbol, 2 * (index), LIBCOLL_PARAMETERS(number), LIBCOLL_ARGUMENTS(number)) \
+  FORWARD(P##symbol, 2 * (index) + 1, LIBCOLL_PARAMETERS(number), LIBCOLL_ARGUMENTS(number))
 #define LIBCOLL_INTERCEPTED(symbol, number) FORWARD_BOTH(symbol, LIBCOLL_##symbol, number)
 #include "pmpi/intercepted.def"
 #undef LIBCOLL_INTERCEPTED
@@ -252,12 +214,14 @@ static _Atomic(any_function*) targets[] = {
 };
 
 /* Whichever of the two names is called first, MPI runs after it. */
-#define FORWARD_INIT(symbol, number)                                                                                 \
-  LIBCOLL_EXPORT int symbol(PARAMETERS(number)) {                                                                    \
-    const int code = LIBCOLL_FUNCTION(int (*)(PARAMETERS(number)), libcoll_next_symbol(#symbol))(ARGUMENTS(number)); \
-    decide_once(true);                                                                                               \
-    return code;                                                                                                     \
+#define INIT(symbol, parameters, ...)                                                                        \
+  LIBCOLL_EXPORT int symbol(parameters) {                                                                    \
+    libcoll_announce();                                                                                      \
+    const int code = LIBCOLL_FUNCTION(int (*)(parameters), libcoll_next_symbol(#symbol))(__VA_ARGS__);       \
+    decide_once(true);                                                                                       \
+    return code;                                                                                             \
   }
+#define FORWARD_INIT(symbol, number) INIT(symbol, LIBCOLL_PARAMETERS(number), LIBCOLL_ARGUMENTS(number))
 FORWARD_INIT(MPI_Init, 2)
 FORWARD_INIT(PMPI_Init, 2)
 FORWARD_INIT(MPI_Init_thread, 4)

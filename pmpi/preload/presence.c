@@ -10,7 +10,9 @@
 
 #include "libcoll/version.h"
 #include "pmpi/preload/export.h"
+#include "pmpi/preload/mpi_family.h"
 #include "pmpi/preload/next.h"
+#include "pmpi/preload/pmi.h"
 #include "pmpi/preload/settings.h"
 
 /* The part of PMIx's binary interface that is used here (PMIx Standard 4.1, chapters 3 to 6; the same since version 3).
@@ -47,7 +49,7 @@ typedef int pmix_get_function(const struct pmix_process*, const char*, const str
 /* Open MPI can bring its own PMIx, whose names it prefixes. */
 #define EMBEDDED_PREFIX "OPAL_MCA_PMIX3X_"
 /* A server that does not know a key may ask another server. */
-enum { most_seconds = 10, longest_text = 256 };
+enum { most_seconds = 10, longest_text = 256, longest_key = 64 };
 
 /* What the process knows once its PMIx has begun. */
 static pmix_get_function* get_value;
@@ -90,9 +92,11 @@ static bool look_up(const struct pmix_process* process, const char* key, char* t
 
 static void describe_settings(char* text, size_t size) {
   libcoll_describe_environment(text, size);
+  if (!libcoll_has_configuration_file()) return;
   /* Tools of PMIx that are no programs of MPI must not get one. */
-  if (!libcoll_has_configuration_file() || libcoll_next_symbol("ompi_mpi_comm_world") == NULL) return;
-  void* core = libcoll_open_beside("libcoll_core.so");
+  char reason[256];
+  const struct libcoll_mpi_family* family = libcoll_find_mpi_family(reason, sizeof reason);
+  void* core = family == NULL ? NULL : libcoll_open_beside(family->core);
   if (core == NULL) return;
   libcoll_describe_settings_function* describe =
       LIBCOLL_FUNCTION(libcoll_describe_settings_function*, dlsym(core, LIBCOLL_DESCRIBE_SETTINGS));
@@ -141,6 +145,39 @@ LIBCOLL_EXPORT int OPAL_MCA_PMIX3X_PMIx_Init(struct pmix_process* process, struc
   return begin_space(__builtin_return_address(0), EMBEDDED_PREFIX, process, info, count);
 }
 
+void libcoll_announce(void) {
+  static bool announced;
+  if (announced || getenv("PMI_FD") == NULL) return;
+  announced = true;
+  char text[longest_text];
+  char key[longest_key];
+  describe_settings(text, sizeof text);
+  snprintf(key, sizeof key, VERSION_KEY ".%s", getenv("PMI_RANK") == NULL ? "" : getenv("PMI_RANK"));
+  libcoll_pmi_put(key, text);
+}
+
+/* What the process of that rank announced; empty: nothing. */
+static void look_up_version(int rank, char* text, size_t size) {
+  if (get_value != NULL) {
+    struct pmix_process process = self;
+    process.rank = (uint32_t)rank;
+    look_up(&process, VERSION_KEY, text, size);
+    return;
+  }
+  char key[longest_key];
+  snprintf(key, sizeof key, VERSION_KEY ".%d", rank);
+  libcoll_pmi_get(key, text, size);
+}
+
+/* Where the process of that rank is; empty: not known. */
+static void look_up_host(int rank, char* text, size_t size) {
+  text[0] = '\0';
+  if (get_value == NULL) return;
+  struct pmix_process process = self;
+  process.rank = (uint32_t)rank;
+  look_up(&process, HOST_KEY, text, size);
+}
+
 /* "0.1.0 serves" → "0.1.0" */
 static void cut_words(char* text) {
   char* space = strchr(text, ' ');
@@ -148,7 +185,7 @@ static void cut_words(char* text) {
 }
 
 /* One more absentee; false without memory. */
-static bool add_absentee(struct libcoll_presence* presence, const struct pmix_process* process, const char* version) {
+static bool add_absentee(struct libcoll_presence* presence, int rank, const char* version) {
   struct libcoll_absentee* list = (struct libcoll_absentee*)presence->list;
   const size_t number = (size_t)presence->absentees;
   /* At powers of two there is no room left. */
@@ -157,8 +194,8 @@ static bool add_absentee(struct libcoll_presence* presence, const struct pmix_pr
     if (list == NULL) return false;
     presence->list = list;
   }
-  list[number].world_rank = (int)process->rank;
-  look_up(process, HOST_KEY, list[number].host, sizeof list[number].host);
+  list[number].world_rank = rank;
+  look_up_host(rank, list[number].host, sizeof list[number].host);
   snprintf(list[number].version, sizeof list[number].version, "%.31s", version);
   ++presence->absentees;
   return true;
@@ -166,16 +203,14 @@ static bool add_absentee(struct libcoll_presence* presence, const struct pmix_pr
 
 void libcoll_find_presence(int world_size, struct libcoll_presence* presence) {
   memset(presence, 0, sizeof *presence);
-  if (get_value == NULL) return;
-  struct pmix_process process = self;
+  if (get_value == NULL && libcoll_pmi_rank() < 0) return;
   char text[longest_text];
   for (int rank = 0; rank < world_size; ++rank) {
-    process.rank = (uint32_t)rank;
-    look_up(&process, VERSION_KEY, text, sizeof text);
+    look_up_version(rank, text, sizeof text);
     if (strstr(text, SERVES_WORD) != NULL) presence->serves = 1;
     if (rank == 0 && strstr(text, REPORTS_WORD) != NULL) presence->root_reports = 1;
     cut_words(text);
-    if (strcmp(text, LIBCOLL_VERSION) != 0 && !add_absentee(presence, &process, text)) return;
+    if (strcmp(text, LIBCOLL_VERSION) != 0 && !add_absentee(presence, rank, text)) return;
   }
   /* Where everybody is absent, nobody can say anything. */
   presence->known = presence->absentees < world_size;

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "libcoll/transport/mpi_transport.h"
-#include "pmpi/mpi_messages.h"
+#include "pmpi/shim/mpi_messages.h"
 #include "tests/unit/transport_conformance.h"
 
 namespace libcoll {

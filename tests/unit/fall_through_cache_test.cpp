@@ -1,8 +1,8 @@
-#include "pmpi/fall_through_cache.h"
+#include "pmpi/shim/fall_through_cache.h"
 
 #include <gtest/gtest.h>
 
-#include <array>
+#include <cstdint>
 #include <functional>
 #include <string>
 #include <thread>
@@ -12,17 +12,11 @@
 namespace libcoll::pmpi {
 namespace {
 
-/// Things whose addresses are handles.
-std::array<char, 4> things;
-
 CallKey some_call() {
   CallKey call;
   call.as_of = FallThroughCache::now();
-  call.comm = reinterpret_cast<ompi_communicator_t*>(&things[0]);
-  call.type = &things[1];
-  call.other = &things[2];
-  call.count = 2;
-  call.other_number = 1;
+  call.comm = 0x44000000;
+  call.words = {2, 0x4c000405, 0x58000003, 1, 7};
   call.kind = CallKind::bcast;
   return call;
 }
@@ -45,11 +39,11 @@ TEST_F(PrecedentTest, FindsWhatWasAdded) {
 TEST_F(PrecedentTest, NothingElseIsLikeIt) {
   using Change = std::function<void(CallKey&)>;
   const std::vector<std::pair<std::string, Change>> changes{
-      {"communicator", [](CallKey& call) { call.comm = reinterpret_cast<ompi_communicator_t*>(&things[3]); }},
-      {"type", [](CallKey& call) { call.type = &things[3]; }},
-      {"operation", [](CallKey& call) { call.other = &things[3]; }},
-      {"count", [](CallKey& call) { call.count = 3; }},
-      {"root", [](CallKey& call) { call.other_number = 0; }},
+      {"communicator", [](CallKey& call) { call.comm = 0x44000001; }},
+      {"type", [](CallKey& call) { call.words[1] = 3; }},
+      {"operation", [](CallKey& call) { call.words[2] = 3; }},
+      {"count", [](CallKey& call) { call.words[0] = 3; }},
+      {"root", [](CallKey& call) { call.words[3] = 0; }},
       {"kind", [](CallKey& call) { call.kind = CallKind::reduce; }},
       {"in place", [](CallKey& call) { call.in_place = true; }},
       {"time", [](CallKey& call) { ++call.as_of; }},
@@ -80,12 +74,12 @@ TEST_F(PrecedentTest, WhatIsAddedTooLateIsNotFound) {
 TEST_F(PrecedentTest, CallsMayShareAPlace) {
   CallKey call = some_call();
   for (int count = 1; count <= 1000; ++count) {
-    call.count = count;
+    call.words[0] = static_cast<std::uint64_t>(count);
     FallThroughCache::add({call, count, Reason::tuned_native});
   }
   int found = 0;
   for (int count = 1; count <= 1000; ++count) {
-    call.count = count;
+    call.words[0] = static_cast<std::uint64_t>(count);
     const CachedFallThrough* cached = FallThroughCache::find(call);
     if (cached == nullptr) continue;
     ++found;

@@ -1,7 +1,8 @@
-#include "pmpi/reentrancy_guard.h"
+#include "pmpi/shim/reentrancy_guard.h"
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -29,16 +30,16 @@ std::optional<int> serve_nothing_and_wait(int argument) noexcept {
   return std::nullopt;
 }
 
-std::optional<int> serve_on(ompi_communicator_t* comm, int) noexcept {
-  return comm == ReentrancyGuard::communicator() ? 1 : 0;
+constexpr std::uint64_t some_communicator = 0x44000001;
+std::optional<int> serve_where_remembered(int) noexcept {
+  return ReentrancyGuard::communicator() == some_communicator ? 1 : 0;
 }
-int hand_on_with(ompi_communicator_t*, int) { return -1; }
 
 /// An MPI, or another tool, whose call is made of another call.
-int hand_on_to_even(int argument) { return enter(&serve_even, &hand_on, argument + 1); }
+int hand_on_to_even(int argument) { return enter(0, &serve_even, &hand_on, argument + 1); }
 
 /// Ours, when serving a call takes another call.
-std::optional<int> serve_by_even(int argument) noexcept { return enter(&serve_even, &hand_on, argument); }
+std::optional<int> serve_by_even(int argument) noexcept { return enter(0, &serve_even, &hand_on, argument); }
 
 int hand_on_and_throw(int) { throw std::runtime_error("as an error handler may"); }
 
@@ -48,39 +49,37 @@ class EntranceTest : public testing::Test {
 };
 
 TEST_F(EntranceTest, ServesOrHandsOn) {
-  EXPECT_EQ(enter(&serve_even, &hand_on, 2), 102);
-  EXPECT_EQ(enter(&serve_even, &hand_on, 3), 203);
+  EXPECT_EQ(enter(0, &serve_even, &hand_on, 2), 102);
+  EXPECT_EQ(enter(0, &serve_even, &hand_on, 3), 203);
   EXPECT_EQ(history, "s2f3");
 }
 
 TEST_F(EntranceTest, CallsMadeOfCallsAreHandedOn) {
-  EXPECT_EQ(enter(&serve_even, &hand_on_to_even, 3), 204);
-  EXPECT_EQ(enter(&serve_by_even, &hand_on, 4), 204);
+  EXPECT_EQ(enter(0, &serve_even, &hand_on_to_even, 3), 204);
+  EXPECT_EQ(enter(0, &serve_by_even, &hand_on, 4), 204);
   EXPECT_EQ(history, "f4f4");
 }
 
 TEST_F(EntranceTest, EndsWithTheCall) {
-  EXPECT_EQ(enter(&serve_even, &hand_on_to_even, 3), 204);
-  EXPECT_THROW(enter(&serve_even, &hand_on_and_throw, 5), std::runtime_error);
-  EXPECT_EQ(enter(&serve_even, &hand_on, 6), 106);
+  EXPECT_EQ(enter(0, &serve_even, &hand_on_to_even, 3), 204);
+  EXPECT_THROW(enter(0, &serve_even, &hand_on_and_throw, 5), std::runtime_error);
+  EXPECT_EQ(enter(0, &serve_even, &hand_on, 6), 106);
   EXPECT_EQ(history, "f4s6");
 }
 
 /// Once, after the call was handed on and whatever it was made of, also when it ended badly.
 TEST_F(EntranceTest, CallsBackAtTheEnd) {
-  EXPECT_EQ(enter(&serve_nothing_and_wait, &hand_on_to_even, 3), 204);
+  EXPECT_EQ(enter(0, &serve_nothing_and_wait, &hand_on_to_even, 3), 204);
   EXPECT_EQ(history, "w3f4e");
-  EXPECT_EQ(enter(&serve_even, &hand_on, 2), 102);
+  EXPECT_EQ(enter(0, &serve_even, &hand_on, 2), 102);
   EXPECT_EQ(history, "w3f4es2");
-  EXPECT_THROW(enter(&serve_nothing_and_wait, &hand_on_and_throw, 5), std::runtime_error);
+  EXPECT_THROW(enter(0, &serve_nothing_and_wait, &hand_on_and_throw, 5), std::runtime_error);
   EXPECT_EQ(history, "w3f4es2w5e");
 }
 
 TEST_F(EntranceTest, RemembersTheCommunicator) {
-  static int place = 0;
-  auto* comm = reinterpret_cast<ompi_communicator_t*>(&place);
-  EXPECT_EQ(enter(&serve_on, &hand_on_with, comm, 7), 1);
-  EXPECT_EQ(ReentrancyGuard::communicator(), comm);
+  EXPECT_EQ(enter(some_communicator, &serve_where_remembered, &hand_on, 7), 1);
+  EXPECT_EQ(ReentrancyGuard::communicator(), some_communicator);
 }
 
 }  // namespace

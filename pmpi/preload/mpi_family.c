@@ -1,0 +1,89 @@
+#include "pmpi/preload/mpi_family.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pmpi/preload/next.h"
+
+/* The program's own definition of a name, else MPI's. */
+static void* object(const char* name) {
+  void* found = dlsym(RTLD_DEFAULT, name);
+  return found != NULL ? found : libcoll_next_symbol(name);
+}
+
+/* Open MPI's handles are addresses of objects. */
+static libcoll_word open_mpi_world(void) { return (libcoll_word)object("ompi_mpi_comm_world"); }
+static libcoll_word open_mpi_int(void) { return (libcoll_word)object("ompi_mpi_int"); }
+static libcoll_word open_mpi_min(void) { return (libcoll_word)object("ompi_mpi_op_min"); }
+
+/* MPICH's are numbers, fixed by the MPICH ABI initiative: MPI_COMM_WORLD, MPI_INT, MPI_MIN. */
+static libcoll_word mpich_world(void) { return 0x44000000; }
+static libcoll_word mpich_int(void) { return 0x4c000405; }
+static libcoll_word mpich_min(void) { return 0x58000002; }
+
+enum { open_mpi, mpich, family_count };
+static const struct libcoll_mpi_family families[family_count] = {
+    {"Open MPI", "libcoll_core_openmpi.so", &open_mpi_world, &open_mpi_int, &open_mpi_min, "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_RANK"},
+    {"MPICH", "libcoll_core_mpich.so", &mpich_world, &mpich_int, &mpich_min, "PMI_SIZE", "PMI_RANK"},
+};
+
+static bool is_loaded(const char* library) {
+  void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+  if (handle != NULL) dlclose(handle);
+  return handle != NULL;
+}
+
+/* MPICH calls its library libmpi.so.12, as do those that share its interface (Intel MPI, Cray MPICH, MVAPICH); Debian
+ * calls it libmpich.so.12. */
+static bool has_mpich(void) { return is_loaded("libmpich.so.12") || is_loaded("libmpi.so.12"); }
+
+/* In one line, from a static buffer. */
+static const char* library_version(void) {
+  enum { longest_version = 8192 }; /* MPICH's tells how it was configured */
+  static char version[longest_version];
+  int (*get_version)(char*, int*) = LIBCOLL_FUNCTION(int (*)(char*, int*), object("PMPI_Get_library_version"));
+  int length = 0;
+  if (get_version != NULL) get_version(version, &length);
+  version[sizeof version - 1] = '\0';
+  version[strcspn(version, "\n")] = '\0';
+  for (char* tab = version; (tab = strchr(tab, '\t')) != NULL;) *tab = ' ';
+  return version;
+}
+
+static bool is_known_open_mpi(const char* version) {
+  return strncmp(version, "Open MPI v4.", 12) == 0 || strncmp(version, "Open MPI v5.", 12) == 0;
+}
+
+const struct libcoll_mpi_family* libcoll_find_mpi_family(char* reason, size_t size) {
+  reason[0] = '\0';
+  const bool has_open_mpi = object("ompi_mpi_comm_world") != NULL;
+  if (has_open_mpi && has_mpich()) {
+    snprintf(reason, size, "the process has two MPIs, Open MPI and MPICH");
+    return NULL;
+  }
+  if (!has_open_mpi && has_mpich()) return &families[mpich];
+  const char* version = library_version();
+  if (has_open_mpi && is_known_open_mpi(version)) return &families[open_mpi];
+  snprintf(reason, size, "unsupported MPI (expected Open MPI 4 or 5 or MPICH, found %.40s)", version);
+  return NULL;
+}
+
+static const char* value_of(const char* variable) {
+  const char* value = getenv(variable);
+  return value == NULL ? "" : value;
+}
+
+bool libcoll_is_foreign_launcher(const struct libcoll_mpi_family* family, char* text, size_t size) {
+  for (int each = 0; each < family_count; ++each) {
+    const struct libcoll_mpi_family* other = &families[each];
+    if (other == family || strtol(value_of(other->size_variable), NULL, 10) < 2) continue;
+    if (strtol(value_of(family->size_variable), NULL, 10) >= 2) return false;
+    snprintf(text, size, "the program has %s and was started by a launcher of %s, so each process is a job of its own",
+             family->name, other->name);
+    return strcmp(value_of(other->rank_variable), "0") == 0;
+  }
+  return false;
+}

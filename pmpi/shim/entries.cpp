@@ -1,0 +1,136 @@
+// What the intercepted functions do once the core is loaded: serve the call, or hand it on.
+#include "pmpi/shim/entries.h"
+
+#include <iterator>
+
+#include "libcoll/runtime/calls.h"
+#include "pmpi/shim/next.h"
+#include "pmpi/shim/persistent.h"
+#include "pmpi/shim/polling.h"
+#include "pmpi/shim/process.h"
+#include "pmpi/shim/reentrancy_guard.h"
+#include "pmpi/shim/serve.h"
+
+namespace libcoll::pmpi {
+namespace {
+
+bool none_kept() { return persistent_kept.load(std::memory_order_relaxed) == 0; }
+bool none_under_way() { return persistent_under_way.load(std::memory_order_relaxed) == 0; }
+
+// NOLINTBEGIN(readability-identifier-naming, readability-non-const-parameter): MPI's names and parameters
+
+// ---- collectives
+
+#define LIBCOLL_CALL(name, symbol, parameters, ...)                                       \
+  int enter_##symbol parameters {                                                         \
+    static const auto fall_through = next_symbol<decltype(&enter_##symbol)>("P" #symbol); \
+    return enter(number_of(comm), &serve_##name, fall_through, __VA_ARGS__);              \
+  }
+/// Of a persistent call. MPI's own request is what the program gets.
+#define LIBCOLL_INIT(name, symbol, parameters, ...)                                       \
+  int enter_##symbol(LIBCOLL_LIST parameters, MPI_Info info, MPI_Request* request) {      \
+    static const auto fall_through = next_symbol<decltype(&enter_##symbol)>("P" #symbol); \
+    const ReentrancyGuard reentrancy;                                                     \
+    if (!ReentrancyGuard::is_program()) return fall_through(__VA_ARGS__, info, request);  \
+    const auto call = plan_##name(__VA_ARGS__);                                           \
+    const int code = fall_through(__VA_ARGS__, info, request);                            \
+    if (code == MPI_SUCCESS) keep_persistent(call, *request);                             \
+    return code;                                                                          \
+  }
+#define LIBCOLL_ENTRY(name, Name, number, datatypes, parameters, ...)                                        \
+  LIBCOLL_CALL(name, MPI_##Name, parameters, __VA_ARGS__)                                                    \
+  LIBCOLL_CALL(i##name, MPI_I##name, (LIBCOLL_LIST parameters, MPI_Request * request), __VA_ARGS__, request) \
+  LIBCOLL_INIT(name, MPI_##Name##_init, parameters, __VA_ARGS__)                                             \
+  LIBCOLL_INIT(name, MPIX_##Name##_init, parameters, __VA_ARGS__)
+#include "pmpi/entry_points.def"
+#undef LIBCOLL_ENTRY
+#define LIBCOLL_ENTRY(name, Name, number, datatypes, parameters, ...)                                            \
+  LIBCOLL_CALL(name, MPI_##Name##_c, parameters, __VA_ARGS__)                                                    \
+  LIBCOLL_CALL(i##name, MPI_I##name##_c, (LIBCOLL_LIST parameters, MPI_Request * request), __VA_ARGS__, request) \
+  LIBCOLL_INIT(name, MPI_##Name##_init_c, parameters, __VA_ARGS__)
+#define LIBCOLL_LARGE_COUNTS
+#include "pmpi/entry_points.def"
+#undef LIBCOLL_LARGE_COUNTS
+#undef LIBCOLL_ENTRY
+
+// Both tables name the same calls.
+#define LIBCOLL_ENTRY(name, ...) CallKind::name, CallKind::i##name, CallKind::name##_init,
+constexpr CallKind intercepted[] = {
+#include "pmpi/entry_points.def"
+};
+#undef LIBCOLL_ENTRY
+static_assert(std::size(intercepted) == call_count);
+
+// ---- requests: those of persistent calls that are served have another one in their place while they are under way
+
+#define LIBCOLL_COMPLETION(Name, symbol, how_many, parameters, ...)                        \
+  int enter_##symbol parameters {                                                    \
+    static const auto pass_on = next_symbol<decltype(&enter_##symbol)>("P" #symbol); \
+    if (none_under_way() && !must_poll()) return pass_on(__VA_ARGS__);               \
+    const auto finish = [&] { return poll_##Name(pass_on, __VA_ARGS__); };           \
+    return none_under_way() ? finish() : complete(how_many, requests, finish);       \
+  }
+#define LIBCOLL_COMPLETES_ONE(Name, number, parameters, ...) LIBCOLL_COMPLETION(Name, MPI_##Name, 1, parameters, __VA_ARGS__)
+#define LIBCOLL_COMPLETES_MANY(Name, number, parameters, ...) \
+  LIBCOLL_COMPLETION(Name, MPI_##Name, count, parameters, __VA_ARGS__)
+#include "pmpi/request_points.def"
+#undef LIBCOLL_COMPLETES_ONE
+#undef LIBCOLL_COMPLETES_MANY
+
+int enter_MPI_Start(MPI_Request* request) {
+  static const auto pass_on = next_symbol<decltype(&PMPI_Start)>("PMPI_Start");
+  if (none_kept() || request == nullptr) return pass_on(request);
+  const ReentrancyGuard reentrancy;
+  std::optional<int> code;
+  if (start_persistent(*request, code) && code) return *code;
+  return pass_on(request);
+}
+
+int enter_MPI_Startall(int count, MPI_Request* requests) {
+  static const auto pass_on = next_symbol<decltype(&PMPI_Startall)>("PMPI_Startall");
+  static const auto start = next_symbol<decltype(&PMPI_Start)>("PMPI_Start");
+  if (none_kept() || requests == nullptr) return pass_on(count, requests);
+  return start_each(count, requests, start, pass_on);
+}
+
+int enter_MPI_Request_free(MPI_Request* request) {
+  static const auto pass_on = next_symbol<decltype(&PMPI_Request_free)>("PMPI_Request_free");
+  if (!none_kept() && request != nullptr) forget_persistent(*request);
+  return pass_on(request);
+}
+
+int enter_MPI_Request_get_status(MPI_Request request, int* flag, MPI_Status* status) {
+  static const auto pass_on = next_symbol<decltype(&PMPI_Request_get_status)>("PMPI_Request_get_status");
+  if (must_poll()) progress_own();
+  return pass_on(none_under_way() ? request : in_place_of(request), flag, status);
+}
+
+// ---- others
+
+int enter_MPI_Barrier(MPI_Comm comm) {
+  static const auto fall_through = next_symbol<decltype(&PMPI_Barrier)>("PMPI_Barrier");
+  before_barrier(comm);
+  return fall_through(comm);
+}
+
+int enter_MPI_Finalize() {
+  static const auto fall_through = next_symbol<decltype(&PMPI_Finalize)>("PMPI_Finalize");
+  before_finalize();
+  const int code = fall_through();
+  after_finalize();
+  return code;
+}
+
+#define LIBCOLL_INTERCEPTED(symbol, number) reinterpret_cast<void*>(&enter_##symbol),
+void* const functions[] = {
+#include "pmpi/intercepted.def"
+};
+#undef LIBCOLL_INTERCEPTED
+static_assert(std::size(functions) == libcoll_intercepted_count);
+// NOLINTEND(readability-identifier-naming, readability-non-const-parameter)
+
+}  // namespace
+
+void* const* intercepted_functions() { return &functions[0]; }
+
+}  // namespace libcoll::pmpi

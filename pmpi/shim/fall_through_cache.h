@@ -1,0 +1,106 @@
+// Calls that fell through, remembered: a call like one of them falls through as well, without a second look. A program
+// repeats its small calls, and all that decides how one goes takes longer than MPI needs for the call itself.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "libcoll/runtime/calls.h"
+#include "libcoll/runtime/statistics.h"
+
+namespace libcoll::pmpi {
+
+/// All of a blocking call's arguments that may decide how it goes. Handles mean the same as before as long as nothing
+/// was forgotten, but for those of datatypes that the program has made.
+struct CallKey {
+  std::uint64_t as_of = 0;  ///< FallThroughCache::now() when the call came
+  std::uint64_t comm = 0;   ///< the handle
+  /// Counts, handles and roots in their order among the arguments.
+  std::array<std::uint64_t, 5> words{};
+  CallKind kind = CallKind::allreduce;
+  bool in_place = false;
+  friend bool operator==(const CallKey&, const CallKey&) = default;
+};
+
+/// How a call fared.
+struct CachedFallThrough {
+  CallKey call;
+  std::int64_t bytes = 0;  ///< as it was counted
+  Reason reason = Reason::disabled;
+};
+
+/// Of this thread; the later of two that share a place stays. Remembering is no decision: who finds a cached call does
+/// what it would do without, and what that is involves no other rank.
+class FallThroughCache {
+ public:
+  /// Grows whenever all is forgotten.
+  [[nodiscard]] static std::uint64_t now() noexcept { return changes.load(std::memory_order_acquire); }
+  /// In all threads: what a handle stood for is gone, or calls that fell through may have something to do first.
+  static void forget_all() noexcept { changes.fetch_add(1, std::memory_order_acq_rel); }
+
+  /// Null when nothing like it is remembered.
+  [[nodiscard]] static const CachedFallThrough* find(const CallKey& call) noexcept {
+    const CachedFallThrough& cached = places[place_of(call)];
+    return cached.call == call ? &cached : nullptr;
+  }
+  static void add(const CachedFallThrough& cached) noexcept { places[place_of(cached.call)] = cached; }
+
+ private:
+  static constexpr unsigned place_bits = 2;
+
+  static std::size_t place_of(const CallKey& call) noexcept {
+    // Fibonacci hashing: communicators lie at multiples of some power of two, counts are small.
+    const std::uint64_t key = call.comm + (call.words.front() << 8U) +
+                              static_cast<std::uint64_t>(call.kind);
+    return key * 0x9e3779b97f4a7c15U >> (64U - place_bits);
+  }
+
+  // Not 0, which is what places begin with.
+  static inline std::atomic<std::uint64_t> changes{1};
+  static inline constinit thread_local std::array<CachedFallThrough, 1U << place_bits> places{};
+};
+
+/// Whether calls that fall through for that reason do so for as long as the same arguments mean the same.
+constexpr bool lasts(Reason reason) noexcept {
+  switch (reason) {
+    // What was agreed on with the communicator, or with a plan that is not made again.
+    case Reason::disabled:
+    case Reason::no_topology:
+    case Reason::bad_topology:
+    case Reason::bad_route_binding:
+    case Reason::settings_differ:
+    case Reason::not_everywhere:
+    case Reason::single_rank:
+    case Reason::inter_communicator:
+    case Reason::unknown_nodes:
+    case Reason::one_node:
+    case Reason::disconnected:
+    case Reason::too_many:
+    case Reason::several_ranks:
+    case Reason::shared_memory:
+    case Reason::chosen_native:
+    case Reason::tuned_native:
+    case Reason::measured_native:
+    case Reason::modelled_native:
+    case Reason::no_plan:
+    // What the arguments say by themselves.
+    case Reason::no_bytes:
+    case Reason::user_operation:
+      return true;
+    // What another look may find changed, and what does not come in calls that are alike.
+    case Reason::transport:
+    case Reason::planning:
+    case Reason::unsupported_type:
+    case Reason::device_memory:
+    case Reason::not_agreed:
+    case Reason::no_progress:
+    case Reason::bad_arguments:
+    case Reason::count_:
+      break;
+  }
+  return false;
+}
+
+}  // namespace libcoll::pmpi

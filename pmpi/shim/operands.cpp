@@ -1,0 +1,356 @@
+#include "pmpi/shim/operands.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "libcoll/reduce/kernels.h"
+#include "pmpi/shim/accepted_pairs.h"
+#include "pmpi/shim/quad_kernels.h"
+
+#ifdef OPEN_MPI
+// Not every build has all of them.
+#define LIBCOLL_TEXT(argument) #argument
+#define LIBCOLL_WEAK(variable) _Pragma(LIBCOLL_TEXT(weak variable))
+#define LIBCOLL_DATATYPE(name, variable, type_class, kernel) LIBCOLL_WEAK(variable)
+#include "pmpi/shim/predefined.def"
+#undef LIBCOLL_DATATYPE
+LIBCOLL_WEAK(ompi_mpi_op_max)
+LIBCOLL_WEAK(ompi_mpi_op_min)
+LIBCOLL_WEAK(ompi_mpi_op_sum)
+LIBCOLL_WEAK(ompi_mpi_op_prod)
+LIBCOLL_WEAK(ompi_mpi_op_land)
+LIBCOLL_WEAK(ompi_mpi_op_band)
+LIBCOLL_WEAK(ompi_mpi_op_lor)
+LIBCOLL_WEAK(ompi_mpi_op_bor)
+LIBCOLL_WEAK(ompi_mpi_op_lxor)
+LIBCOLL_WEAK(ompi_mpi_op_bxor)
+LIBCOLL_WEAK(ompi_mpi_op_maxloc)
+LIBCOLL_WEAK(ompi_mpi_op_minloc)
+#endif
+
+namespace libcoll::pmpi {
+namespace {
+
+/// Those of the standard, and others.
+enum class TypeClass : std::uint8_t { c_integer, other_integer, floating, logical, complex_number, byte, pair, other };
+enum class KernelType : std::uint8_t { none, by_size_signed, by_size_unsigned, by_size_floating, quad, quad_complex };
+
+struct PredefinedType {
+  MPI_Datatype handle;
+  TypeClass type_class;
+  KernelType kernel;
+};
+
+const std::vector<PredefinedType>& predefined_types() {
+  static const std::vector<PredefinedType> table = [] {
+    std::vector<PredefinedType> entries{
+#define LIBCOLL_DATATYPE(name, variable, type_class, kernel) {name, TypeClass::type_class, KernelType::kernel},
+#include "pmpi/shim/predefined.def"
+#undef LIBCOLL_DATATYPE
+    };
+    // MPICH has that in place of types that it was built without.
+    std::erase_if(entries, [](const PredefinedType& entry) { return entry.handle == MPI_DATATYPE_NULL; });
+    std::sort(entries.begin(), entries.end(),
+              [](const PredefinedType& a, const PredefinedType& b) { return a.handle < b.handle; });
+    return entries;
+  }();
+  return table;
+}
+
+const PredefinedType* find_predefined(MPI_Datatype handle) {
+  const std::vector<PredefinedType>& table = predefined_types();
+  const auto found = std::lower_bound(table.begin(), table.end(), handle,
+                                      [](const PredefinedType& entry, MPI_Datatype key) { return entry.handle < key; });
+  return found != table.end() && found->handle == handle ? &*found : nullptr;
+}
+
+/// MAXLOC and MINLOC have no kernel of ours, hence no ReduceOp.
+struct PredefinedOp {
+  MPI_Op handle;
+  std::optional<ReduceOp> kernel;
+  bool allowed[8];  ///< by TypeClass
+};
+
+const std::vector<PredefinedOp>& predefined_ops() {
+  //                          c_integer other_integer floating logical complex byte pair other
+  static const std::vector<PredefinedOp> table{
+      {MPI_SUM, ReduceOp::sum, {true, true, true, false, true, false, false, false}},
+      {MPI_MAX, ReduceOp::max, {true, true, true, false, false, false, false, false}},
+      {MPI_MIN, ReduceOp::min, {true, true, true, false, false, false, false, false}},
+      {MPI_PROD, ReduceOp::prod, {true, true, true, false, true, false, false, false}},
+      {MPI_LAND, ReduceOp::land, {true, false, false, true, false, false, false, false}},
+      {MPI_LOR, ReduceOp::lor, {true, false, false, true, false, false, false, false}},
+      {MPI_LXOR, ReduceOp::lxor, {true, false, false, true, false, false, false, false}},
+      {MPI_BAND, ReduceOp::band, {true, true, false, false, false, true, false, false}},
+      {MPI_BOR, ReduceOp::bor, {true, true, false, false, false, true, false, false}},
+      {MPI_BXOR, ReduceOp::bxor, {true, true, false, false, false, true, false, false}},
+      {MPI_MAXLOC, std::nullopt, {false, false, false, false, false, false, true, false}},
+      {MPI_MINLOC, std::nullopt, {false, false, false, false, false, false, true, false}},
+  };
+  return table;
+}
+
+std::optional<ElementType> element_type(KernelType kernel, std::int64_t bytes) {
+  constexpr std::array<std::int64_t, 4> sizes{1, 2, 4, 8};
+  const auto* size = std::find(sizes.begin(), sizes.end(), bytes);
+  if (size == sizes.end()) return std::nullopt;
+  const auto power = static_cast<std::uint8_t>(size - sizes.begin());
+  switch (kernel) {
+    case KernelType::by_size_signed:
+      return static_cast<ElementType>(static_cast<std::uint8_t>(ElementType::int8) + power);
+    case KernelType::by_size_unsigned:
+      return static_cast<ElementType>(static_cast<std::uint8_t>(ElementType::uint8) + power);
+    case KernelType::by_size_floating:
+      if (bytes == 4) return ElementType::float32;
+      if (bytes == 8) return ElementType::float64;
+      return std::nullopt;
+    case KernelType::none:
+    case KernelType::quad:
+    case KernelType::quad_complex:
+      break;
+  }
+  return std::nullopt;
+}
+
+/// They wrap, so that any order gives the same result.
+bool is_of_integers(KernelType kernel) {
+  return kernel == KernelType::by_size_signed || kernel == KernelType::by_size_unsigned;
+}
+
+/// Null when MPI_Reduce_local is to do it.
+auto find_kernel(ReduceOp op, KernelType kernel, std::int64_t bytes) -> decltype(Reduction::kernel) {
+  if (kernel == KernelType::quad) return quad_kernel(op);
+  if (kernel == KernelType::quad_complex) return quad_complex_kernel(op);
+  const std::optional<ElementType> element = element_type(kernel, bytes);
+  return element ? reduce_kernel(op, *element) : nullptr;
+}
+
+/// How a type was made: its combiner and, when it was made of exactly one type, that type.
+struct Origin {
+  int combiner = MPI_COMBINER_NAMED;
+  MPI_Datatype inner = MPI_DATATYPE_NULL;
+  bool owned = false;  ///< inner is a derived type that the query gave us a reference to
+};
+
+void release(Origin& origin) {
+  if (origin.owned) PMPI_Type_free(&origin.inner);
+}
+
+/// Only duplicates and contiguous types are looked into.
+Origin origin_of(MPI_Datatype type) {
+  Origin origin;
+  int integers = 0;
+  int addresses = 0;
+  int types = 0;
+  PMPI_Type_get_envelope(type, &integers, &addresses, &types, &origin.combiner);
+  if (origin.combiner != MPI_COMBINER_DUP && origin.combiner != MPI_COMBINER_CONTIGUOUS) return origin;
+  int count = 0;
+  MPI_Aint unused = 0;
+  PMPI_Type_get_contents(type, integers, addresses, types, &count, &unused, &origin.inner);
+  int inner_combiner = MPI_COMBINER_NAMED;
+  PMPI_Type_get_envelope(origin.inner, &integers, &addresses, &types, &inner_combiner);
+  origin.owned = inner_combiner != MPI_COMBINER_NAMED;
+  return origin;
+}
+
+/// The predefined type behind duplicates; null for other derived types.
+const PredefinedType* resolve(MPI_Datatype type) {
+  if (const PredefinedType* predefined = find_predefined(type)) return predefined;
+  Origin origin = origin_of(type);
+  const PredefinedType* result =
+      origin.combiner == MPI_COMBINER_DUP && origin.inner != MPI_DATATYPE_NULL ? resolve(origin.inner) : nullptr;
+  release(origin);
+  return result;
+}
+
+void apply_kernel(const void* context, void* destination, const void* left, const void* right,
+                  std::int64_t elements) noexcept {
+  static_cast<const Reduction*>(context)->kernel(destination, left, right, static_cast<std::size_t>(elements));
+}
+
+/// inout = in op inout, so the right operand is the one to be overwritten.
+void apply_mpi(const void* context, void* destination, const void* left, const void* right,
+               std::int64_t elements) noexcept {
+  const auto* reduction = static_cast<const Reduction*>(context);
+  const auto bytes = static_cast<std::size_t>(elements * reduction->element_bytes);
+  if (destination != left) std::memcpy(destination, left, bytes);
+  constexpr std::int64_t most = 1 << 30;
+  for (std::int64_t begin = 0; begin < elements; begin += most) {
+    const std::int64_t offset = begin * reduction->element_bytes;
+    // Predefined operations are commutative: destination = right op destination is what is wanted.
+    PMPI_Reduce_local(static_cast<const std::byte*>(right) + offset, static_cast<std::byte*>(destination) + offset,
+                      static_cast<int>(std::min(most, elements - begin)), reduction->type, reduction->op);
+  }
+}
+
+}  // namespace
+
+Reducer Reduction::reducer() const { return {kernel != nullptr ? &apply_kernel : &apply_mpi, this, kernel == nullptr}; }
+
+ReductionKind classify(MPI_Op op, MPI_Datatype type, Reduction& reduction) {
+  const auto& ops = predefined_ops();
+  const auto entry = std::find_if(ops.begin(), ops.end(), [&](const PredefinedOp& each) { return each.handle == op; });
+  if (entry == ops.end()) return ReductionKind::user_operation;
+  const PredefinedType* predefined = resolve(type);
+  if (predefined == nullptr) return ReductionKind::undefined;
+  const bool is_defined = entry->allowed[static_cast<std::size_t>(predefined->type_class)];
+  if (!is_defined && !accepts_pair(op, predefined->handle)) return ReductionKind::undefined;
+  // Types that this MPI was built without have no size.
+  if (size_of(predefined->handle) <= 0) return ReductionKind::undefined;
+  reduction.op = op;
+  reduction.type = predefined->handle;
+  reduction.element_bytes = extent_of(predefined->handle);
+  // What such a pair means MPI alone knows.
+  if (!is_defined) return ReductionKind::predefined;
+  if (entry->kernel) reduction.kernel = find_kernel(*entry->kernel, predefined->kernel, reduction.element_bytes);
+  reduction.order_matters = reduction.kernel == nullptr || !is_of_integers(predefined->kernel);
+  return ReductionKind::predefined;
+}
+
+void for_each_undefined_pair(const std::function<void(MPI_Op, MPI_Datatype)>& each) {
+#define LIBCOLL_DATATYPE(name, variable, type_class, kernel) name,
+  // In the order of the list: that of the handles differs from process to process.
+  const std::array types{
+#include "pmpi/shim/predefined.def"
+  };
+#undef LIBCOLL_DATATYPE
+  for (MPI_Datatype handle : types) {
+    const PredefinedType* type = find_predefined(handle);
+    for (const PredefinedOp& op : predefined_ops()) {
+      if (type != nullptr && !op.allowed[static_cast<std::size_t>(type->type_class)]) each(op.handle, handle);
+    }
+  }
+}
+
+bool is_predefined(MPI_Datatype type) { return find_predefined(type) != nullptr; }
+
+bool is_contiguous(MPI_Datatype type) {
+  if (find_predefined(type) != nullptr) return size_of(type) == extent_of(type);
+  Origin origin = origin_of(type);
+  bool result = false;
+  if (origin.combiner == MPI_COMBINER_NAMED) {
+    result = size_of(type) == extent_of(type);
+  } else if (origin.inner != MPI_DATATYPE_NULL) {
+    result = is_contiguous(origin.inner);
+  }
+  release(origin);
+  return result;
+}
+
+std::int64_t size_of(MPI_Datatype type) {
+  // MPI_Type_size says MPI_UNDEFINED of what an int cannot hold.
+  MPI_Count bytes = 0;
+  PMPI_Type_size_x(type, &bytes);
+  return bytes;
+}
+
+std::int64_t extent_of(MPI_Datatype type) {
+  MPI_Aint lower_bound = 0;
+  MPI_Aint extent = 0;
+  PMPI_Type_get_extent(type, &lower_bound, &extent);
+  return extent;
+}
+
+namespace {
+
+/// MPI_Pack counts bytes in ints; larger data goes in several calls of whole elements.
+constexpr std::int64_t bytes_per_pack = std::int64_t{1} << 30;
+
+/// Calls each(offset in the data, offset in what is packed, elements).
+template <class Each>
+bool in_batches(std::int64_t count, MPI_Datatype type, Each each) {
+  const std::int64_t size = size_of(type);
+  if (size <= 0) return true;
+  const std::int64_t extent = extent_of(type);
+  const std::int64_t batch = std::max<std::int64_t>(1, bytes_per_pack / size);
+  for (std::int64_t begin = 0; begin < count; begin += batch) {
+    if (!each(begin * extent, begin * size, static_cast<int>(std::min(batch, count - begin)))) return false;
+  }
+  return true;
+}
+
+/// Bytes in a row, more than an int counts.
+class LongBytes {
+ public:
+  explicit LongBytes(std::int64_t bytes) {
+    std::vector<int> lengths;
+    std::vector<MPI_Aint> places;
+    for (std::int64_t begin = 0; begin < bytes; begin += bytes_per_pack) {
+      lengths.push_back(static_cast<int>(std::min(bytes_per_pack, bytes - begin)));
+      places.push_back(begin);
+    }
+    good_ = PMPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), places.data(),
+                                      MPI_BYTE, &type_) == MPI_SUCCESS &&
+            PMPI_Type_commit(&type_) == MPI_SUCCESS;
+  }
+  ~LongBytes() {
+    if (type_ != MPI_DATATYPE_NULL) PMPI_Type_free(&type_);
+  }
+  LongBytes(const LongBytes&) = delete;
+  LongBytes& operator=(const LongBytes&) = delete;
+
+  [[nodiscard]] bool good() const { return good_; }
+  [[nodiscard]] MPI_Datatype type() const { return type_; }
+
+ private:
+  MPI_Datatype type_ = MPI_DATATYPE_NULL;
+  bool good_ = false;
+};
+
+/// One element that is too long for MPI_Pack. A collective of this process alone is a copy from one type to another,
+/// and no message.
+bool copy_long(const void* from, MPI_Datatype from_type, void* to, MPI_Datatype to_type) {
+  return PMPI_Allgather(from, 1, from_type, to, 1, to_type, MPI_COMM_SELF) == MPI_SUCCESS;
+}
+
+}  // namespace
+
+bool pack(const void* data, std::int64_t count, MPI_Datatype type, std::byte* packed, MPI_Comm comm) {
+  const std::int64_t size = size_of(type);
+  std::optional<LongBytes> packed_element;
+  if (size > bytes_per_pack) packed_element.emplace(size);
+  if (packed_element && !packed_element->good()) return false;
+  return in_batches(count, type, [&](std::int64_t offset, std::int64_t packed_offset, int elements) {
+    const std::byte* from = static_cast<const std::byte*>(data) + offset;
+    if (packed_element) return copy_long(from, type, packed + packed_offset, packed_element->type());
+    const int bytes = static_cast<int>(elements * size);
+    int position = 0;
+    const int error = PMPI_Pack(from, elements, type, packed + packed_offset, bytes, &position, comm);
+    return error == MPI_SUCCESS && position == bytes;
+  });
+}
+
+bool unpack(const std::byte* packed, void* data, std::int64_t count, MPI_Datatype type, MPI_Comm comm) {
+  const std::int64_t size = size_of(type);
+  std::optional<LongBytes> packed_element;
+  if (size > bytes_per_pack) packed_element.emplace(size);
+  if (packed_element && !packed_element->good()) return false;
+  return in_batches(count, type, [&](std::int64_t offset, std::int64_t packed_offset, int elements) {
+    std::byte* to = static_cast<std::byte*>(data) + offset;
+    if (packed_element) return copy_long(packed + packed_offset, packed_element->type(), to, type);
+    int position = 0;
+    return PMPI_Unpack(packed + packed_offset, static_cast<int>(elements * size), &position, to, elements, type,
+                       comm) == MPI_SUCCESS;
+  });
+}
+
+bool has_gaps(const Reduction& reduction) { return size_of(reduction.type) != reduction.element_bytes; }
+
+bool copy_elements(const Reduction& reduction, const std::byte* from, std::byte* to, std::int64_t elements,
+                   MPI_Comm comm) {
+  if (elements == 0) return true;
+  if (!has_gaps(reduction)) {
+    std::memcpy(to, from, static_cast<std::size_t>(elements * reduction.element_bytes));
+    return true;
+  }
+  const std::unique_ptr<std::byte[]> packed(
+      new std::byte[static_cast<std::size_t>(elements * size_of(reduction.type))]);
+  return pack(from, elements, reduction.type, packed.get(), comm) &&
+         unpack(packed.get(), to, elements, reduction.type, comm);
+}
+
+}  // namespace libcoll::pmpi

@@ -1,0 +1,267 @@
+#include "pmpi/shim/serving.h"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+
+#include "libcoll/runtime/clock.h"
+#include "libcoll/runtime/log.h"
+#include "libcoll/runtime/trace.h"
+#include "pmpi/shim/choice.h"
+#include "pmpi/shim/device_memory.h"
+#include "pmpi/shim/fall_through_cache.h"
+#include "pmpi/shim/operands.h"
+#include "pmpi/shim/pending.h"
+#include "pmpi/shim/reentrancy_guard.h"
+
+namespace libcoll::pmpi {
+namespace {
+
+/// The program's call that this thread is in, where records are kept.
+struct Underway {
+  Runtime* process;
+  CommunicatorRecord* record;
+  CallKind kind;
+  Reason reason;
+  std::int64_t bytes;
+  std::int64_t began;
+};
+thread_local Underway underway{};
+
+/// A call that fell through has come back.
+void handed_back() noexcept try {
+  const std::int64_t now = steady_nanoseconds();
+  const Underway& call = underway;
+  call.record->count_fallen_through(call.kind, call.reason, call.bytes, now - call.began);
+  if (Trace* trace = call.process->trace(); trace != nullptr) {
+    TraceEvent event;
+    event.kind = TraceKind::fallen_through;
+    event.call = call.kind;
+    event.reason = call.reason;
+    event.communicator = call.record->number();
+    event.begin = call.began;
+    event.end = now;
+    event.bytes = call.bytes;
+    trace->add(event);
+  }
+} catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; the call is not in the record, the program goes on
+}
+
+/// Has the time taken until the call comes back.
+void hand_on(Runtime& process, CallKind kind, Reason reason, std::int64_t bytes) noexcept try {
+  CommunicatorRecord& record = record_of(process, handle_of<MPI_Comm>(ReentrancyGuard::communicator()));
+  underway = {&process, &record, kind, reason, bytes, steady_nanoseconds()};
+  ReentrancyGuard::call_at_end(&handed_back);
+} catch (...) {  // NOLINT(bugprone-empty-catch): as above
+}
+
+/// Whether the next call like it need not be looked at. Where lost messages are sent again, the ranks wait for each other before every call.
+bool sets_precedent(Runtime& process, const CallContext& call, Reason reason) {
+  if (!lasts(reason) || process.resilient() != nullptr || has_wishes()) return false;
+  return call.has_lasting_types;
+}
+
+bool tuned_to_native(const Communicator& communicator, CallKind kind, std::int64_t bytes) {
+  if (bytes == unknown_bytes) return false;
+  const TuningChoice* choice = communicator.tuned(blocking_variant(kind), bytes);
+  return choice != nullptr && choice->native;
+}
+
+/// By the kind of call alone, for the counts of some differ by rank.
+bool has_equal_shards(CallKind call) {
+  const CallKind kind = blocking_variant(call);
+  return kind == CallKind::allreduce || kind == CallKind::allgather || kind == CallKind::alltoall ||
+         kind == CallKind::reduce_scatter_block;
+}
+
+/// The communicator's state when all its ranks have agreed on it, or there is nothing to agree on. Not every call may
+/// wait for that.
+CommunicatorState* agreed_state(Runtime& process, const CallContext& context, Reason& reason) {
+  CommunicatorState* state = context.may_agree() ? state_of(process, context.comm) : known_state(process, context.comm);
+  reason = state == nullptr ? Reason::transport : state->obstacle;
+  return state;
+}
+
+Reason choice_of(const Runtime& process, const CallContext& context) {
+  const CallKind kind = context.kind;
+  if (is_nonblocking(kind) && !context.is_init() && context.request == nullptr) return Reason::bad_arguments;
+  const bool native = call_setting(process.config(), kind) == "native";
+  if (native || (is_nonblocking(kind) && !process.config().nonblocking)) return Reason::chosen_native;
+  return is_nonblocking(kind) && !process.progresses_unattended(context.calls_mpi) ? Reason::no_progress : Reason::count_;
+}
+
+/// Of a nonblocking call. What it misses is made up for at the communicator's next blocking collective.
+Reason begins(CommunicatorState& state, CallKind kind) {
+  const Collective collective = *collective_of(kind);
+  const Reason reason = state.communicator == nullptr ? Reason::not_agreed
+                                                      : state.communicator->begins(collective, has_equal_shards(kind));
+  if (is_provisional(reason)) wish(state, collective);
+  return reason;
+}
+
+/// Of the init of a persistent call.
+Reason persists(CommunicatorState& state, const CallContext& context) {
+  MpiHost host(context.comm);
+  Persistence& kept = *context.persistence;
+  const Reason reason =
+      state.communicator->persists(*collective_of(context.kind), has_equal_shards(context.kind), host, kept.context);
+  if (reason == Reason::count_) kept.communicator = state.communicator;
+  return reason;
+}
+
+/// Of any call but the start of a persistent one.
+Reason choose(Runtime& process, const CallContext& context, std::int64_t bytes, Communicator*& chosen) {
+  Reason reason = Reason::count_;
+  CommunicatorState* state = agreed_state(process, context, reason);
+  if (reason != Reason::count_) return reason;
+  if (context.may_agree()) {
+    fulfil_wishes(*state, context.comm);
+  } else if (state->communicator == nullptr) {
+    // Settings may differ by rank until the ranks have agreed on them: all wish for that, also those that would leave
+    // the call to MPI.
+    wish(*state, *collective_of(context.kind));
+    return Reason::not_agreed;
+  }
+  reason = choice_of(process, context);
+  const bool must_prove = state->communicator != nullptr && state->communicator->must_be_faster();
+  if (reason == Reason::count_ && must_prove && !can_be_proven(*state->communicator, context, bytes)) {
+    reason = Reason::one_node;
+  }
+  if (reason == Reason::count_ && !context.may_agree()) reason = begins(*state, context.kind);
+  if (reason == Reason::count_ && tuned_to_native(*state->communicator, context.kind, bytes)) {
+    reason = Reason::tuned_native;
+  }
+  if (reason != Reason::count_) return reason;
+  chosen = state->communicator.get();
+  if (context.is_init()) return persists(*state, context);
+  if (is_nonblocking(context.kind)) return reason;
+  MpiHost host(context.comm);
+  reason = chosen->ready(*collective_of(context.kind), has_equal_shards(context.kind), host);
+  if (reason != Reason::count_ || bytes == unknown_bytes || chosen->is_broken()) return reason;
+  if (process.config().measure && !must_prove && process.config().tuning_table.empty() &&
+      measured_to_native(process, *state, context.kind, context.comm, bytes)) {
+    return Reason::measured_native;
+  }
+  if (modelled_to_native(process, *state, context, bytes)) return Reason::modelled_native;
+  return must_prove && !is_proven(*chosen, context, bytes) ? Reason::one_node : reason;
+}
+
+/// Where some process may have memory of a GPU, which others need not know of. Who waits for nobody cannot ask.
+bool all_on_host(const CallContext& context, const std::array<const void*, 2>& buffers) {
+  if (!context.may_agree()) return false;
+  MpiHost host(context.comm);
+  return all_agree(host, std::none_of(buffers.begin(), buffers.end(), &is_device_memory));
+}
+
+}  // namespace
+
+std::optional<int> fall_through(Runtime& process, const CallContext& context, Reason reason, std::int64_t bytes) {
+  if (context.persistence != nullptr && context.is_init()) {
+    context.persistence->obstacle = reason;
+    context.persistence->bytes = bytes;
+    return std::nullopt;
+  }
+  process.statistics().count_fallen_through(context.kind, reason);
+  if (context.key != nullptr && sets_precedent(process, context, reason)) {
+    FallThroughCache::add({*context.key, bytes, reason});
+  }
+  if (process.keeps_records()) hand_on(process, context.kind, reason, bytes);
+  if (log_enabled(LogLevel::trace)) {
+    log(LogLevel::trace, std::string(to_string(context.kind)) + ": falls through, " + std::string(to_string(reason)));
+  }
+  return std::nullopt;
+}
+
+Communicator* find_communicator(Runtime& process, const CallContext& context, const std::array<const void*, 2>& buffers,
+                                std::int64_t bytes) {
+  Communicator* chosen = nullptr;
+  Reason reason = Reason::count_;
+  if (context.is_start()) {
+    // The blocks of all ranks are known where they have to be.
+    chosen = context.persistence->communicator.get();
+    reason = chosen->begins(*collective_of(context.kind), true);
+  } else {
+    reason = choose(process, context, bytes, chosen);
+    if (reason == Reason::count_ && chosen->may_have_device_memory() && !all_on_host(context, buffers)) {
+      reason = Reason::device_memory;
+    }
+  }
+  if (reason == Reason::count_) {
+    if (process.keeps_records()) underway.began = steady_nanoseconds();
+    return chosen;
+  }
+  fall_through(process, context, reason, bytes);
+  return nullptr;
+}
+
+int raise(MPI_Comm comm, int code) {
+  PMPI_Comm_call_errhandler(comm, code);
+  return code;
+}
+
+namespace {
+
+std::int64_t bytes_of(const Call& call, int rank) {
+  if (call.counts.empty()) return call.elements * call.element_bytes;
+  auto first = call.counts.begin();
+  auto last = call.counts.end();
+  if (call.collective == Collective::alltoall) {
+    const auto ranks = static_cast<std::ptrdiff_t>(call.input_offsets.size());
+    first += rank * ranks;
+    last = first + ranks;
+  }
+  return std::accumulate(first, last, std::int64_t{0}) * call.element_bytes;
+}
+
+}  // namespace
+
+void trace_served(CallKind kind, const Call& call, const Communicator& communicator) {
+  if (!log_enabled(LogLevel::trace)) return;
+  const std::string size = call.counts.empty() ? std::to_string(call.elements * call.element_bytes) + " bytes"
+                                               : std::string("blocks of several sizes");
+  log(LogLevel::trace, std::string(to_string(kind)) + ": served, " + size + ", " + communicator.way_in_words(call));
+}
+
+Served served_call(Runtime& process, const Communicator& communicator, const CallContext& context, const Call& call) {
+  Served served{context.kind};
+  if (!process.keeps_records()) return served;
+  if (const CommunicatorState* state = known_state(process, context.comm)) served.record = state->record;
+  served.bytes = bytes_of(call, MpiHost(context.comm).rank());
+  served.began = underway.began;
+  served.protocol = communicator.protocol_of(context.kind, call, served.bytes);
+  return served;
+}
+
+void record_end(Runtime& process, const Served& served) noexcept try {
+  if (served.record == nullptr) return;
+  TraceEvent event;
+  event.call = served.kind;
+  event.communicator = served.record->number();
+  event.begin = served.began;
+  event.end = steady_nanoseconds();
+  event.bytes = served.bytes;
+  served.record->count_served(served.kind, served.protocol, event.bytes, event.end - event.begin);
+  if (process.trace() != nullptr) process.trace()->add(event);
+} catch (...) {  // NOLINT(bugprone-empty-catch): as in handed_back()
+}
+
+int run(Runtime& process, Communicator& communicator, const CallContext& context, std::unique_ptr<Operands> operands) {
+  if (context.is_init()) return MPI_SUCCESS;
+  if (is_nonblocking(context.kind)) return begin(process, communicator, context, std::move(operands));
+  Call call = operands->call();
+  trace_served(context.kind, call, communicator);
+  const Served served = served_call(process, communicator, context, call);
+  if (!communicator.run(std::move(call), {&progress_mpi})) {
+    log(LogLevel::error, std::string(to_string(context.kind)) + ": a message could not be delivered");
+    return raise(context.comm, MPI_ERR_OTHER);
+  }
+  process.statistics().count_served(context.kind);
+  record_end(process, served);
+  return operands->finish(context.comm) ? MPI_SUCCESS : raise(context.comm, MPI_ERR_TYPE);
+}
+
+std::unique_ptr<std::byte[]> make_buffer(std::int64_t bytes) {
+  return std::unique_ptr<std::byte[]>(new std::byte[static_cast<std::size_t>(bytes)]);
+}
+
+}  // namespace libcoll::pmpi
