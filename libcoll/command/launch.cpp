@@ -9,11 +9,15 @@
 #include <cerrno>
 #include <cmath>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <memory>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <system_error>
 
@@ -47,12 +51,48 @@ std::string preload_value(const std::vector<std::string>& environment, const std
   return library;
 }
 
-/// mpirun, mpiexec or orterun; Debian calls them mpirun.openmpi and so on, too.
-bool is_open_mpi_launcher(const std::string& program) {
-  std::string name = fs::path(program).filename();
-  constexpr std::string_view suffix = ".openmpi";
-  if (name.ends_with(suffix)) name.resize(name.size() - suffix.size());
-  return name == "mpirun" || name == "mpiexec" || name == "orterun";
+enum class Launcher : std::uint8_t {
+  open_mpi,
+  hydra,  ///< of MPICH and its relatives
+  other,
+};
+
+/// The file that the shell would run, links followed; the program itself where there is none.
+fs::path found_in_path(const std::string& program) {
+  std::error_code error;
+  const char* path = std::getenv("PATH");
+  if (program.find('/') != std::string::npos || path == nullptr) return fs::weakly_canonical(program, error);
+  std::istringstream folders(path);
+  for (std::string folder; std::getline(folders, folder, ':');) {
+    const fs::path candidate = fs::path(folder) / program;
+    if (access(candidate.c_str(), X_OK) == 0) return fs::weakly_canonical(candidate, error);
+  }
+  return program;
+}
+
+/// Whether the program's --version says so.
+bool says_hydra(const std::string& program) {
+  const std::string command = "'" + program + "' --version 2>/dev/null";
+  const std::unique_ptr<FILE, int (*)(FILE*)> output(popen(command.c_str(), "r"), &pclose);
+  if (output == nullptr) return false;
+  std::array<char, 4096> text{};
+  const std::string_view said(text.data(), std::fread(text.data(), 1, text.size(), output.get()));
+  return said.find("HYDRA") != std::string_view::npos || said.find("Intel(R) MPI") != std::string_view::npos;
+}
+
+/// Distributions call the launchers of their MPIs mpirun.openmpi, mpiexec.mpich, mpiexec.hydra and so on, too.
+Launcher launcher_of(const std::string& program) {
+  const std::string name = fs::path(program).filename();
+  const std::string stem = name.substr(0, name.find('.'));
+  if (stem != "mpirun" && stem != "mpiexec" && stem != "orterun" && stem != "prterun") return Launcher::other;
+  const std::string file = found_in_path(program).filename();
+  for (const std::string& each : {name, file}) {
+    if (each.ends_with(".openmpi") || each == "orterun" || each == "prterun") return Launcher::open_mpi;
+    if (each.ends_with(".mpich") || each.ends_with(".hydra")) return Launcher::hydra;
+  }
+  // A quote cannot be in the name of a launcher that is asked.
+  const bool can_ask = program.find('\'') == std::string::npos;
+  return can_ask && says_hydra(program) ? Launcher::hydra : Launcher::open_mpi;
 }
 
 /// Whether it concerns libcoll, or what libcoll talks through.
@@ -60,7 +100,17 @@ bool is_for_ranks(const std::string& entry) {
   return entry.starts_with("LIBCOLL_") || entry.starts_with("FI_OFI_RXM_");
 }
 
-/// Options that make the launcher hand LD_PRELOAD and every variable for the ranks to them.
+/// Options that make hydra hand LD_PRELOAD and every variable for the ranks to them.
+std::vector<std::string> hydra_options(const std::vector<std::string>& environment, const std::string& preloaded) {
+  std::vector<std::string> options = {"-genv", std::string(preload), preloaded};
+  for (const std::string& entry : environment) {
+    const std::string name = variable_name(entry);
+    if (is_for_ranks(entry)) options.insert(options.end(), {"-genv", name, entry.substr(name.size() + 1)});
+  }
+  return options;
+}
+
+/// The same for Open MPI's launcher.
 std::vector<std::string> export_options(const std::vector<std::string>& environment, const std::string& preloaded) {
   std::vector<std::string> options = {"-x", std::string(preload) + "=" + preloaded};
   for (const std::string& entry : environment) {
@@ -163,10 +213,18 @@ Launch prepare_launch(std::vector<std::string> arguments, std::vector<std::strin
                       const std::string& library, const std::vector<std::pair<std::string, std::string>>& variables) {
   for (const auto& [name, value] : variables) set_variable(environment, name, value);
   const std::string preloaded = preload_value(environment, library);
-  if (is_open_mpi_launcher(arguments.front())) {
-    arguments = with_options(arguments, export_options(environment, preloaded));
-  } else {
-    set_variable(environment, std::string(preload), preloaded);
+  switch (launcher_of(arguments.front())) {
+    case Launcher::open_mpi:
+      arguments = with_options(arguments, export_options(environment, preloaded));
+      break;
+    case Launcher::hydra: {
+      const std::vector<std::string> options = hydra_options(environment, preloaded);
+      arguments.insert(arguments.begin() + 1, options.begin(), options.end());
+      break;
+    }
+    case Launcher::other:
+      set_variable(environment, std::string(preload), preloaded);
+      break;
   }
   return {std::move(arguments), std::move(environment)};
 }

@@ -24,8 +24,8 @@ Result<std::string> own_path();
 /// libcoll_pmpi.so beside `command` (a path such as …/bin/libcoll): ../lib, ../lib64 or one folder below them.
 Result<std::string> find_preload_library(const std::string& command);
 
-/// Prepares `arguments` to run with `library` preloaded and `variables` (NAME, VALUE) set. Open MPI's launchers
-/// (mpirun, mpiexec, orterun) hand both to the ranks, on every machine, and stay without the library themselves;
+/// Prepares `arguments` to run with `library` preloaded and `variables` (NAME, VALUE) set. Launchers of Open MPI and
+/// MPICH (mpirun, mpiexec, orterun) hand both to the ranks, on every machine, and stay without the library themselves;
 /// anything else gets them from its environment. What LD_PRELOAD held before stays behind ours.
 Launch prepare_launch(std::vector<std::string> arguments, std::vector<std::string> environment,
                       const std::string& library, const std::vector<std::pair<std::string, std::string>>& variables);

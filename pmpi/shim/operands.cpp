@@ -301,10 +301,20 @@ class LongBytes {
   bool good_ = false;
 };
 
-/// One element that is too long for MPI_Pack. A collective of this process alone is a copy from one type to another,
-/// and no message.
-bool copy_long(const void* from, MPI_Datatype from_type, void* to, MPI_Datatype to_type) {
-  return PMPI_Allgather(from, 1, from_type, to, 1, to_type, MPI_COMM_SELF) == MPI_SUCCESS;
+/// Elements that MPI_Pack does not take. A collective of this process alone is a copy from one type to another, and no
+/// message.
+bool copy_to_self(const void* from, int from_count, MPI_Datatype from_type, void* to, int to_count,
+                  MPI_Datatype to_type) {
+  return PMPI_Allgather(from, from_count, from_type, to, to_count, to_type, MPI_COMM_SELF) == MPI_SUCCESS;
+}
+
+/// Whether MPI_Pack takes a buffer. MPICH's does not take MPI_BOTTOM.
+bool can_pack([[maybe_unused]] const void* data) {
+#ifdef OPEN_MPI
+  return true;
+#else
+  return data != MPI_BOTTOM;
+#endif
 }
 
 }  // namespace
@@ -316,8 +326,9 @@ bool pack(const void* data, std::int64_t count, MPI_Datatype type, std::byte* pa
   if (packed_element && !packed_element->good()) return false;
   return in_batches(count, type, [&](std::int64_t offset, std::int64_t packed_offset, int elements) {
     const std::byte* from = static_cast<const std::byte*>(data) + offset;
-    if (packed_element) return copy_long(from, type, packed + packed_offset, packed_element->type());
+    if (packed_element) return copy_to_self(from, 1, type, packed + packed_offset, 1, packed_element->type());
     const int bytes = static_cast<int>(elements * size);
+    if (!can_pack(from)) return copy_to_self(from, elements, type, packed + packed_offset, bytes, MPI_BYTE);
     int position = 0;
     const int error = PMPI_Pack(from, elements, type, packed + packed_offset, bytes, &position, comm);
     return error == MPI_SUCCESS && position == bytes;
@@ -331,9 +342,11 @@ bool unpack(const std::byte* packed, void* data, std::int64_t count, MPI_Datatyp
   if (packed_element && !packed_element->good()) return false;
   return in_batches(count, type, [&](std::int64_t offset, std::int64_t packed_offset, int elements) {
     std::byte* to = static_cast<std::byte*>(data) + offset;
-    if (packed_element) return copy_long(packed + packed_offset, packed_element->type(), to, type);
+    if (packed_element) return copy_to_self(packed + packed_offset, 1, packed_element->type(), to, 1, type);
+    const int bytes = static_cast<int>(elements * size);
+    if (!can_pack(to)) return copy_to_self(packed + packed_offset, bytes, MPI_BYTE, to, elements, type);
     int position = 0;
-    return PMPI_Unpack(packed + packed_offset, static_cast<int>(elements * size), &position, to, elements, type,
+    return PMPI_Unpack(packed + packed_offset, bytes, &position, to, elements, type,
                        comm) == MPI_SUCCESS;
   });
 }

@@ -444,9 +444,16 @@ bool MpiHost::reach_all(Runtime& process) {
 }
 
 void progress_mpi() noexcept {
-  // A probe moves everything along; whether it finds something is of no interest.
+  // A probe moves everything along; whether it finds something is of no interest. MPICH's looks for messages from the
+  // process itself and at nothing else where the communicator has no other.
+#ifdef OPEN_MPI
+  const MPI_Comm comm = MPI_COMM_SELF;
+#else
+  const MPI_Comm own = own_world_communicator();
+  const MPI_Comm comm = own == MPI_COMM_NULL ? MPI_COMM_WORLD : own;
+#endif
   int found = 0;
-  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_SELF, &found, MPI_STATUS_IGNORE);
+  PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &found, MPI_STATUS_IGNORE);
 }
 
 bool mpi_calls_progress() noexcept { return called_by_mpi; }

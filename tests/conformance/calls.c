@@ -1,8 +1,7 @@
 #include "calls.h"
 
-#include <mpi-ext.h>
-
 #include "check.h"
+#include "persistent_names.h"
 
 /* name, Name, the arguments before the communicator */
 #define COLLECTIVES(each)                                                                                             \
@@ -113,6 +112,10 @@ static int wait_in_company(MPI_Request* request, unsigned way) {
 
 void finish_call(enum Mode mode, MPI_Request* request, unsigned way) {
   if (mode == blocking) return;
+#ifndef OPEN_MPI
+  /* MPICH 4.0.2's own MPI_Testall and MPI_Testany take a persistent collective's request for one that has failed. */
+  if (mode == persistent && (way % 6 == 3 || way % 6 == 4)) way += 2;
+#endif
   int (*const alone[])(MPI_Request*) = {&wait_alone, &test_until_done, &ask_until_done};
   const int code = way % 9 < 3 ? alone[way % 9](request) : wait_in_company(request, way);
   CHECK(code == MPI_SUCCESS, "waiting returned %d", code);

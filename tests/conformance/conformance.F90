@@ -34,7 +34,7 @@ program conformance_fortran
       integer(c_int) :: serves
     end function
   end interface
-  external :: add_modulo, compose
+  external :: add_modulo, compose, sync_registers
   integer, parameter :: shapes = 6, everyone = 99
   character(9), parameter :: shape_names(shapes) = [character(9) :: 'world', 'duplicate', 'reversed', 'grid', 'half', &
                                                      'self']
@@ -311,7 +311,7 @@ contains
     call MPI_TYPE_COMMIT(absolute, ierror)
     call MPI_BCAST(MPI_BOTTOM, 1, absolute, ranks - 1, comm, ierror)
     call counted('bcast', nothing=.false.)
-    call MPI_F_SYNC_REG(values)
+    call sync_registers(values)
     call expect(all([(values(i), i=1, 3)] == [ranks - 1, -1, ranks + 99]), 'absolute addresses')
     call MPI_TYPE_FREE(absolute, ierror)
   end subroutine

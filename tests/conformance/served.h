@@ -11,7 +11,7 @@ struct CallFacts {
   enum Collective collective;
   enum Mode mode;
   int nodes;   /* that the communicator's ranks are on */
-  int is_own;  /* the suite's own operation */
+  int is_own;  /* an operation of the suite's own, or one that is left to MPI */
   int nothing; /* every rank knows that there is nothing to move */
 };
 

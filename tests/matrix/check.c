@@ -22,7 +22,11 @@ void check_failed(const char* file, int line, const char* condition, const char*
 }
 
 void* native_symbol(const char* name) {
+#ifdef OPEN_MPI
   void* mpi = dlopen("libmpi.so.40", RTLD_LAZY | RTLD_NOLOAD);
+#else
+  void* mpi = dlopen("libmpich.so.12", RTLD_LAZY | RTLD_NOLOAD);
+#endif
   void* symbol = dlsym(mpi == NULL ? RTLD_DEFAULT : mpi, name);
   CHECK(symbol != NULL, "no %s", name);
   return symbol;

@@ -25,23 +25,25 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 KEYS = {
     "name", "label", "program", "topology", "ranks", "hosts", "binding", "threads", "plans", "settings",
-    "environment", "rank_environment", "log", "statistics", "exit_code", "limit", "cases", "arguments",
+    "environment", "rank_environment", "log", "statistics", "exit_code", "limit", "cases", "arguments", "mpi", "mpich",
 }  # fmt: skip
 WORDS = {
     "all": "allreduce=yes allgather=yes alltoall=yes bcast=yes reduce=yes",
     "none": "allreduce=no allgather=no alltoall=no bcast=no reduce=no",
 }
+LAUNCHERS = {"openmpi": ["mpirun", "--oversubscribe"], "mpich": ["mpiexec.mpich"]}
 START_SECONDS = 60  # until the first case begins, and from the end of the last one to the end of the job
 
 # Sets what is meant for one rank, and becomes the program. Each rank has a file for what it says, as the launcher may cut
 # lines of several ranks into each other.
 WRAPPER = """#!/usr/bin/env bash
+rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
 while [[ $1 != -- ]]; do
-  if [[ ${1%%:*} == all || ${1%%:*} == "$OMPI_COMM_WORLD_RANK" ]]; then export "${1#*:}"; fi
+  if [[ ${1%%:*} == all || ${1%%:*} == "$rank" ]]; then export "${1#*:}"; fi
   shift
 done
 shift
-exec ${PROCESSORS:+taskset -c "$PROCESSORS"} "$@" 2>>"${0%/*}/stderr.$OMPI_COMM_WORLD_RANK"
+exec ${PROCESSORS:+taskset -c "$PROCESSORS"} "$@" 2>>"${0%/*}/stderr.$rank"
 """
 
 
@@ -68,7 +70,12 @@ def load():
             raise SystemExit(f"launches.toml: launch {name}: unknown {unknown}, missing {missing}, named {names[name]} times")
         if ("cases" in launch) == ("program" in launch):
             raise SystemExit(f"launches.toml: launch {name}: expected either cases or a program")
-    return launches
+    return launches + [under_mpich(launch) for launch in launches if launch.get("mpich")]
+
+
+def under_mpich(launch):
+    label = "release" if launch["mpich"] == "release" else launch.get("label", "matrix")
+    return launch | {"name": f"{launch['name']}_mpich", "mpi": "mpich", "label": label}
 
 
 def in_tests(text):
@@ -87,7 +94,7 @@ def environment_of(launch, directory):
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LIBCOLL_")}
     environment |= {
         "TMPDIR": f"{directory}/session", "XDG_CONFIG_HOME": directory, "LIBCOLL_CACHE_DIR": f"{directory}/cache",
-        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+        "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
     }  # fmt: skip
     if launch.get("settings") == "default":
         environment |= {"LIBCOLL_LOG_LEVEL": "trace", "MATRIX_SERVED": "any"}
@@ -132,13 +139,14 @@ class Job:
 
     def command(self):
         launch = self.launch
+        binaries = self.options.build / "bin" / launch.get("mpi", "")
         if "program" in launch:
-            program = [str(self.options.build / "bin" / f"multiprocess_{launch['program']}")]
+            program = [str(binaries / f"multiprocess_{launch['program']}")]
             if not os.path.exists(program[0]):
-                program = [str(self.options.build / "bin" / launch["program"])]
+                program = [str(binaries / launch["program"])]
             program += shlex.split(in_tests(launch.get("arguments", "")).replace("$build/", f"{self.options.build}/"))
         else:
-            program = [str(self.options.build / "bin" / "multiprocess_matrix")] + ["-m"] * launch.get("threads", False)
+            program = [str(binaries / "multiprocess_matrix")] + ["-m"] * launch.get("threads", False)
             for place, number in enumerate(self.numbers):
                 program += ["+"] * (place > 0) + words_of(launch["cases"][number])
         wrapper = f"{self.directory}/with_settings"
@@ -149,7 +157,7 @@ class Job:
         options += ["--no-plan"] if launch.get("plans", "before") != "before" else []
         return [
             self.libcoll, "run", *options, f"--stats=json:{self.directory}/stats.json", "--topology", launch["topology"],
-            "--", "mpirun", "--oversubscribe", "-n", str(launch["ranks"]), *program,
+            "--", *LAUNCHERS[launch.get("mpi", "openmpi")], "-n", str(launch["ranks"]), *program,
         ]  # fmt: skip
 
     def corrupt_plans(self):

@@ -3,7 +3,7 @@
 #include <string.h>
 
 int PMPI_Get_library_version(char* version, int* length) {
-  strcpy(version, "Open MPI v5.0.3, with\tmore to say\nin a second line");
+  strcpy(version, "Open MPI v6.0.0, with\tmore to say\nin a second line");
   *length = (int)strlen(version);
   return MPI_SUCCESS;
 }

@@ -4,11 +4,10 @@
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
-/* It needs the other. */
-#include <mpi-ext.h>
 
 #include "check.h"
 #include "jobs.h"
+#include "persistent_names.h"
 
 enum { requests_per_kind = 3, outstanding = requests_per_kind * kinds, rounds = 12 };
 
@@ -139,9 +138,11 @@ static void complete(int all, MPI_Request* requests, int way) {
     for (int i = 0; i < count; ++i) CHECK(indices[i] >= 0 && indices[i] < all, "index %d", indices[i]);
     left -= count;
   }
-  /* Inactive ones are complete, and there is nothing to wait for. */
+#ifdef OPEN_MPI
+  /* Inactive ones are complete, and there is nothing to wait for. MPICH 4.0's own waits for ever. */
   MPI_Waitany(all, requests, indices, statuses);
   CHECK(indices[0] == MPI_UNDEFINED, "index %d of inactive requests", indices[0]);
+#endif
 }
 
 /* Many, several of a kind, started one by one or together, in another order on every rank. */
@@ -229,15 +230,17 @@ static void check_run_ahead(MPI_Comm comm) {
 
 /* Inactive requests: what MPI says of them. */
 static void check_inactive(MPI_Comm comm) {
-  MPI_Status status;
-  int flag = 0;
   init(&jobs[0], 0, 0, comm);
   for (int round = 0; round < 2; ++round) {
+#ifdef OPEN_MPI /* MPICH 4.0 knows this of no collective's request. */
+    MPI_Status status;
+    int flag = 0;
     MPI_Request_get_status(jobs[0].request, &flag, &status);
     CHECK(flag, "an inactive request is not complete");
     CHECK(MPI_Wait(&jobs[0].request, &status) == MPI_SUCCESS && jobs[0].request != MPI_REQUEST_NULL, "MPI_Wait");
     MPI_Test(&jobs[0].request, &flag, &status);
     CHECK(flag && jobs[0].request != MPI_REQUEST_NULL, "MPI_Test");
+#endif
     start(&jobs[0], round);
     wait(&jobs[0]);
   }

@@ -263,6 +263,19 @@ static void do_call(enum Call call, const void* input, void* output, MPI_Datatyp
   if (call == call_reduce_scatter_block) MPI_Reduce_scatter_block(input, output, per_block, type, op, comm);
 }
 
+/* Whether a call of these is served. Nonblocking ones that MPI itself reduces are not where MPI's progress does not call
+ * libcoll's. */
+static int is_served(enum Op op, const struct Type* type) {
+#if defined LIBCOLL_TESTS_VARIANTS_H && !defined OPEN_MPI
+  if (type->kind == logical || type->kind == pair || type->form == form_long_double) return 0;
+  return op <= bxor && (type->kind != imaginary || type->form == form_quad);
+#else
+  (void)op;
+  (void)type;
+  return 1;
+#endif
+}
+
 /* In place, the result begins where the input does; a reduce is in place on its root only. */
 static void check_call(enum Call call, enum Op op, const struct Type* type, MPI_Datatype handle, int rank, int ranks,
                        int variant, int in_place) {
@@ -282,10 +295,15 @@ static void check_call(enum Call call, enum Op op, const struct Type* type, MPI_
   if (in_place) memcpy(output, input, sizeof output);
   const long before = served_calls(call_names[call]);
   do_call(call, in_place ? MPI_IN_PLACE : input, output, handle, handle_of(op), ranks, variant, MPI_COMM_WORLD);
-  expect_call(call_names[call], share.total > 0, type->name);
-  /* Open MPI 4.1.4 compares one with a sign and the other without: its own results are left out. */
+  expect_call(call_names[call], share.total > 0 && is_served(op, type), type->name);
+  /* MPI's own results are left out where it errs: Open MPI 4.1.4 compares one with a sign and the other without, MPICH
+   * 4.0.2 compares all with a sign. */
   const int is_native = served_calls(call_names[call]) == before;
+#ifdef OPEN_MPI
   const int is_misread = type->handle == MPI_UNSIGNED_LONG || type->handle == MPI_OFFSET;
+#else
+  const int is_misread = type->kind == natural;
+#endif
   if (is_native && is_misread && (op == max || op == min)) return;
   for (int i = 0; i < share.number; ++i) {
     const struct Value found = as_stored(type, load_value(type, output + i * extent));

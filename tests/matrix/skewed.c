@@ -3,10 +3,9 @@
 #include <mpi.h>
 #include <stdlib.h>
 #include <time.h>
-/* It needs the other. */
-#include <mpi-ext.h>
 
 #include "check.h"
+#include "persistent_names.h"
 
 enum { most_ranks = 64, exchanges = 15, much = 40000, per_vector = 50, turns = 4 };
 

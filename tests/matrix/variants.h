@@ -8,7 +8,7 @@
 #include <mpi.h>
 #include <stdio.h>
 #ifdef VARIANT_PERSISTENT
-#include <mpi-ext.h>
+#include "persistent_names.h"
 #endif
 
 #if defined VARIANT_PERSISTENT
