@@ -44,7 +44,15 @@ completes fab | grep -qx fabric || fail "fab is not completed: $(completes fab)"
 completes fabric cu | grep -qx cut || fail "fabric cu is not completed: $(completes fabric cu)"
 completes run --topo | grep -qx -e --topology || fail "run --topo is not completed: $(completes run --topo)"
 grep -qx "prepend-path PATH $prefix/bin" share/modulefiles/libcoll/* || fail "the modulefile has another path"
-man -l --warnings share/man/man7/libcoll-runtime.7 2>&1 >/dev/null | grep . && fail "the manual page has faults"
+completes plan --algorithm fptas --eps | grep -qx -e --epsilon || fail "plan --algorithm fptas --eps is not completed"
+# A page for every subcommand and file format. None of them has roff complain.
+for page in libcoll.1 libcoll-runtime.7 libcoll-{routes,schedule,topology,tuning}.5 $(bin/libcoll --help | sed -n '/^Subcommands:/,/^$/s/^  \([a-z]\+\).*/libcoll-\1.1/p'); do
+  [[ -f share/man/man${page##*.}/$page ]] || fail "there is no manual page $page"
+done
+for page in share/man/man*/libcoll*; do
+  faults=$(MANWIDTH=80 MANROFFOPT=-ww man -l --warnings "$page" 2>&1 >/dev/null)
+  [[ -z $faults ]] || fail "the manual page $page has faults: $faults"
+done
 # What programs get needs the C library alone, and exports versioned names of MPI, PMIx and libcoll.
 libraries=$(dirname "$(find "$prefix" -name libcoll_pmpi.so)")
 needed=$(objdump -p "$libraries/libcoll_pmpi.so" | awk '$1 == "NEEDED" {print $2}' | grep -v '^ld-linux' | paste -s -d ' ')
