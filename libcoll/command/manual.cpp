@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "libcoll/command/command.h"
+#include "libcoll/command/option_records.h"
 #include "libcoll/command/planner_help.h"
 #include "libcoll/command/planning.h"
 #include "libcoll/runtime/config.h"
@@ -77,24 +78,6 @@ std::string entry(const std::string& heading, const std::string& text) {
 
 // ---- options of the command line ----------------------------------------------------------------------------------
 
-/// "BYTES" of "BYTES:SIZE [b, kb(=1024b), ...]".
-std::string value_name(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  return type.substr(0, type.find(':'));
-}
-
-/// "lash, dfsssp" of "METHOD:{lash,dfsssp}"; empty where any value of the type will do.
-std::string allowed_values(const CLI::Option& option) {
-  const std::string type = option.get_type_name();
-  const std::size_t begin = type.find(":{");
-  if (begin == std::string::npos || type.find("->") != std::string::npos) return "";
-  std::string values = type.substr(begin + 2, type.find('}') - begin - 2);
-  for (std::size_t at = 0; (at = values.find(',', at)) != std::string::npos; at += 2) values.insert(at + 1, " ");
-  return values;
-}
-
-bool has_value(const CLI::Option& option) { return option.get_expected_max() > 0 && option.get_type_size() != 0; }
-
 std::string upper(std::string text) {
   std::transform(text.begin(), text.end(), text.begin(),
                  [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c; });
@@ -117,7 +100,7 @@ std::string heading(const CLI::Option& option) {
   if (option.get_positional()) parts.push_back(italic(positional_name(option)));
   for (const std::string& flag : flags(option)) {
     const std::string value = option.get_positional() ? positional_name(option) : value_name(option);
-    parts.push_back(bold(flag) + (has_value(option) && !value.empty() ? " " + italic(value) : ""));
+    parts.push_back(bold(flag) + (value.empty() ? "" : " " + italic(value)));
   }
   return join(parts, ", ");
 }

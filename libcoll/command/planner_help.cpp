@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "libcoll/command/command.h"
+#include "libcoll/command/option_records.h"
 #include "libcoll/command/planning.h"
 #include "planner/planner.h"
 
@@ -15,18 +16,20 @@ namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-std::string with_bounds(const TakenOption& taken) {
-  const std::string bounds = bounds_text(taken);
-  return std::string(record_of(taken.option).text) + (bounds.empty() ? "" : " (" + bounds + ")");
+std::string with_bounds(const CLI::App& plan, const TakenOption& taken) {
+  const PlannerOptionRecord& record = record_of(taken.option);
+  std::string bounds = bounds_text(taken);
+  if (bounds.empty()) bounds = allowed_values(*plan.get_option(std::string(record.flag)));
+  return std::string(record.text) + (bounds.empty() ? "" : " (" + bounds + ")");
 }
 
 /// "--chunk-loss FLOAT=0.02"
 std::string with_value(const CLI::App& plan, PlannerOption option) {
   const std::string flag(record_of(option).flag);
   const CLI::Option* on_line = plan.get_option(flag);
-  if (on_line->get_expected_max() == 0) return flag;
+  const std::string value = value_name(*on_line);
   const std::string initial = on_line->get_default_str();
-  return flag + " " + on_line->get_type_name() + (initial.empty() ? "" : "=" + initial);
+  return flag + (value.empty() ? "" : " " + value) + (initial.empty() ? "" : "=" + initial);
 }
 
 class PlanFormatter final : public CLI::Formatter {
@@ -62,7 +65,7 @@ std::string planner_help(const CLI::App& plan, const std::string& algorithm) {
     uses.push_back({std::string(to_string(planner.collective)),
                     std::string(planner.text) + (needs.empty() ? "" : "; needs " + needs)});
     for (const TakenOption& taken : planner.options) {
-      const std::vector<std::string> row = {with_value(plan, taken.option), with_bounds(taken)};
+      const std::vector<std::string> row = {with_value(plan, taken.option), with_bounds(plan, taken)};
       if (std::find(options.begin(), options.end(), row) == options.end()) options.push_back(row);
     }
   }
