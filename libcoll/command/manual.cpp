@@ -176,6 +176,7 @@ std::string takers(PlannerOption option) {
     }
   }
   std::vector<std::string> groups;
+  groups.reserve(by_bounds.size());
   for (const auto& [bounds, names] : by_bounds) {
     groups.push_back(join(names, ", ") + (bounds.empty() ? "" : " (" + bounds + ")"));
   }

@@ -37,7 +37,7 @@ class PlanFormatter final : public CLI::Formatter {
   explicit PlanFormatter(const std::string& algorithm) : algorithm_(algorithm) {}
 
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
-    const std::string own = planner_help(*app, algorithm_);
+    std::string own = planner_help(*app, algorithm_);
     if (!own.empty()) return own;
     std::string text = Formatter::make_help(app, std::move(name), mode);
     // The group that is left out leaves its empty line.
