@@ -693,7 +693,10 @@ TEST_F(Command, ManualHasEverySubcommandAndOption) {
     EXPECT_TRUE(contains(overview, "libcoll\\-" + sub)) << sub;
     const std::string page = manual_page("libcoll-" + sub + ".1");
     std::vector<std::string> calls = {sub};
-    for (const std::string& below : subcommands_in(libcoll(sub + " --help").out)) calls.push_back(sub + " " + below);
+    for (const std::string& below : subcommands_in(libcoll(sub + " --help").out)) {
+      calls.push_back(sub);
+      calls.back().append(" ").append(below);
+    }
     for (const std::string& call : calls) {
       EXPECT_TRUE(contains(page, call)) << call;
       for (const std::string& option : options_in(libcoll(call + " --help").out)) {
