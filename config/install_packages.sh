@@ -12,6 +12,7 @@ packages=(
   libcli11-dev nlohmann-json3-dev libboost-dev libfftw3-dev libfftw3-mpi-dev jq iproute2
 )
 test_packages=(
+  coinor-libclp-dev  # benchmarks/concurrent_flow_race.cpp
   libbenchmark-dev libgtest-dev clang-format clang-tidy
   clang libclang-rt-dev lld  # the builds with sanitizers
   python3  # tests/zoo and tests/matrix: 3.11 or later

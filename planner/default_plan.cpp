@@ -18,7 +18,7 @@ constexpr double share_of_fewest_steps = 0.4;  // of the time there is
 bool has_switches(const Topology& topology) { return topology.node_count() != topology.host_count(); }
 
 bool takes(const Planner& planner, const Topology& topology) {
-  return !has_switches(topology) || planner.needs.find("hosts only") == std::string_view::npos;
+  return !has_switches(topology) || !planner.needs.has(Need::hosts_only);
 }
 
 /// The planner of that name, or with an empty one the first that takes the topology; the first of all if none does.

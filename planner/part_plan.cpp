@@ -129,7 +129,8 @@ Result<Schedule> attempt(std::span<const Planner> table, const Topology& part, C
   Result<Schedule> schedule =
       how.through_routers ? planner->plan(part, asked) : planner->plan(without_switches(part), asked);
   if (!schedule) return schedule;
-  if (planner->lockstep) return Error{std::string(planner->name) + " is a model: not for parts of a fabric"};
+  if (planner->needs.has(Need::lockstep))
+    return Error{std::string(planner->name) + " is a model: not for parts of a fabric"};
   if (!how.through_routers) schedule = lift(std::move(schedule).value(), part);
   return on_default_routes(std::move(schedule).value());
 }

@@ -9,6 +9,7 @@
 #include <variant>
 #include <vector>
 
+#include "planner/planner_needs.h"
 #include "planner/planner_options.h"
 #include "planner/result.h"
 #include "planner/schedule/schedule.h"
@@ -56,16 +57,11 @@ struct PlanOptions {
 struct Planner {
   std::string_view name;  ///< "bfb", "mcf-path", "mcf-link": what --algorithm takes
   Collective collective;
-  std::string_view needs;  ///< "" or what it needs: "GLPK", "hosts only (no switches)", …
+  Needs needs;
   Result<Schedule> (*plan)(const Topology& topology, const PlanOptions& options);
   std::string_view text;  ///< one line for --help and `libcoll info`
   /// What it takes beside what all do: `libcoll plan` refuses the others.
   std::span<const TakenOption> options;
-  /// Its schedules are right in lockstep only (verify_lockstep): a baseline for the cost model, not for the runtime.
-  bool lockstep = false;
-  /// It rewires the fabric in the course of the collective: a model, not for the runtime, nor to be compared with plans
-  /// on one topology.
-  bool rewires = false;
 };
 
 /// Combinatorial planners, fit to run inside a user's process: BFB for allgather, reduce_scatter, allreduce.

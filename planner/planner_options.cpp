@@ -1,6 +1,8 @@
 #include "planner/planner_options.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdio>
 #include <string>
 
@@ -15,9 +17,10 @@ const TakenOption* entry_of(const Planner& planner, PlannerOption option) {
   return found == planner.options.end() ? nullptr : &*found;
 }
 
+bool bounded(const TakenOption& taken) { return taken.least != 0 || taken.most != 0; }
+
 bool within(const TakenOption& taken, const GivenOption& given) {
-  const bool bounded = taken.least != 0 || taken.most != 0;
-  return !bounded || !given.number || (*given.number >= taken.least && *given.number <= taken.most);
+  return !bounded(taken) || !given.number || (*given.number >= taken.least && *given.number <= taken.most);
 }
 
 std::string number_text(double number) {
@@ -29,7 +32,7 @@ std::string number_text(double number) {
 std::string flags_of(const Planner& planner) {
   std::string flags;
   for (const TakenOption& taken : planner.options) {
-    flags += (flags.empty() ? "" : ", ") + std::string(flag_of(taken.option));
+    flags += (flags.empty() ? "" : ", ") + std::string(record_of(taken.option).flag);
   }
   return flags.empty() ? "no such options" : flags;
 }
@@ -38,60 +41,36 @@ std::string name_of(const Planner& planner) { return "planner \"" + std::string(
 
 }  // namespace
 
-std::string_view flag_of(PlannerOption option) {
-  switch (option) {
-    case PlannerOption::max_chunks:
-      return "--max-chunks";
-    case PlannerOption::chunk_loss:
-      return "--chunk-loss";
-    case PlannerOption::max_routes:
-      return "--max-routes";
-    case PlannerOption::gap:
-      return "--gap";
-    case PlannerOption::paths:
-      return "--paths";
-    case PlannerOption::steps:
-      return "--steps";
-    case PlannerOption::epsilon:
-      return "--epsilon";
-    case PlannerOption::trees:
-      return "--trees";
-    case PlannerOption::layer_method:
-      return "--layer-method";
-    case PlannerOption::max_layers:
-      return "--max-layers";
-    case PlannerOption::no_symmetry:
-      return "--no-symmetry";
-    case PlannerOption::demand:
-      return "--demand";
-    case PlannerOption::forwarding_table:
-      return "--forwarding-table";
-    case PlannerOption::staging:
-      return "--staging";
-    case PlannerOption::size:
-      return "--size";
-    case PlannerOption::alpha:
-      return "--alpha";
-    case PlannerOption::reconfiguration:
-      return "--reconfiguration";
-  }
-  return "";
+std::span<const PlannerOptionRecord> planner_option_records() {
+  static constexpr std::array<PlannerOptionRecord, 17> records{{
+      {PlannerOption::max_chunks, "--max-chunks", "Maximum chunks per shard; 0: the planner's choice", true},
+      {PlannerOption::chunk_loss, "--chunk-loss", "Maximum loss of F by rounding to chunks", true},
+      {PlannerOption::max_routes, "--max-routes", "Maximum routes per pair; 0: no limit", true},
+      {PlannerOption::gap, "--gap", "Stop when the plan is certified to be this close to the optimum: 0.01", true},
+      {PlannerOption::paths, "--paths", "Path sets: disjoint, shortest or all:LENGTH"},
+      {PlannerOption::steps, "--steps", "Number of time steps; 0: the planner's choice", true},
+      {PlannerOption::epsilon, "--epsilon", "Accuracy of the approximation; 0: the planner's default", true},
+      {PlannerOption::trees, "--trees", "Trees per root; 0: as many as the optimum takes, auto: a small number", true},
+      {PlannerOption::layer_method, "--layer-method", "How routes are assigned to virtual lanes; auto: fewest lanes"},
+      {PlannerOption::max_layers, "--max-layers", "Maximum virtual lanes; routes are chosen to fit; 0: no limit", true},
+      {PlannerOption::no_symmetry, "--no-symmetry", "Do not use symmetry"},
+      {PlannerOption::demand, "--demand", "Demand matrix: CSV or TOML"},
+      {PlannerOption::forwarding_table, "--forwarding-table",
+       "Write the routes to this file: source, destination, route, layer and egress ports"},
+      {PlannerOption::staging, "--staging", "Staged algorithm: recursive-doubling, swing, …"},
+      {PlannerOption::size, "--size", "Of the whole vector: 64KiB; with --compare also several, 64KiB,4MiB"},
+      {PlannerOption::alpha, "--alpha", "Start-up time α of a step: 500ns"},
+      {PlannerOption::reconfiguration, "--reconfiguration", "Reconfiguration time: 10us"},
+  }};
+  return records;
 }
 
-bool has_number(PlannerOption option) {
-  switch (option) {
-    case PlannerOption::max_chunks:
-    case PlannerOption::chunk_loss:
-    case PlannerOption::max_routes:
-    case PlannerOption::gap:
-    case PlannerOption::steps:
-    case PlannerOption::epsilon:
-    case PlannerOption::trees:
-    case PlannerOption::max_layers:
-      return true;
-    default:
-      return false;
-  }
+const PlannerOptionRecord& record_of(PlannerOption option) {
+  return planner_option_records()[static_cast<std::size_t>(option)];
+}
+
+std::string bounds_text(const TakenOption& taken) {
+  return bounded(taken) ? number_text(taken.least) + " to " + number_text(taken.most) : std::string();
 }
 
 bool takes(const Planner& planner, PlannerOption option) { return entry_of(planner, option) != nullptr; }
@@ -99,7 +78,7 @@ bool takes(const Planner& planner, PlannerOption option) { return entry_of(plann
 Status check_options(std::span<const Planner> planners, std::span<const GivenOption> given) {
   if (planners.empty()) return {};
   for (const GivenOption& each : given) {
-    const std::string flag(flag_of(each.option));
+    const std::string flag(record_of(each.option).flag);
     const TakenOption* closest = nullptr;
     const Planner* closest_planner = nullptr;
     bool good = false;
@@ -112,8 +91,8 @@ Status check_options(std::span<const Planner> planners, std::span<const GivenOpt
     }
     if (good) continue;
     if (closest != nullptr) {
-      return Error{flag + ": found " + number_text(*each.number) + ", expected from " + number_text(closest->least) +
-                   " to " + number_text(closest->most) + " for " + name_of(*closest_planner)};
+      return Error{flag + ": found " + number_text(*each.number) + ", expected from " + bounds_text(*closest) +
+                   " for " + name_of(*closest_planner)};
     }
     if (planners.size() > 1) {
       return Error{"none of the planners for " + std::string(to_string(planners.front().collective)) + " takes " +

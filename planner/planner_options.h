@@ -1,10 +1,10 @@
 // Options that some planners take and others know nothing of.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "planner/result.h"
@@ -33,29 +33,18 @@ enum class PlannerOption : std::uint8_t {
   reconfiguration,
 };
 
-inline constexpr std::array all_planner_options = {PlannerOption::max_chunks,
-                                                   PlannerOption::chunk_loss,
-                                                   PlannerOption::max_routes,
-                                                   PlannerOption::gap,
-                                                   PlannerOption::paths,
-                                                   PlannerOption::steps,
-                                                   PlannerOption::epsilon,
-                                                   PlannerOption::trees,
-                                                   PlannerOption::layer_method,
-                                                   PlannerOption::max_layers,
-                                                   PlannerOption::no_symmetry,
-                                                   PlannerOption::demand,
-                                                   PlannerOption::forwarding_table,
-                                                   PlannerOption::staging,
-                                                   PlannerOption::size,
-                                                   PlannerOption::alpha,
-                                                   PlannerOption::reconfiguration};
+/// What all planners that take an option take it for.
+struct PlannerOptionRecord {
+  PlannerOption option = PlannerOption::max_chunks;
+  std::string_view flag;  ///< as the command line has it: "--max-chunks"
+  std::string_view text;  ///< one line for --help and the man page
+  bool number = false;    ///< its value is a number that planners set bounds to
+};
 
-/// Whether its value is a number that planners set bounds to.
-bool has_number(PlannerOption option);
+/// One record for each option, in the order of PlannerOption.
+std::span<const PlannerOptionRecord> planner_option_records();
 
-/// As the command line has it: "--max-chunks".
-std::string_view flag_of(PlannerOption option);
+const PlannerOptionRecord& record_of(PlannerOption option);
 
 /// An entry of a planner's list, with what the planner can do with a number. Bounds of 0 and 0: no number.
 struct TakenOption {
@@ -74,6 +63,9 @@ struct GivenOption {
 };
 
 bool takes(const Planner& planner, PlannerOption option);
+
+/// "0 to 1048576"; empty where the entry has no bounds.
+std::string bounds_text(const TakenOption& taken);
 
 /// Whether each option is taken by one of the planners at least, and within its bounds. The error names the option, the
 /// planner and what that takes.

@@ -15,6 +15,11 @@ _libcoll() {
   done
   help=$("${path[@]}" --help 2>/dev/null)
   if [[ $current == -* ]]; then
+    for ((word = 1; word < COMP_CWORD; ++word)); do  # a planner's own options
+      if [[ ${COMP_WORDS[word - 1]} == --algorithm ]]; then
+        help+=$'\n'$("${path[@]}" --algorithm "${COMP_WORDS[word]}" --help 2>/dev/null)
+      fi
+    done
     mapfile -t COMPREPLY < <(compgen -W "$(grep -o '^  -[^ {=]*' <<<"$help" | tr ',' '\n')" -- "$current")
   else
     mapfile -t COMPREPLY < <(compgen -W "$(sed -n '/^Subcommands:/,/^$/s/^  \([a-z]\+\).*/\1/p' <<<"$help")" -- "$current"

@@ -91,7 +91,7 @@ std::string text_of(const ComparedAlgorithm& row) {
 ComparedAlgorithm row_of(const Planner& planner, const std::string& text) {
   ComparedAlgorithm row;
   row.algorithm = planner.name;
-  row.lockstep = planner.lockstep;
+  row.lockstep = planner.needs.has(Need::lockstep);
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) {
     row.reason = "the planner said nothing";
@@ -117,7 +117,7 @@ ComparedAlgorithm compare_in_child(const Planner& planner, const Topology& topol
                                    const Deadline& share) {
   ComparedAlgorithm row;
   row.algorithm = planner.name;
-  row.lockstep = planner.lockstep;
+  row.lockstep = planner.needs.has(Need::lockstep);
   row.reason = no_time;
   if (share.passed()) return row;
   const auto made =
@@ -138,7 +138,7 @@ ComparedAlgorithm compare_one(const Planner& planner, const Topology& topology, 
                               const Deadline& deadline) {
   ComparedAlgorithm result;
   result.algorithm = planner.name;
-  result.lockstep = planner.lockstep;
+  result.lockstep = planner.needs.has(Need::lockstep);
   PlanOptions wanted = options;
   wanted.schedule = true;
   if (deadline.passed()) {
@@ -168,7 +168,7 @@ Comparison compare(const Topology& topology, Collective collective, const std::v
                    const PlanOptions& options, const Deadline& deadline) {
   Comparison comparison{topology, collective, sizes, {}};
   const auto compared = [collective](const Planner& planner) {
-    return planner.collective == collective && !planner.rewires;
+    return planner.collective == collective && !planner.needs.has(Need::rewiring);
   };
   auto left = std::count_if(planners().begin(), planners().end(), compared);
   for (const Planner& planner : planners()) {

@@ -67,7 +67,7 @@ Json settings_json(const Config& in_force) {
 
 Json options_json(const Planner& planner) {
   Json list = Json::array();
-  for (const TakenOption& taken : planner.options) list.push_back(flag_of(taken.option));
+  for (const TakenOption& taken : planner.options) list.push_back(record_of(taken.option).flag);
   return list;
 }
 
@@ -76,7 +76,7 @@ Json algorithms_json() {
   for (const Planner& planner : planners()) {
     list.push_back({{"name", planner.name},
                     {"collective", to_string(planner.collective)},
-                    {"needs", planner.needs},
+                    {"needs", to_string(planner.needs)},
                     {"text", planner.text},
                     {"options", options_json(planner)}});
   }

@@ -7,6 +7,7 @@
 
 #include "libcoll/command/command.h"
 #include "libcoll/command/fabric.h"
+#include "libcoll/command/manual.h"
 #include "libcoll/fabric/namespace_keeper.h"
 #include "libcoll/version.h"
 
@@ -52,15 +53,10 @@ int end_parsing(const CLI::App& app, const CLI::ParseError& error, bool json) {
   return fail(error.what(), json);
 }
 
-int parse_and_run(std::vector<std::string> arguments) {
-  if (const std::optional<int> code = run_hidden(arguments)) return *code;
-  const std::vector<std::string> command = cut_command(arguments);
-  const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
-  int exit_code = ExitCode::good;
-  CLI::App app("libcoll plans collectives for direct-connect fabrics and runs MPI programs on the plans.", "libcoll");
+void add_subcommands(CLI::App& app, const std::vector<std::string>& command, int& exit_code) {
   app.set_version_flag("--version", "libcoll " LIBCOLL_VERSION);
   app.require_subcommand(1);
-  app.footer("libcoll SUBCOMMAND --help says more; so does man libcoll.");
+  app.footer("libcoll SUBCOMMAND --help says more; so do man libcoll and man libcoll-SUBCOMMAND.");
   add_topo(app, exit_code);
   add_plan(app, exit_code);
   add_harvest(app, exit_code);
@@ -71,6 +67,18 @@ int parse_and_run(std::vector<std::string> arguments) {
   add_run(app, command, exit_code);
   add_tune(app, command, exit_code);
   add_fabric(app, command, exit_code);
+}
+
+int parse_and_run(std::vector<std::string> arguments) {
+  if (const std::optional<int> code = run_hidden(arguments)) return *code;
+  const std::vector<std::string> command = cut_command(arguments);
+  const bool json = std::find(arguments.begin(), arguments.end(), "--json") != arguments.end();
+  int exit_code = ExitCode::good;
+  CLI::App app("libcoll plans collectives for direct-connect fabrics and runs MPI programs on the plans.", "libcoll");
+  add_subcommands(app, command, exit_code);
+  if (first_word(arguments) == manual_subcommand) {
+    return write_manual_page(app, {arguments.begin() + 1, arguments.end()});
+  }
   if (const std::string sub = first_word(arguments); !sub.empty() && !has_subcommand(app, sub)) {
     return fail("unknown subcommand '" + sub +
                     "', expected topo, plan, harvest, verify, simulate, info, report, run, tune or fabric",

@@ -10,12 +10,14 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "libcoll/command/child_work.h"
 #include "libcoll/command/command.h"
 #include "libcoll/command/compare.h"
+#include "libcoll/command/planner_help.h"
 #include "libcoll/command/planning.h"
 #include "libcoll/command/time_limit.h"
 #include "libcoll/command/validators.h"
@@ -164,7 +166,7 @@ Result<std::vector<Planner>> planners_asked(const Options& options, const Reques
   if (options.compare) {
     std::vector<Planner> compared;
     for (const Planner& planner : planners()) {
-      if (planner.collective == request.collective && !planner.rewires) compared.push_back(planner);
+      if (planner.collective == request.collective && !planner.needs.has(Need::rewiring)) compared.push_back(planner);
     }
     return compared;
   }
@@ -362,14 +364,60 @@ int plan(const Options& options) {
 /// Those of PlannerOption that stand on the command line. A comparison has sizes of its own.
 std::vector<GivenOption> given_options(const CLI::App& sub, bool comparison) {
   std::vector<GivenOption> given;
-  for (const PlannerOption option : all_planner_options) {
-    if (comparison && option == PlannerOption::size) continue;
-    const CLI::Option* on_line = sub.get_option(std::string(flag_of(option)));
+  for (const PlannerOptionRecord& record : planner_option_records()) {
+    if (comparison && record.option == PlannerOption::size) continue;
+    const CLI::Option* on_line = sub.get_option(std::string(record.flag));
     if (on_line->count() == 0) continue;
-    GivenOption& entry = given.emplace_back(GivenOption{option});
-    if (has_number(option)) entry.number = on_line->as<double>();
+    GivenOption& entry = given.emplace_back(GivenOption{record.option});
+    if (record.number) entry.number = on_line->as<double>();
   }
   return given;
+}
+
+/// An option that not all planners take; its text is the planner table's.
+template <class Value>
+CLI::Option* add_planner_option(CLI::App& sub, PlannerOption option, Value& value) {
+  const PlannerOptionRecord& record = record_of(option);
+  const std::string flag(record.flag);
+  const std::string text(record.text);
+  CLI::Option* added = nullptr;
+  if constexpr (std::is_same_v<Value, bool>) {
+    added = sub.add_flag(flag, value, text);
+  } else {
+    added = sub.add_option(flag, value, text);
+  }
+  return added->group(planner_options_group);
+}
+
+void add_planner_options(CLI::App& sub, Options& options) {
+  const CLI::Validator chunks = whole_in(0, static_cast<std::int64_t>(most_chunks));
+  PlanOptions& plan = options.plan;
+  add_planner_option(sub, PlannerOption::max_chunks, plan.max_chunks)->check(chunks);
+  add_planner_option(sub, PlannerOption::chunk_loss, plan.chunk_loss)->check(number_in(0, 1))->capture_default_str();
+  add_planner_option(sub, PlannerOption::max_routes, plan.max_routes)->check(chunks);
+  add_planner_option(sub, PlannerOption::gap, plan.gap)->check(number_in(0, 1));
+  add_planner_option(sub, PlannerOption::paths, plan.paths);
+  add_planner_option(sub, PlannerOption::steps, plan.steps)->check(whole_in(0, static_cast<std::int64_t>(most_steps)));
+  add_planner_option(sub, PlannerOption::epsilon, plan.epsilon)->check(number_in(0, 1));
+  add_planner_option(sub, PlannerOption::trees, plan.trees)
+      ->transform(CLI::Transformer(std::map<std::string, std::int32_t>{{"auto", -1}}))
+      ->check(whole_in(-1, 1 << 20));
+  add_planner_option(sub, PlannerOption::layer_method, plan.layer_method)
+      ->type_name("METHOD")
+      ->check(CLI::IsMember({"auto", "lash", "lash-longest", "lash-shortest", "lash-destination", "dfsssp"}));
+  add_planner_option(sub, PlannerOption::max_layers, plan.max_layers)->check(whole_in(0, 1024));
+  add_planner_option(sub, PlannerOption::no_symmetry, options.no_symmetry);
+  add_planner_option(sub, PlannerOption::demand, options.demand)->type_name("FILE");
+  add_planner_option(sub, PlannerOption::forwarding_table, options.forwarding_table)->type_name("FILE");
+  add_planner_option(sub, PlannerOption::staging, plan.staging);
+  add_planner_option(sub, PlannerOption::size, options.sizes)
+      ->group("Options")  // --compare takes it, too
+      ->type_name("BYTES")
+      ->delimiter(',')
+      ->transform(CLI::AsSizeValue(false))
+      ->check(bytes_from(1));
+  add_planner_option(sub, PlannerOption::alpha, options.alpha)->type_name("TIME");
+  add_planner_option(sub, PlannerOption::reconfiguration, options.reconfiguration)->type_name("TIME");
 }
 
 }  // namespace
@@ -382,26 +430,13 @@ void add_plan(CLI::App& app, int& exit_code) {
   sub->add_option("collective,--collective", options->collective,
                   "allgather, reduce_scatter, allreduce, alltoall, broadcast or reduce")
       ->required();
-  sub->add_option("--algorithm", options->algorithm,
-                  "Planner (below); auto: least T_B (allgather family: bfb or forestcoll)");
+  sub->add_option("--algorithm", options->algorithm, "Planner (below); auto: least T_B. With --help: its own options");
   sub->add_option("--root", options->root, "Root host (default 0)")->type_name("NODE");
   CLI::Option* nodes =
       sub->add_option("--nodes", options->nodes, "Participating hosts: 0-2,6; others only forward, if their NICs do")
           ->type_name("LIST");
   sub->add_option("--output", options->output, "Write the schedule to this file; - is standard output");
-  sub->add_option("--forwarding-table", options->forwarding_table,
-                  "Write the routes to this file: source, destination, route, layer and egress ports")
-      ->type_name("FILE");
   sub->add_option("--dialect", options->dialect, "Format of the schedule file: native, msccl, rccl or verifier");
-  sub->add_option("--max-chunks", options->plan.max_chunks, "Maximum chunks per shard; 0: the planner's choice")
-      ->check(whole_in(0, static_cast<std::int64_t>(most_chunks)));
-  sub->add_option("--chunk-loss", options->plan.chunk_loss, "Maximum loss of F by rounding to chunks (all-to-all)")
-      ->check(number_in(0, 1))
-      ->capture_default_str();
-  sub->add_option("--max-routes", options->plan.max_routes, "Maximum routes per pair (all-to-all); 0: no limit")
-      ->check(whole_in(0, static_cast<std::int64_t>(most_chunks)));
-  sub->add_option("--gap", options->plan.gap, "Stop when the plan is certified to be this close to the optimum: 0.01")
-      ->check(number_in(0, 1));
   sub->add_option("--time-limit", options->plan.time_limit_seconds,
                   "Then the best plan so far, with its bound; 0: none")
       ->type_name("SECONDS")
@@ -409,41 +444,14 @@ void add_plan(CLI::App& app, int& exit_code) {
   sub->add_option("--threads", options->plan.threads, "Threads to plan with")
       ->check(whole_in(1, most_threads))
       ->capture_default_str();
-  sub->add_option("--paths", options->plan.paths, "Path sets of p-mcf: disjoint, shortest or all:LENGTH");
-  sub->add_option("--steps", options->plan.steps, "Number of time steps; 0: fewest feasible (ts-mcf), 1 (routes)")
-      ->check(whole_in(0, static_cast<std::int64_t>(most_steps)));
-  sub->add_option("--epsilon", options->plan.epsilon, "Accuracy of approximation schemes; 0: the planner's default")
-      ->check(number_in(0, 1));
-  sub->add_option("--trees", options->plan.trees,
-                  "Trees per root (forestcoll); 0: as many as the optimum takes, auto: a small number")
-      ->transform(CLI::Transformer(std::map<std::string, std::int32_t>{{"auto", -1}}))
-      ->check(whole_in(-1, 1 << 20));
-  sub->add_option("--layer-method", options->plan.layer_method,
-                  "How routes are assigned to virtual lanes; auto: fewest lanes")
-      ->type_name("METHOD")
-      ->check(CLI::IsMember({"auto", "lash", "lash-longest", "lash-shortest", "lash-destination", "dfsssp"}));
-  sub->add_option("--max-layers", options->plan.max_layers,
-                  "Maximum virtual lanes; routes are chosen to fit (all-to-all); 0: no limit")
-      ->check(whole_in(0, 1024));
-  sub->add_flag("--no-symmetry", options->no_symmetry, "Do not use symmetry (all-to-all, bfb)");
-  sub->add_option("--demand", options->demand, "Demand matrix (all-to-all): CSV or TOML")->type_name("FILE");
   sub->add_flag("--no-schedule", options->no_schedule, "Print figures and certificate only; no transfers");
   sub->add_flag("--cache", options->cache, "Also store the plan in the plan cache");
   sub->add_option("--cache-dir", options->cache_dir, "Use this plan cache instead of the configured one")
       ->type_name("DIR");
+  add_planner_options(*sub, *options);
   CLI::Option* comparing = sub->add_flag("--compare", options->compare,
                                          "Every algorithm of the collective: T_L, T_B, modelled time, planning time");
-  sub->add_option("--size", options->sizes,
-                  "Of the whole vector, for --compare: 64KiB or several, 64KiB,4MiB; for harvest: one")
-      ->type_name("BYTES")
-      ->delimiter(',')
-      ->transform(CLI::AsSizeValue(false))
-      ->check(bytes_from(1));
   sub->add_flag("--quiet", options->quiet, "Print nothing on success");
-  sub->add_option("--staging", options->plan.staging, "Staged algorithm of harvest: recursive-doubling, swing, …");
-  sub->add_option("--alpha", options->alpha, "Start-up time α of a step, for harvest: 500ns")->type_name("TIME");
-  sub->add_option("--reconfiguration", options->reconfiguration, "Reconfiguration time, for harvest: 10us")
-      ->type_name("TIME");
   for (const char* other :
        {"--algorithm", "--output", "--cache", "--no-schedule", "--demand", "--forwarding-table", "--quiet"}) {
     comparing->excludes(sub->get_option(other));
@@ -451,12 +459,15 @@ void add_plan(CLI::App& app, int& exit_code) {
   for (CLI::Option* other : {comparing, sub->get_option("--demand")}) nodes->excludes(other);
   sub->add_flag("--json", options->json, "Machine-readable figures");
   sub->footer("Algorithms\n" + algorithms_text() + "\nTopologies\n" + topologies_text() +
-              "\nExamples\n  libcoll plan torus:3x3x3 alltoall\n"
+              "\nA planner's own options: libcoll plan --algorithm NAME --help\n"
+              "\nExamples\n"
+              "  libcoll plan torus:3x3x3 alltoall\n"
               "  libcoll plan torus:3x3x3 allreduce --nodes 0-8\n"
               "  libcoll plan hypercube:3 allreduce --output allreduce.xml\n"
               "  libcoll plan torus:4x4 broadcast --root 5\n"
               "  libcoll plan ring:8 allgather --dialect msccl --output -\n"
               "  libcoll plan --compare torus:8x8 --collective allreduce --size 64KiB,32MiB\n");
+  set_planner_help(*sub, options->algorithm);
   sub->callback([options, sub, &exit_code] {
     options->given = given_options(*sub, options->compare);
     exit_code = options->compare ? compare_algorithms(*options) : plan(*options);

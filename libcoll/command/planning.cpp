@@ -339,7 +339,7 @@ Result<Plan> make_plan(const Topology& topology, Collective collective, const st
   Result<Plan> plan = run_planner(what, options, [&](const PlanOptions& o) { return planner->plan(topology, o); });
   if (plan.ok()) raise_bound(plan->schedule);
   if (plan.ok() && plan->checked) {
-    const auto check = planner->lockstep ? &verify_lockstep : &verify;
+    const auto check = planner->needs.has(Need::lockstep) ? &verify_lockstep : &verify;
     plan->faults = check(plan->schedule, faults_shown, options.threads);
   }
   return plan;

@@ -165,7 +165,7 @@ std::vector<PlannerName> cached_planners(const std::string& directory, const Top
   const Collective collective = *collective_of(call);
   for (const auto table : {broadcast_planners(), flow_planners()}) {
     for (const Planner& planner : table) {
-      if (planner.collective != collective || planner.lockstep) continue;
+      if (planner.collective != collective || planner.needs.has(Need::lockstep)) continue;
       const Result<std::optional<Schedule>> plan = load_plan(directory, topology, collective, planner.name);
       if (plan.ok() && plan->has_value()) names.emplace_back(planner.name);
     }
@@ -191,7 +191,7 @@ Result<std::vector<PlannerName>> planners_for(const Options& options, CallKind c
       for (const Planner& planner : table) {
         if (planner.name != word) continue;
         found = true;
-        if (planner.collective == *collective_of(call) && !planner.lockstep) names.emplace_back(word);
+        if (planner.collective == *collective_of(call) && !planner.needs.has(Need::lockstep)) names.emplace_back(word);
       }
     }
     if (!found) return Error{"found '" + word + "' in --algorithms, expected planners' names or \"cached\""};

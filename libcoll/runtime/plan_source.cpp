@@ -1,11 +1,8 @@
 #include "libcoll/runtime/plan_source.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
+#include <algorithm>
 #include <string_view>
 #include <thread>
 #include <utility>
@@ -14,13 +11,12 @@
 #include "libcoll/runtime/log.h"
 #include "libcoll/runtime/plan_cache.h"
 #include "libcoll/runtime/safe_file.h"
-#include "libcoll/runtime/system_error.h"
+#include "libcoll/runtime/topology_file.h"
 #include "planner/default_plan.h"
 #include "planner/part_plan.h"
 #include "planner/planner.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
-#include "planner/topology/writer.h"
 
 namespace libcoll {
 namespace {
@@ -39,21 +35,6 @@ std::string_view planner_name(const std::string& algorithm) {
   return algorithm == automatic_plan ? std::string_view() : std::string_view(algorithm);
 }
 
-/// The topology as a nameless file that a child process inherits, and can open by its path.
-Result<FileDescriptor> share(const Topology& topology) {
-  constexpr int least = 16;  // out of the way of those that a child gets
-  const FileDescriptor file(memfd_create("topology", MFD_CLOEXEC));
-  FileDescriptor inherited(fcntl(file.get(), F_DUPFD, least));
-  if (!file || !inherited) return Error{std::string("memfd_create: ") + reason()};
-  const std::string text = write_topology(topology);
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t put = write(file.get(), text.data() + done, text.size() - done);
-    if (put < 0 && errno != EINTR) return Error{std::string("writing a topology: ") + reason()};
-    if (put > 0) done += static_cast<std::size_t>(put);
-  }
-  return inherited;
-}
-
 std::vector<std::string> planning_command(const Config& config, const PlanRequest& request, const std::string& source,
                                           const std::string& algorithm, const std::string& cache_directory) {
   std::vector<std::string> arguments{config.command, "plan",     source, std::string(to_string(request.collective)),
@@ -67,21 +48,6 @@ std::vector<std::string> planning_command(const Config& config, const PlanReques
   }
   if (!cache_directory.empty()) arguments.insert(arguments.end(), {"--cache", "--cache-dir", cache_directory});
   return arguments;
-}
-
-Result<Schedule> plan_here(const PlanRequest& request, const std::string& algorithm) {
-  const std::string_view name = planner_name(algorithm);
-  if (!request.nodes.empty()) {
-    return plan_part(broadcast_planners(), request.topology, request.collective, name, {});
-  }
-  if (name.empty()) {
-    Result<DefaultPlans> plans = plan_default(broadcast_planners(), request.topology, request.collective, {});
-    if (!plans) return plans.error();
-    return std::move(plans->least_bandwidth_time);
-  }
-  const Result<Planner> planner = find_planner(broadcast_planners(), request.collective, name);
-  if (!planner) return planner.error();
-  return planner->plan(request.topology, {});
 }
 
 /// Nothing that was made is believed.
@@ -100,12 +66,54 @@ void keep(const Result<Schedule>& plan, const std::string& directory, const std:
   if (!stored) log(LogLevel::info, "plan not kept: " + stored.error().message);
 }
 
+/// Not verified.
+Result<Schedule> plan_here(const PlanRequest& request, const std::string& algorithm) {
+  const std::string_view name = planner_name(algorithm);
+  if (!request.nodes.empty()) {
+    return plan_part(broadcast_planners(), request.topology, request.collective, name, {});
+  }
+  if (name.empty()) {
+    Result<DefaultPlans> plans = plan_default(broadcast_planners(), request.topology, request.collective, {});
+    if (!plans) return plans.error();
+    return std::move(plans->least_bandwidth_time);
+  }
+  const Result<Planner> planner = find_planner(broadcast_planners(), request.collective, name);
+  if (!planner) return planner.error();
+  return planner->plan(request.topology, {});
+}
+
 }  // namespace
+
+Result<Schedule> plan_in_process(const PlanRequest& request, const std::string& algorithm) {
+  return checked(plan_here(request, algorithm), request);
+}
+
+std::string find_command(const std::string& library_directory) {
+  // lib/ in a build tree, lib/TRIPLET/ where distributions install.
+  for (const char* relative : {"/../bin/libcoll", "/../../bin/libcoll"}) {
+    std::string candidate = library_directory + relative;
+    if (access(candidate.c_str(), X_OK) == 0) return candidate;
+  }
+  return "";
+}
 
 const std::string& algorithm_setting(const Config& config, Collective collective) {
   static const std::string automatic(automatic_plan);
   const std::optional<CallKind> call = parse_call(to_string(collective));  // the one that bears its name
   return call ? call_setting(config, *call) : automatic;
+}
+
+void PlanSource::provide(Schedule plan) {
+  const std::lock_guard guard(mutex_);
+  provided_.push_back(std::move(plan));
+}
+
+const Schedule* PlanSource::provided_for(const PlanRequest& request) const {
+  if (!request.nodes.empty() || !request.algorithm.empty()) return nullptr;
+  const auto found = std::find_if(provided_.begin(), provided_.end(), [&](const Schedule& plan) {
+    return plan.collective == request.collective && plan.topology == request.topology;
+  });
+  return found == provided_.end() ? nullptr : &*found;
 }
 
 bool planned_at_once(const PlanRequest& request) {
@@ -136,6 +144,7 @@ std::optional<Schedule> PlanSource::fewest_steps(const Config& config, const Pla
     return std::nullopt;
   }
   const std::lock_guard guard(mutex_);
+  if (provided_for(request) != nullptr) return std::nullopt;
   const std::string directory = config.cache_dir.empty() ? default_cache_dir() : config.cache_dir;
   const std::string planner(fewest_steps_planner);
   if (!directory.empty()) {
@@ -143,7 +152,7 @@ std::optional<Schedule> PlanSource::fewest_steps(const Config& config, const Pla
     if (cached.ok() && cached->has_value()) return std::move(**cached);
   }
   if (!planned_at_once(request)) return std::nullopt;
-  Result<Schedule> plan = checked(plan_here(request, planner), request);
+  Result<Schedule> plan = plan_in_process(request, planner);
   keep(plan, directory, planner);
   if (!plan) return std::nullopt;
   return std::move(plan).value();
@@ -151,6 +160,7 @@ std::optional<Schedule> PlanSource::fewest_steps(const Config& config, const Pla
 
 std::optional<Result<Schedule>> PlanSource::look(const Config& config, const PlanRequest& request,
                                                  const std::string& directory) {
+  if (const Schedule* given = provided_for(request)) return std::optional<Result<Schedule>>(std::in_place, *given);
   const auto search = [&](std::string_view algorithm) {
     return Search{config, request, directory, std::string(algorithm),
                   plan_file_name(request.topology, request.collective, algorithm)};
@@ -179,7 +189,7 @@ std::optional<Result<Schedule>> PlanSource::look(const Search& search) {
   }
   const bool here = request.collective != Collective::alltoall;
   if (planned_at_once(request) || (here && config.command.empty())) {
-    Result<Schedule> plan = checked(plan_here(request, algorithm), request);
+    Result<Schedule> plan = plan_in_process(request, algorithm);
     keep(plan, directory, algorithm);
     return plan;
   }
@@ -221,10 +231,10 @@ std::optional<Result<Schedule>> PlanSource::start(const Search& search) {
   std::string source = config.topology;
   FileDescriptor shared;
   if (source.empty()) {
-    Result<FileDescriptor> file = share(request.topology);
+    Result<FileDescriptor> file = share_topology(request.topology);
     if (!file) return Result<Schedule>(file.error());
     shared = std::move(file).value();
-    source = "/proc/self/fd/" + std::to_string(shared.get());
+    source = shared_path(shared);
   }
   // The child holds the lock for as long as it lives, whatever becomes of this process.
   Result<PlanningChild> child = PlanningChild::start(

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "libcoll/runtime/config.h"
 #include "libcoll/runtime/planning_child.h"
@@ -30,6 +31,13 @@ struct PlanRequest {
 /// fabric, which takes milliseconds. All-to-all needs a linear program, which this process does not carry.
 bool planned_at_once(const PlanRequest& request);
 
+/// That plan by the planners that this process carries, which is those of the allgather family; verified. `algorithm`
+/// is a planner's name or "auto".
+Result<Schedule> plan_in_process(const PlanRequest& request, const std::string& algorithm);
+
+/// The `libcoll` command that belongs to a library in that folder; empty when there is none.
+std::string find_command(const std::string& library_directory);
+
 /// The plans that communicators of this process ask for. Any thread may call.
 class PlanSource {
  public:
@@ -43,6 +51,10 @@ class PlanSource {
   /// Beside the default plan, which has the least T_B, the one of fewest steps for small vectors. Nothing where that is
   /// no other, where a planner is set by name, and where it is neither in the cache nor made in milliseconds.
   std::optional<Schedule> fewest_steps(const Config& config, const PlanRequest& request);
+
+  /// From now on this is the plan of its collective on its whole topology, unless a planner is asked for by name.
+  /// Precondition: verify() finds it right.
+  void provide(Schedule plan);
 
  private:
   /// A command under way.
@@ -61,6 +73,8 @@ class PlanSource {
     std::string key;
   };
 
+  /// Null: nothing was.
+  [[nodiscard]] const Schedule* provided_for(const PlanRequest& request) const;
   std::optional<Result<Schedule>> look(const Config& config, const PlanRequest& request, const std::string& directory);
   std::optional<Result<Schedule>> look(const Search& search);
   std::optional<Result<Schedule>> look_at(std::map<std::string, Job>::iterator job, const Search& search);
@@ -68,6 +82,7 @@ class PlanSource {
 
   std::mutex mutex_;
   std::map<std::string, Job> jobs_;  ///< by the plan's file name
+  std::vector<Schedule> provided_;
   std::set<std::string> warned_of_;  ///< plans in the cache that are of no use
   std::set<std::string> failed_;     ///< plans for parts that the planner that is set cannot make
   std::set<std::string> too_slow_;   ///< plans that were given up

@@ -102,7 +102,7 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
   if (obstacle_ == Reason::count_) read_tuning_table();
   if (obstacle_ == Reason::count_) open_transport();
   if (transport_ != nullptr) make_resilient();
-  find_command(library_directory);
+  if (config_.command.empty()) config_.command = find_command(library_directory);
   settings_digest_ = digest();
   start_nanoseconds_ = steady_nanoseconds() - began;
 }
@@ -257,18 +257,6 @@ void Runtime::know_recovery_group(std::shared_ptr<Repair> repair, std::vector<st
 NodeId Runtime::place_in_known_recovery_group(const std::string& address) const {
   const auto found = std::find(recovery_group_addresses_.begin(), recovery_group_addresses_.end(), address);
   return found == recovery_group_addresses_.end() ? -1 : static_cast<NodeId>(found - recovery_group_addresses_.begin());
-}
-
-void Runtime::find_command(const std::string& library_directory) {
-  if (!config_.command.empty()) return;
-  // lib/ in a build tree, lib/TRIPLET/ where distributions install.
-  for (const char* relative : {"/../bin/libcoll", "/../../bin/libcoll"}) {
-    const std::string candidate = library_directory + relative;
-    if (access(candidate.c_str(), X_OK) == 0) {
-      config_.command = candidate;
-      return;
-    }
-  }
 }
 
 std::uint64_t Runtime::digest() const {

@@ -195,7 +195,6 @@ class Runtime {
   /// After which a missing message is asked for; 0: never. MPI's own messages are not lost.
   [[nodiscard]] std::int64_t patience_nanoseconds() const;
   void make_resilient();
-  void find_command(const std::string& library_directory);
   [[nodiscard]] std::uint64_t digest() const;
   /// Transport::arm() under the lock.
   bool arm();

@@ -69,6 +69,14 @@ void add_conservation_rows(const Topology& topology, const LinkClasses& classes,
   }
 }
 
+MasterLp make_master_lp(const Topology& topology, const LinkClasses& classes, std::span<const double> demand) {
+  MasterLp lp;
+  add_columns(topology, classes, lp);
+  add_capacity_rows(classes, lp);
+  add_conservation_rows(topology, classes, demand, lp);
+  return lp;
+}
+
 MasterFlow read_solution(const LinkClasses& classes, const MasterLp& lp, const LpSolution& solution) {
   MasterFlow result;
   result.load = solution.objective;
@@ -95,12 +103,13 @@ std::int64_t master_lp_columns(const Topology& topology, const LinkClasses& clas
   return static_cast<std::int64_t>(classes.sources.size()) * topology.link_count();
 }
 
+LinearProgram master_lp(const Topology& topology, const LinkClasses& classes) {
+  return make_master_lp(topology, classes, {}).program;
+}
+
 Result<MasterFlow> solve_master_lp(const Topology& topology, const LinkClasses& classes, LpMethod method,
                                    std::span<const double> demand, double seconds) {
-  MasterLp lp;
-  add_columns(topology, classes, lp);
-  add_capacity_rows(classes, lp);
-  add_conservation_rows(topology, classes, demand, lp);
+  const MasterLp lp = make_master_lp(topology, classes, demand);
   const Result<LpSolution> solution = solve_with_glpk(lp.program, method, seconds);
   if (!solution) return solution.error();
   if (solution->status == LpStatus::time_limit) return Error{"the master LP of " + topology.name() + " took too long"};

@@ -22,6 +22,9 @@ struct MasterFlow {
 /// Columns the LP would have: what decides which method is faster.
 std::int64_t master_lp_columns(const Topology& topology, const LinkClasses& classes);
 
+/// The program itself in the form that solve_master_lp() solves; for classes without symmetry its optimum is U.
+LinearProgram master_lp(const Topology& topology, const LinkClasses& classes);
+
 /// Solves (6)–(9) in the equivalent form "unit demands, least largest load U": scaled by 1/F it has the same optima,
 /// but its one dense column U only meets the capacity rows, which interior-point solvers need. Hosts are sources and
 /// destinations, switches only forward. `demand` as PlanOptions has it replaces the units (it needs classes without

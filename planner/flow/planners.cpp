@@ -80,35 +80,40 @@ std::span<const Planner> flow_planners() {
                                                  TakenOption{PlannerOption::max_layers, 0, 1024},
                                                  TakenOption{PlannerOption::forwarding_table}, symmetric};
   static constexpr std::array on_routes = {TakenOption{PlannerOption::forwarding_table}};
+  static constexpr Needs nothing{};
+  static constexpr Needs by_lp{Need::lp_solver};
+  static constexpr Needs by_large_lp{Need::lp_solver, Need::small_fabric};
+  static constexpr Needs by_lp_on_hosts{Need::lp_solver, Need::hosts_only};
+  static constexpr Needs bounded_by_lp{Need::lp_bound};
+  static constexpr Needs on_whole_grid{Need::lp_bound, Need::whole_grid};
   static constexpr std::array<Planner, 15> planners = {{
-      {"mcf-path", Collective::alltoall, "GLPK", plan_mcf_path,
+      {"mcf-path", Collective::alltoall, by_lp, plan_mcf_path,
        "max concurrent flow on routes: NICs forward, layers without deadlock", for_mcf_path},
-      {"mcf-link", Collective::alltoall, "GLPK, hosts only (no switches)", plan_mcf_link,
+      {"mcf-link", Collective::alltoall, by_lp_on_hosts, plan_mcf_link,
        "max concurrent flow on links: hosts store and forward", for_mcf_link},
-      {"sssp", Collective::alltoall, "GLPK (for the bound)", plan_sssp,
+      {"sssp", Collective::alltoall, bounded_by_lp, plan_sssp,
        "one shortest path per pair, balanced as a fabric manager would: a baseline", for_single_path},
-      {"dor", Collective::alltoall, "GLPK (for the bound), a whole torus, mesh, ring or hypercube", plan_dor,
-       "one dimension-ordered path per pair: a baseline", for_single_path},
-      {"ts-mcf", Collective::alltoall, "GLPK, hosts only (no switches)", plan_ts_mcf,
+      {"dor", Collective::alltoall, on_whole_grid, plan_dor, "one dimension-ordered path per pair: a baseline",
+       for_single_path},
+      {"ts-mcf", Collective::alltoall, by_lp_on_hosts, plan_ts_mcf,
        "time-stepped flow on links: hosts store and forward in --steps rounds", for_ts_mcf},
-      {"p-mcf", Collective::alltoall, "GLPK", plan_p_mcf, "max concurrent flow on chosen paths: --paths", for_p_mcf},
-      {"mcf-extp", Collective::alltoall, "GLPK", plan_mcf_extp, "widest paths extracted from the flow of every pair",
+      {"p-mcf", Collective::alltoall, by_lp, plan_p_mcf, "max concurrent flow on chosen paths: --paths", for_p_mcf},
+      {"mcf-extp", Collective::alltoall, by_lp, plan_mcf_extp, "widest paths extracted from the flow of every pair",
        for_split},
-      {"mcf-decomposed", Collective::alltoall, "GLPK", plan_mcf_decomposed,
+      {"mcf-decomposed", Collective::alltoall, by_lp, plan_mcf_decomposed,
        "the master LP by source, its flow decomposed into paths", for_split},
-      {"mcf-child", Collective::alltoall, "GLPK, a small fabric", plan_mcf_child,
+      {"mcf-child", Collective::alltoall, by_large_lp, plan_mcf_child,
        "the master LP by source and a child LP for each: a reference", for_split},
-      {"mcf", Collective::alltoall, "GLPK, a small fabric", plan_mcf, "the LP of all pairs and links: a reference",
-       for_mcf},
-      {"fptas", Collective::alltoall, "", plan_fptas,
+      {"mcf", Collective::alltoall, by_large_lp, plan_mcf, "the LP of all pairs and links: a reference", for_mcf},
+      {"fptas", Collective::alltoall, nothing, plan_fptas,
        "approximation by shortest-path trees on growing lengths (--epsilon): a baseline", for_fptas},
-      {"ewsp", Collective::alltoall, "GLPK (for the bound)", plan_ewsp, "equal parts on all shortest paths: a baseline",
+      {"ewsp", Collective::alltoall, bounded_by_lp, plan_ewsp, "equal parts on all shortest paths: a baseline",
        for_split},
-      {"ilp-disjoint", Collective::alltoall, "GLPK, a small fabric", plan_ilp_disjoint,
+      {"ilp-disjoint", Collective::alltoall, by_large_lp, plan_ilp_disjoint,
        "one of the link-disjoint paths per pair by integer programming: a baseline", for_ilp},
-      {"ilp-shortest", Collective::alltoall, "GLPK, a small fabric", plan_ilp_shortest,
+      {"ilp-shortest", Collective::alltoall, by_large_lp, plan_ilp_shortest,
        "one of the shortest paths per pair by integer programming: a baseline", for_ilp},
-      {"bruck", Collective::alltoall, "", plan_bruck_alltoall,
+      {"bruck", Collective::alltoall, nothing, plan_bruck_alltoall,
        "blocks combined into log2 N messages per host, half of them in each: a baseline for small blocks", on_routes},
   }};
   return planners;

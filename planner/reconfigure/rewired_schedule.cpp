@@ -257,20 +257,18 @@ Result<Schedule> plan_harvest(Collective collective, const Topology& topology, c
 }
 
 std::span<const Planner> reconfigure_planners() {
-  static constexpr std::string_view needs =
-      "GLPK, hosts only, a fabric that can be rewired (a model: not for the runtime)";
+  static constexpr Needs needs{Need::lp_solver, Need::hosts_only, Need::rewiring};
   static constexpr std::string_view text = "rewires the fabric in the course of a staged algorithm (--reconfiguration)";
   static constexpr std::array options = {TakenOption{PlannerOption::staging}, TakenOption{PlannerOption::size},
                                          TakenOption{PlannerOption::alpha}, TakenOption{PlannerOption::reconfiguration},
                                          TakenOption{PlannerOption::max_chunks, 0, most_chunks}};
   static constexpr std::array planners = {
-      Planner{"harvest", Collective::allgather, needs, plan_as<Collective::allgather>, text, options, false, true},
-      Planner{"harvest", Collective::reduce_scatter, needs, plan_as<Collective::reduce_scatter>, text, options, false,
-              true},
-      Planner{"harvest", Collective::allreduce, needs, plan_as<Collective::allreduce>, text, options, false, true},
-      Planner{"harvest", Collective::alltoall, needs, plan_as<Collective::alltoall>, text, options, false, true},
-      Planner{"harvest", Collective::broadcast, needs, plan_as<Collective::broadcast>, text, options, false, true},
-      Planner{"harvest", Collective::reduce, needs, plan_as<Collective::reduce>, text, options, false, true},
+      Planner{"harvest", Collective::allgather, needs, plan_as<Collective::allgather>, text, options},
+      Planner{"harvest", Collective::reduce_scatter, needs, plan_as<Collective::reduce_scatter>, text, options},
+      Planner{"harvest", Collective::allreduce, needs, plan_as<Collective::allreduce>, text, options},
+      Planner{"harvest", Collective::alltoall, needs, plan_as<Collective::alltoall>, text, options},
+      Planner{"harvest", Collective::broadcast, needs, plan_as<Collective::broadcast>, text, options},
+      Planner{"harvest", Collective::reduce, needs, plan_as<Collective::reduce>, text, options},
   };
   return planners;
 }

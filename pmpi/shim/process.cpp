@@ -1,6 +1,5 @@
 #include "pmpi/shim/process.h"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "libcoll/runtime/library_directory.h"
 #include "libcoll/runtime/log.h"
 #include "libcoll/transport/ucx_transport.h"
 #include "libcoll/version.h"
@@ -144,14 +144,6 @@ HostMates host_mates() {
   return ranks != nullptr && std::string_view(ranks) == "1" ? HostMates::none : HostMates::possible;
 }
 
-std::string library_directory() {
-  Dl_info info{};
-  if (dladdr(reinterpret_cast<const void*>(&runtime), &info) == 0 || info.dli_fname == nullptr) return ".";
-  const std::string path(info.dli_fname);
-  const std::size_t slash = path.rfind('/');
-  return slash == std::string::npos ? "." : path.substr(0, slash);
-}
-
 /// "rank 2 on n2 has none, rank 5 on n3 has 0.9.0"
 std::string in_words(const std::vector<Absentee>& absentees) {
   constexpr std::size_t most_named = 8;
@@ -184,8 +176,8 @@ void start_runtime() {
     return;
   }
   private_messages = std::make_unique<PrivateMessages>();
-  auto process = std::make_unique<Runtime>(environ, library_directory(), MpiHost(MPI_COMM_WORLD).world_rank(),
-                                           private_messages.get(), host_mates());
+  auto process = std::make_unique<Runtime>(environ, library_directory(reinterpret_cast<const void*>(&runtime)),
+                                           MpiHost(MPI_COMM_WORLD).world_rank(), private_messages.get(), host_mates());
   if (!process->may_use_host_messages()) private_messages.reset();
   // Who serves nothing has nothing to look after.
   const bool serves = process->obstacle() == Reason::count_;

@@ -28,7 +28,7 @@ std::vector<Case> plans_on(const Topology& topology) {
   std::vector<Case> cases;
   const auto add = [&](std::span<const Planner> table) {
     for (const Planner& planner : table) {
-      if (planner.lockstep) continue;
+      if (planner.needs.has(Need::lockstep)) continue;
       PlanOptions options;
       options.time_limit_seconds = 2;
       Result<Schedule> schedule = planner.plan(topology, options);

@@ -119,7 +119,7 @@ TEST_F(Command, PlannersTakeWhatTheyDeclare) {
       "--layer-method lash",      "--max-layers 8",   "--no-symmetry",  "--demand demand.csv",
       "--forwarding-table table", "--staging bruck",  "--size 1MiB",    "--alpha 1us",
       "--reconfiguration 1us"};
-  ASSERT_EQ(given.size(), all_planner_options.size());
+  ASSERT_EQ(given.size(), planner_option_records().size());
   write("demand.csv", "0,1,1,1\n1,0,1,1\n1,1,0,1\n1,1,1,0\n");
   for (const auto table : {broadcast_planners(), flow_planners(), reconfigure_planners()}) {
     for (const Planner& planner : table) {
@@ -130,12 +130,13 @@ TEST_F(Command, PlannersTakeWhatTheyDeclare) {
         continue;
       }
       for (std::size_t i = 0; i < given.size(); ++i) {
-        const std::string flag(flag_of(all_planner_options[i]));
+        const PlannerOptionRecord& record = planner_option_records()[i];
+        const std::string flag(record.flag);
         ASSERT_TRUE(given[i].starts_with(flag)) << given[i];
         const std::string line = "plan ring:4 " + std::string(to_string(planner.collective)) + " --algorithm " +
                                  std::string(planner.name) + " " + given[i];
         const Outcome outcome = libcoll(line);
-        if (takes(planner, all_planner_options[i])) {
+        if (takes(planner, record.option)) {
           EXPECT_FALSE(contains(outcome.err, "does not take")) << line << ": " << outcome.err;
         } else {
           EXPECT_EQ(outcome.code, 2) << line;
@@ -144,6 +145,39 @@ TEST_F(Command, PlannersTakeWhatTheyDeclare) {
       }
     }
   }
+}
+
+TEST_F(Command, HelpOfAPlannerIsItsEntryInTheTable) {
+  const std::string general = libcoll("plan --help").out;
+  for (const PlannerOptionRecord& record : planner_option_records()) {
+    const bool of_compare = record.option == PlannerOption::size;
+    EXPECT_EQ(contains(general, "\n  " + std::string(record.flag) + " "), of_compare) << record.flag;
+  }
+  for (const auto table : {broadcast_planners(), flow_planners(), reconfigure_planners()}) {
+    for (const Planner& planner : table) {
+      const std::string call = "plan --help --algorithm " + std::string(planner.name);
+      const std::string help = libcoll(call).out;
+      EXPECT_TRUE(contains(help, std::string(planner.text))) << call;
+      EXPECT_FALSE(contains(help, "--time-limit")) << call << " has general options";
+      for (const TakenOption& taken : planner.options) {
+        const std::size_t at = help.find("\n  " + std::string(record_of(taken.option).flag));
+        ASSERT_NE(at, std::string::npos) << call << ": " << record_of(taken.option).flag;
+        const std::string line = help.substr(at + 1, help.find('\n', at + 1) - at);
+        EXPECT_TRUE(contains(line, bounds_text(taken))) << line;
+      }
+      for (const PlannerOptionRecord& record : planner_option_records()) {
+        const auto same_name = [&](const Planner& other) {
+          return other.name == planner.name && takes(other, record.option);
+        };
+        const bool taken = std::any_of(broadcast_planners().begin(), broadcast_planners().end(), same_name) ||
+                           std::any_of(flow_planners().begin(), flow_planners().end(), same_name) ||
+                           takes(planner, record.option);
+        EXPECT_EQ(contains(help, "\n  " + std::string(record.flag) + " "), taken) << call << ": " << record.flag;
+      }
+    }
+  }
+  EXPECT_TRUE(contains(libcoll("plan --help --algorithm fptas").out, "(0 to 0.5)"));
+  EXPECT_EQ(libcoll("plan --help --algorithm nobody").out, general);
 }
 
 TEST_F(Command, OptionsWithoutMeaningAreRefused) {

@@ -654,31 +654,98 @@ TEST_F(Command, HelpIsGood) {
   EXPECT_TRUE(contains(libcoll("plan --help").out, "mcf-path"));
 }
 
-TEST_F(Command, ManPageNamesEverySettingSubcommandAndField) {
-  const std::string page = read_file(LIBCOLL_TEST_INSTANCES "/../../libcoll/command/libcoll.1");
-  ASSERT_FALSE(page.empty());
+std::string manual_page(const std::string& name) { return read_file(LIBCOLL_MANUAL_PAGES "/" + name); }
+
+/// As a page writes it: "\-\-json".
+std::string in_roff(std::string text) {
+  for (std::size_t at = 0; (at = text.find('-', at)) != std::string::npos; at += 2) text.insert(at, "\\");
+  return text;
+}
+
+/// Words that begin with "--" at the start of a line of --help.
+std::vector<std::string> options_in(const std::string& help) {
+  std::vector<std::string> options;
+  std::istringstream lines(help);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("  --")) continue;
+    options.push_back(line.substr(2, line.find_first_of(" {=,", 2) - 2));
+  }
+  return options;
+}
+
+/// The names in the section Subcommands of --help.
+std::vector<std::string> subcommands_in(const std::string& help) {
+  std::vector<std::string> names;
+  const std::size_t begin = help.find("\nSubcommands:\n");
+  if (begin == std::string::npos) return names;
+  std::istringstream lines(help.substr(begin + std::string_view("\nSubcommands:\n").size()));
+  for (std::string line; std::getline(lines, line) && line.starts_with("  ");) {
+    if (line[2] != ' ') names.push_back(line.substr(2, line.find(' ', 2) - 2));
+  }
+  return names;
+}
+
+TEST_F(Command, ManualHasEverySubcommandAndOption) {
+  const std::string overview = manual_page("libcoll.1");
+  const std::vector<std::string> subcommands = subcommands_in(libcoll("--help").out);
+  ASSERT_GE(subcommands.size(), 10U);
+  for (const std::string& sub : subcommands) {
+    EXPECT_TRUE(contains(overview, "libcoll\\-" + sub)) << sub;
+    const std::string page = manual_page("libcoll-" + sub + ".1");
+    std::vector<std::string> calls = {sub};
+    for (const std::string& below : subcommands_in(libcoll(sub + " --help").out)) {
+      calls.push_back(sub);
+      calls.back().append(" ").append(below);
+    }
+    for (const std::string& call : calls) {
+      EXPECT_TRUE(contains(page, call)) << call;
+      for (const std::string& option : options_in(libcoll(call + " --help").out)) {
+        EXPECT_TRUE(contains(page, "\\fB" + in_roff(option) + "\\fR")) << call << " " << option;
+      }
+    }
+  }
+  const std::string plan = manual_page("libcoll-plan.1");
+  for (const PlannerOptionRecord& record : planner_option_records()) {
+    EXPECT_TRUE(contains(plan, "\\fB" + in_roff(std::string(record.flag)) + "\\fR")) << record.flag;
+  }
+  for (const auto table : {broadcast_planners(), flow_planners(), reconfigure_planners()}) {
+    for (const Planner& planner : table) {
+      EXPECT_TRUE(contains(plan, "\\fB" + in_roff(std::string(planner.name)) + "\\fR")) << planner.name;
+    }
+  }
+}
+
+TEST_F(Command, ManualHasEverySetting) {
+  const std::string page = manual_page("libcoll-runtime.7");
   for (const Setting& setting : settings()) {
     std::string variable = "LIBCOLL_" + std::string(setting.name);
     std::transform(variable.begin(), variable.end(), variable.begin(), [](unsigned char c) { return std::toupper(c); });
-    EXPECT_TRUE(contains(page, variable)) << variable;
+    EXPECT_TRUE(contains(page, "\n\\fB" + variable + "\\fR\n")) << variable;
   }
-  for (const char* sub : {"topo", "plan", "harvest", "verify", "simulate", "info", "report", "run", "tune"}) {
-    EXPECT_TRUE(contains(page, std::string("\n.SS ") + sub + "\n")) << sub;
-    EXPECT_TRUE(contains(page, std::string("\n.B libcoll ") + sub + "\n")) << sub;
-    std::istringstream words(libcoll(std::string(sub) + " --help").out);
-    for (std::string word; words >> word;) {
-      if (!word.starts_with("--") || word == "--") continue;
-      std::string option = word.substr(0, word.find_first_of("=,:;{"));
-      for (std::size_t at = 0; (at = option.find('-', at)) != std::string::npos; at += 2) option.insert(at, "\\");
-      EXPECT_TRUE(contains(page, option)) << sub << " " << option;
-    }
-  }
+}
+
+TEST_F(Command, ManualHasEveryField) {
   ASSERT_EQ(libcoll("plan ring:4 allgather --output plan.xml").code, 0);
   for (const char* call : {"topo ring:4", "topo find --nodes 6 --degree 2 --alltoall 1", "plan ring:4 alltoall",
                            "plan ring:4 allreduce --algorithm harvest", "plan ring:4 reduce --root 1",
-                           "simulate plan.xml", "harvest allreduce --nodes 4 --degree 1", "info"}) {
-    for (const std::string& field : names(json(call))) EXPECT_TRUE(contains(page, field)) << call << ": " << field;
+                           "simulate plan.xml", "verify plan.xml", "harvest allreduce --nodes 4 --degree 1", "info"}) {
+    const std::string line(call);
+    const std::string page = manual_page("libcoll-" + line.substr(0, line.find(' ')) + ".1") +
+                             (line.starts_with("verify") ? manual_page("libcoll-plan.1") : "");
+    for (const std::string& field : names(json(line))) EXPECT_TRUE(contains(page, field)) << call << ": " << field;
   }
+}
+
+// A template that names what is not there is an error of its line.
+TEST_F(Command, ManualRefusesUnknownEntries) {
+  for (const auto& [text, message] : std::vector<std::pair<std::string, std::string>>{
+           {"a\n@OPTIONS plan\n@--no-such\n@END\n", "page.in:3: found '@--no-such'"},
+           {"@OPTIONS conquer\n", "page.in:1: found '@OPTIONS conquer'"},
+           {"@SETTINGS users\n", "expected @END"}}) {
+    write("page.in", text);
+    expect_refused("man page.in page", message);
+  }
+  EXPECT_EQ(libcoll("man page.in missing/page").code, 2);
 }
 
 // ---- tune -----------------------------------------------------------------------------------------------------

@@ -729,7 +729,7 @@ TEST(RewiredSchedule, ReaderRefusesHalfAWiring) {
 
 TEST(PlanHarvest, StartsFromTheGivenWiring) {
   for (const Planner& planner : reconfigure_planners()) {
-    EXPECT_TRUE(planner.rewires);
+    EXPECT_TRUE(planner.needs.has(Need::rewiring));
     for (const char* specification : {"ring:8", sanitized ? "hypercube:2" : "torus:4x4", "genkautz:6,2"}) {
       for (const double delay : {1e-8, 1.0}) {
         const Topology topology = generate(specification).value();
