@@ -104,7 +104,13 @@ Result<Topology> import_topology(const TopoOptions& options) {
   }
   const Result<std::string> text = read_text(options.topology);
   if (!text) return text.error();
-  return format->read(*text, options.topology == "-" ? "standard input" : options.topology, wanted);
+  const std::string file = options.topology == "-" ? "standard input" : options.topology;
+  Result<Topology> topology = format->read(*text, file, wanted);
+  if (!topology) return topology;
+  if (const Status connected = check_connected(*topology); !connected) {
+    return Error{file + ": " + connected.error().message};
+  }
+  return topology;
 }
 
 int export_topology(const TopoOptions& options, const Topology& topology) {

@@ -131,19 +131,18 @@ class Walk {
 
   /// From every adapter, and from every switch that has an entry.
   Status run() {
-    const bool to_switch = subnet_.devices[at(target_.device)].is_switch;
     for (DeviceId id = 0; at(id) < subnet_.devices.size(); ++id) {
       const SubnetDevice& device = subnet_.devices[at(id)];
       if (id == target_.device) continue;
       if (device.is_switch) {
         if (target_.path_bits == 0 && entry(tables_, id, target_.lid) != no_port) {
-          if (const Status status = follow(id, -1, true); !status) return status;
+          if (const Status status = follow(id, -1); !status) return status;
         }
         continue;
       }
       for (const SubnetPort& port : device.ports) {
         const std::int32_t channel = channels_.number(id, port.number);
-        if (const Status status = follow(port.peer, channel, to_switch); !status) {
+        if (const Status status = follow(port.peer, channel); !status) {
           return Error{"from '" + device.description + "' to LID " + std::to_string(target_.lid) + ": " +
                        status.error().message};
         }
@@ -153,14 +152,13 @@ class Walk {
   }
 
  private:
-  /// `before` is the channel it came by. A way that ends is a fault unless `may_end`.
-  Status follow(DeviceId device, std::int32_t before, bool may_end) {
+  /// `before` is the channel it came by.
+  Status follow(DeviceId device, std::int32_t before) {
     ++walk_;
     while (device != target_.device) {
       const std::uint8_t port = entry(tables_, device, target_.lid);
       const SubnetPort* cable = find_port(subnet_.devices[at(device)], port);
       if (cable == nullptr) {
-        if (may_end) return {};
         return Error{"found no entry at '" + subnet_.devices[at(device)].description + "', expected a port"};
       }
       const std::int32_t channel = channels_.number(device, port);
@@ -182,6 +180,23 @@ class Walk {
   std::vector<std::int32_t> walk_of_;  ///< by device: the first walk that came by; 0: none
   std::int32_t walk_ = 0;
 };
+
+/// Gives every switch an entry towards a switch: where the class has none, by the fewest hops to one that has.
+void complete(const Subnet& subnet, DeviceId target, std::int32_t lid, SubnetTables& tables) {
+  std::vector<DeviceId> reached{target};
+  std::vector<bool> seen(subnet.devices.size(), false);
+  seen[at(target)] = true;
+  for (std::size_t taken = 0; taken < reached.size(); ++taken) {
+    for (const SubnetPort& port : subnet.devices[at(reached[taken])].ports) {
+      std::vector<std::uint8_t>& table = tables.port[at(port.peer)];
+      if (seen[at(port.peer)] || table.empty()) continue;
+      if (table[at(lid)] == no_port) table[at(lid)] = static_cast<std::uint8_t>(port.peer_port);
+      if (table[at(lid)] != port.peer_port) continue;
+      seen[at(port.peer)] = true;
+      reached.push_back(port.peer);
+    }
+  }
+}
 
 }  // namespace
 
@@ -270,6 +285,9 @@ SubnetTables subnet_tables(const Subnet& subnet, const SubnetTopology& fabric, c
       if (forwarder >= 0) set(lids.base[at(forwarder)].front(), other == node ? 0 : way(0, other, node));
     }
   }
+  for (DeviceId id = 0; at(id) < subnet.devices.size(); ++id) {
+    if (subnet.devices[at(id)].is_switch) complete(subnet, id, lids.base[at(id)].front(), tables);
+  }
   return tables;
 }
 
@@ -309,7 +327,9 @@ Status check_tables(const Subnet& subnet, const SubnetTables& tables, const Subn
   for (const std::int32_t level : service_levels) lanes = std::max(lanes, level + 1);
   std::vector<WaitGraph> waits(at(lanes), WaitGraph(channels.count()));
   for (const Target& target : targets(subnet, lids, service_levels.size())) {
-    WaitGraph& lane = waits[at(service_levels[at(target.path_bits)])];
+    WaitGraph of_switch(channels.count());
+    const bool to_switch = subnet.devices[at(target.device)].is_switch;
+    WaitGraph& lane = to_switch ? of_switch : waits[at(service_levels[at(target.path_bits)])];
     if (const Status status = Walk(subnet, tables, channels, target, lane).run(); !status) return status;
   }
   for (std::int32_t lane = 0; lane < lanes; ++lane) {

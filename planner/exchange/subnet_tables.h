@@ -49,9 +49,10 @@ Result<std::vector<PortId>> trace(const Subnet& subnet, const SubnetTables& tabl
                                   const PortId& source, std::int32_t lid);
 
 /// Refuses tables by which packets could wait for each other in a circle (Dally and Seitz 1987), or that leave an
-/// adapter without a way to another one. `service_levels` by path bits: the lane of packets to base LID + path bits;
-/// what any adapter may send to any other is looked at, so answers too, and packets to and from switches in the lane of
-/// path bits 0. Knows nothing of how the tables came about.
+/// adapter without a way to any LID. `service_levels` by path bits: the lane of packets to base LID + path bits; what
+/// any adapter may send to any other is looked at, so answers too, and what switches send, in the lane of path bits 0.
+/// Packets to switches have to arrive only: they are management datagrams, most of them in lane 15, and up*/down*
+/// orders do not have ways from all switches to all. Knows nothing of how the tables came about.
 Status check_tables(const Subnet& subnet, const SubnetTables& tables, const SubnetLids& lids,
                     std::span<const std::int32_t> service_levels);
 

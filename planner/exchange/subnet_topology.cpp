@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "planner/exchange/named_graph.h"
 #include "planner/exchange/natural_order.h"
 #include "planner/index.h"
 #include "planner/topology/generators.h"
@@ -40,7 +41,7 @@ class Builder {
     }
     number_nodes();
     if (const Status status = collect_links(); !status) return status.error();
-    Result<Topology> topology = Topology::make(name(), nodes_, links_);
+    Result<Topology> topology = Topology::make(file_stem(file_), nodes_, links_);
     if (!topology) return Error{file_ + ": " + topology.error().message};
     topology->set_injection_bytes_per_second(injection_);
     result_.topology = std::move(topology).value();
@@ -52,13 +53,6 @@ class Builder {
 
   Error error(DeviceId id, const std::string& what) const {
     return Error{file_ + ":" + std::to_string(device(id).line) + ": " + what};
-  }
-
-  /// The file's name without folder and ending.
-  std::string name() const {
-    std::string text = file_.substr(file_.find_last_of('/') + 1);
-    text = text.substr(0, text.find_last_of('.'));
-    return text.empty() ? "subnet" : text;
   }
 
   Status find_hosts() {

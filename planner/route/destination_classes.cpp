@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "planner/index.h"
+#include "planner/route/lane_completion.h"
 #include "planner/route/rooted_layers.h"
 #include "planner/route/route_classes.h"
 #include "planner/route/table_completion.h"
@@ -38,6 +39,13 @@ std::vector<Order> orders_to_try(std::span<const Route> routes) {
   return orders;
 }
 
+/// Roots of the first tree, as many as take seconds.
+std::int32_t roots_to_try(std::span<const Route> routes) {
+  constexpr std::size_t most = 32;
+  constexpr std::size_t routes_in_all = 100'000;
+  return static_cast<std::int32_t>(std::clamp<std::size_t>(routes_in_all / (routes.size() + 1), 1, most));
+}
+
 /// Routes in layers, and in trees of their layer (route_class, from 1 on).
 struct Layered {
   std::vector<Route> routes;
@@ -52,10 +60,11 @@ struct Layered {
 };
 
 Result<Layered> layer_by(const Topology& topology, std::span<const Route> routes, const ClassLimits& limits,
-                         const Order& order) {
+                         const Order& order, std::int32_t variant) {
   Layered result;
   result.routes.assign(routes.begin(), routes.end());
-  Result<LayerOrders> orders = assign_rooted_layers(topology, limits.forwards, result.routes, order, limits.layers);
+  Result<LayerOrders> orders =
+      assign_rooted_layers(topology, limits.forwards, result.routes, order, limits.layers, variant);
   if (!orders) return orders.error();
   result.orders = std::move(orders).value();
   std::vector<std::vector<std::size_t>> members(result.orders.size());
@@ -131,6 +140,21 @@ class Tables {
     const std::vector<std::int32_t>& order = orders_[at(from.layer)];
     std::optional<std::vector<LinkId>> whole = completion_.complete(destination, from.given[at(destination)], order);
     return whole ? std::move(*whole) : completion_.fill(destination, order);
+  }
+
+  /// The entries of a table's routes to the route's destination and its own, where they agree.
+  [[nodiscard]] std::optional<std::vector<LinkId>> given_with(const Route& route, std::size_t table) const {
+    std::vector<LinkId> given = tables_[table].given[at(route.destination)];
+    for (const LinkId link : route.links) {
+      LinkId& entry = given[at(topology_.link(link).from)];
+      if (entry != no_entry && entry != link) return std::nullopt;
+      entry = link;
+    }
+    return given;
+  }
+
+  void set_given(NodeId destination, std::size_t table, std::vector<LinkId> given) {
+    tables_[table].given[at(destination)] = std::move(given);
   }
 
   /// Tables in the order of `kept`, without the others.
@@ -303,9 +327,56 @@ class Assignment {
         result.classes[table].next.push_back(tables_.completed(table, node));
       }
     }
-    reroute(result, without);
+    reroute(result, place_late(result, without));
     number_layers(result);
     return result;
+  }
+
+  /// Routes that no order of a layer leaves room for may still fit what its tables are by now. Returns the others.
+  std::vector<std::size_t> place_late(DestinationClasses& result, const std::vector<std::size_t>& waiting) {
+    if (waiting.empty()) return {};
+    const std::vector<std::int32_t> places = places_of_links(topology_);
+    std::vector<LaneCompletion> lanes(tables_.layers(), LaneCompletion(topology_, limits_.forwards, places));
+    for (const DestinationClass& each : result.classes) {
+      for (const std::vector<LinkId>& next : each.next) lanes[at(each.layer)].add(next);
+    }
+    std::vector<std::size_t> left;
+    for (const std::size_t route : waiting) {
+      if (!place_late(result, lanes, route)) left.push_back(route);
+    }
+    return left;
+  }
+
+  bool place_late(DestinationClasses& result, std::vector<LaneCompletion>& lanes, std::size_t route) {
+    for (std::size_t table = 0; table < tables_.size(); ++table) {
+      if (place_late(result, lanes, route, table)) return true;
+    }
+    if (tables_.size() == at(limits_.classes)) return false;
+    for (std::size_t layer = 0; layer < lanes.size(); ++layer) {
+      // A copy of the layer's first table adds no dependencies.
+      const auto of_layer = [&](const DestinationClass& each) { return at(each.layer) == layer; };
+      const auto first = std::find_if(result.classes.begin(), result.classes.end(), of_layer);
+      if (first == result.classes.end()) continue;
+      DestinationClass copy = *first;
+      result.classes.push_back(std::move(copy));
+      tables_.add(static_cast<std::int32_t>(layer));
+      if (place_late(result, lanes, route, tables_.size() - 1)) return true;
+      result.classes.pop_back();
+      tables_.remove_last();
+    }
+    return false;
+  }
+
+  bool place_late(DestinationClasses& result, std::vector<LaneCompletion>& lanes, std::size_t i, std::size_t table) {
+    const Route& route = layered_.routes[i];
+    std::optional<std::vector<LinkId>> given = tables_.given_with(route, table);
+    if (!given) return false;
+    std::optional<std::vector<LinkId>> next = lanes[at(tables_.layer(table))].complete(route.destination, *given);
+    if (!next) return false;
+    result.classes[table].next[at(route.destination)] = std::move(*next);
+    tables_.set_given(route.destination, table, std::move(*given));
+    assign(i, table);
+    return true;
   }
 
   void reroute(DestinationClasses& result, const std::vector<std::size_t>& without) {
@@ -380,10 +451,13 @@ Result<DestinationClasses> assign_destination_classes(const Topology& topology, 
   if (wanted.forwards.empty()) wanted.forwards.assign(at(topology.node_count()), true);
   if (const Status status = check_forwarding(topology, routes, wanted.forwards); !status) return status.error();
   std::optional<Layered> best;
-  for (const Order& order : orders_to_try(routes)) {
-    Result<Layered> layered = layer_by(topology, routes, wanted, order);
-    if (!layered) return layered.error();
-    if (!best || layered->cost() < best->cost()) best = std::move(layered).value();
+  const std::vector<Order> orders = orders_to_try(routes);
+  for (std::int32_t variant = 0; variant < roots_to_try(routes); ++variant) {
+    for (const Order& order : orders) {
+      Result<Layered> layered = layer_by(topology, routes, wanted, order, variant);
+      if (!layered) return layered.error();
+      if (!best || layered->cost() < best->cost()) best = std::move(layered).value();
+    }
   }
   for (Route& route : routes) {
     route.route_class = 0;

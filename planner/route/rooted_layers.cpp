@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <optional>
 #include <string>
 
@@ -51,15 +52,24 @@ class Distances {
 /// from the roots so far.
 class Roots {
  public:
-  Roots(const Topology& topology, const std::vector<bool>& forwards) : topology_(topology), forwards_(forwards) {}
+  Roots(const Topology& topology, const std::vector<bool>& forwards, std::int32_t variant)
+      : topology_(topology), forwards_(forwards), variant_(variant) {}
 
   NodeId next() {
-    const NodeId root = roots_.empty() ? middle() : Distances(topology_, forwards_, roots_).farthest(forwards_);
+    const NodeId root = roots_.empty() ? first() : Distances(topology_, forwards_, roots_).farthest(forwards_);
     roots_.push_back(root);
     return root;
   }
 
  private:
+  [[nodiscard]] NodeId first() const {
+    const std::vector<NodeId> near = Distances(topology_, forwards_, {middle()}).reached();
+    std::vector<NodeId> candidates;
+    std::copy_if(near.begin(), near.end(), std::back_inserter(candidates),
+                 [this](NodeId node) { return forwards_[at(node)]; });
+    return candidates[at(variant_) % candidates.size()];
+  }
+
   [[nodiscard]] NodeId middle() const {
     const auto first = std::find(forwards_.begin(), forwards_.end(), true);
     const auto some = static_cast<NodeId>(first - forwards_.begin());
@@ -72,6 +82,7 @@ class Roots {
 
   const Topology& topology_;
   const std::vector<bool>& forwards_;
+  std::int32_t variant_;
   std::vector<NodeId> roots_;
 };
 
@@ -125,11 +136,11 @@ std::vector<std::int32_t> order_of(const Topology& topology, const std::vector<b
 }  // namespace
 
 Result<LayerOrders> assign_rooted_layers(const Topology& topology, const std::vector<bool>& forwards,
-                                         std::span<Route> routes, std::span<const std::size_t> order,
-                                         std::int32_t most) {
+                                         std::span<Route> routes, std::span<const std::size_t> order, std::int32_t most,
+                                         std::int32_t variant) {
   const std::vector<std::int32_t> places = places_of_links(topology);
   std::vector<AcyclicLayer> layers;
-  Roots roots(topology, forwards);
+  Roots roots(topology, forwards, variant);
   std::optional<Error> error;
   const auto open_layer = [&] {
     const Distances tree(topology, forwards, {roots.next()});
@@ -144,8 +155,7 @@ Result<LayerOrders> assign_rooted_layers(const Topology& topology, const std::ve
     while (chosen < layers.size() && !layers[chosen].try_add(routes[i].links)) ++chosen;
     if (chosen == layers.size() && static_cast<std::int32_t>(chosen) < most) {
       open_layer();
-      // A route that its own layer cannot take crosses the tree against its order: the next root may do.
-      if (!layers[chosen].try_add(routes[i].links)) chosen = layers.size();
+      if (!layers[chosen].try_add(routes[i].links)) layers.pop_back();  // it crosses the tree against its order
     }
     routes[i].layer = chosen < layers.size() ? static_cast<std::int32_t>(chosen) : no_layer;
   }

@@ -24,7 +24,7 @@ inline constexpr std::int32_t no_layer = -1;
 /// neighbour) has place -1. Error where the nodes that forward are not joined by cables. Preconditions as
 /// assign_layers.
 Result<LayerOrders> assign_rooted_layers(const Topology& topology, const std::vector<bool>& forwards,
-                                         std::span<Route> routes, std::span<const std::size_t> order,
-                                         std::int32_t most);
+                                         std::span<Route> routes, std::span<const std::size_t> order, std::int32_t most,
+                                         std::int32_t variant = 0);
 
 }  // namespace libcoll
