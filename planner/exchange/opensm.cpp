@@ -143,6 +143,7 @@ class TraceReader {
       const std::optional<std::uint64_t> from = scanner.take_number();
       const std::optional<std::uint64_t> to = from ? scanner.take_number() : std::nullopt;
       if (!to || *from > at(largest_unicast_lid) || *to > at(largest_unicast_lid)) return {};
+      device_ = -1;
       paths_.push_back({static_cast<std::int32_t>(*from), static_cast<std::int32_t>(*to), {}, lines_.number()});
       return {};
     }

@@ -44,7 +44,9 @@ completes fab | grep -qx fabric || fail "fab is not completed: $(completes fab)"
 completes fabric cu | grep -qx cut || fail "fabric cu is not completed: $(completes fabric cu)"
 completes run --topo | grep -qx -e --topology || fail "run --topo is not completed: $(completes run --topo)"
 grep -qx "prepend-path PATH $prefix/bin" share/modulefiles/libcoll/* || fail "the modulefile has another path"
-man -l --warnings share/man/man7/libcoll-runtime.7 2>&1 >/dev/null | grep . && fail "the manual page has faults"
+for page in man1/libcoll-routes.1 man7/libcoll-runtime.7; do
+  man -l --warnings "share/man/$page" 2>&1 >/dev/null | grep . && fail "the manual page $page has faults"
+done
 # What programs get needs the C library alone, and exports versioned names of MPI, PMIx and libcoll.
 libraries=$(dirname "$(find "$prefix" -name libcoll_pmpi.so)")
 needed=$(objdump -p "$libraries/libcoll_pmpi.so" | awk '$1 == "NEEDED" {print $2}' | grep -v '^ld-linux' | paste -s -d ' ')
