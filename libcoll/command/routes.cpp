@@ -172,7 +172,7 @@ Status write_files(const RoutesOptions& options, const Subnet& subnet, const Sub
       {trace_file, trace_script(subnet, plan, schedule, title)},
   }};
   for (const auto& [name, text] : files) {
-    if (const Status written = write_text(in_folder(options, name), text); !written) return written;
+    if (Status written = write_text(in_folder(options, name), text); !written) return written;
   }
   return {};
 }
@@ -211,7 +211,7 @@ std::string routes_text(const SubnetPlan& plan, const Schedule& schedule, double
 
 Status store(const RoutesOptions& options, const Schedule& schedule) {
   if (options.cache_dir.empty()) return {};
-  if (const Status stored = store_plan(options.cache_dir, schedule); !stored) return stored;
+  if (Status stored = store_plan(options.cache_dir, schedule); !stored) return stored;
   return store_plan(options.cache_dir, schedule, automatic_plan);
 }
 

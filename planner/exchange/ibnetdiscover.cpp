@@ -152,14 +152,14 @@ class Reader {
       return lines_.error("found port " + std::to_string(port.number) + " of '" + device.description +
                           "' a second time, expected it once");
     }
-    if (const Status status = read_port_guid(scanner, port); !status) return status;
+    if (Status status = read_port_guid(scanner, port); !status) return status;
     const std::optional<std::string_view> peer = scanner.take_quoted();
     const std::optional<std::uint64_t> peer_port = peer ? scanner.take_bracketed() : std::nullopt;
     if (!peer_port || *peer_port == 0 || *peer_port > most_ports) {
       return lines_.error("found '" + std::string(scanner.rest()) + "', expected the other end as \"NAME\"[PORT]");
     }
     port.peer_port = static_cast<std::int32_t>(*peer_port);
-    if (const Status status = read_remark(scanner, device.is_switch, port); !status) return status;
+    if (Status status = read_remark(scanner, device.is_switch, port); !status) return status;
     ends_.push_back(
         {static_cast<DeviceId>(subnet_.devices.size() - 1), device.ports.size(), std::string(*peer), lines_.number()});
     device.ports.push_back(port);

@@ -91,7 +91,8 @@ Result<std::string> write_ibsim(const Topology& topology) {
     if (own_switch) {
       hosts += "Hca\t1 \"" + name + "\"\n" + cable_line(1, device_of(topology, node), 1, host_width) + "\n";
     } else if (!topology.node(node).is_switch) {
-      hosts += "Hca\t" + std::to_string(ports) + " \"" + name + "\"\n" + cables + "\n";
+      hosts.append("Hca\t").append(std::to_string(ports)).append(" \"").append(name).append("\"\n");
+      hosts.append(cables).append("\n");
     }
   }
   return switches + hosts;

@@ -44,14 +44,15 @@ using Seen = std::map<std::pair<std::string, std::string>, std::int64_t>;
 Status read_interface(const Json& report, const std::string& host, const std::string& where, Seen& seen) {
   if (!report.is_object()) return Error{where + ": found no object, expected an interface by its name"};
   for (const auto& [name, interface] : report.items()) {
-    const std::string place = where + "/" + name;
+    std::string place = where;
+    place.append("/").append(name);
     if (!interface.is_object() || !interface.contains("chassis") || !interface["chassis"].is_object() ||
         interface["chassis"].size() != 1) {
       return Error{place + ": found no chassis by its name, expected one neighbour"};
     }
     const std::string& neighbour = interface["chassis"].begin().key();
     if (neighbour.empty() || neighbour == host) {
-      return Error{place + ": found '" + neighbour + "' as the neighbour, expected the name of another chassis"};
+      return Error{place.append(": found '").append(neighbour).append("', expected the name of another chassis")};
     }
     ++seen[{host, neighbour}];
   }
@@ -68,7 +69,7 @@ Status read_host(const Json& report, const std::string& host, const std::string&
   const Json& interfaces = lldp["interface"];
   if (!interfaces.is_array()) return read_interface(interfaces, host, where, seen);
   for (const Json& each : interfaces) {
-    if (const Status status = read_interface(each, host, where, seen); !status) return status;
+    if (Status status = read_interface(each, host, where, seen); !status) return status;
   }
   return {};
 }

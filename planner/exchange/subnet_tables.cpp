@@ -136,7 +136,7 @@ class Walk {
       if (id == target_.device) continue;
       if (device.is_switch) {
         if (target_.path_bits == 0 && entry(tables_, id, target_.lid) != no_port) {
-          if (const Status status = follow(id, -1); !status) return status;
+          if (Status status = follow(id, -1); !status) return status;
         }
         continue;
       }
@@ -330,7 +330,7 @@ Status check_tables(const Subnet& subnet, const SubnetTables& tables, const Subn
     WaitGraph of_switch(channels.count());
     const bool to_switch = subnet.devices[at(target.device)].is_switch;
     WaitGraph& lane = to_switch ? of_switch : waits[at(service_levels[at(target.path_bits)])];
-    if (const Status status = Walk(subnet, tables, channels, target, lane).run(); !status) return status;
+    if (Status status = Walk(subnet, tables, channels, target, lane).run(); !status) return status;
   }
   for (std::int32_t lane = 0; lane < lanes; ++lane) {
     if (waits[at(lane)].acyclic()) continue;

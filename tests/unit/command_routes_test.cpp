@@ -45,7 +45,7 @@ TEST_F(Command, RoutesVerifiesAndNamesTheFirstThatDiffers) {
   const Json good = json("routes --fabric fabric.ib --output out --verify out/lfts");
   EXPECT_EQ(good["equal"], 6);
   // The switch of n0 sends what is for n1 (LID 8) the other way round.
-  ASSERT_EQ(shell("awk '/guid/ { n0 = /0x0000000000000200/ } n0 && /^0x0008/ { $2 = \"003\" } { print }' out/lfts "
+  ASSERT_EQ(shell("awk '/^Unicast/ { n0 = /0x0000000000000200/ } n0 && /^0x0008/ { $2 = \"003\" } { print }' out/lfts "
                   ">wrong")
                 .code,
             0);

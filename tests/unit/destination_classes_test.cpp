@@ -74,13 +74,40 @@ TEST_P(OfPlans, EveryRouteIsKeptAndWholeTablesHaveNoCycle) {
   expect_right(topology, *result, routes);
   EXPECT_EQ(result->rerouted, 0);
   for (std::size_t i = 0; i < routes.size(); ++i) EXPECT_EQ(routes[i].links, planned[i].links);
-  printf("%s: %zu classes, %d layers\n", GetParam(), result->classes.size(), result->layers);
 }
 
 INSTANTIATE_TEST_SUITE_P(Topologies, OfPlans,
                          testing::Values("torus:3x3x3", "twisted_hypercube:3", "random_regular:16,4,1", "hypercube:3",
                                          "ring:8", "torus:4x4", "mesh:3x4", "complete_bipartite:4,4", "fat_tree:4,2",
                                          "random_regular:14,3,5", "torus:5x5"));
+
+// On a fat tree all routes go up and then down, on a complete graph none has a second link: one lane is enough (Dally
+// and Seitz 1987).
+TEST(DestinationClasses, OneLaneIsEnoughWhereTheoryHasIt) {
+  for (const char* specification : {"fat_tree:4,2", "fat_tree:2,3", "complete:6"}) {
+    const Topology topology = generate(specification).value();
+    std::vector<Route> routes = plan_of(topology).routes;
+    EXPECT_EQ(assign_destination_classes(topology, routes, {})->layers, 1) << specification;
+  }
+}
+
+TEST(DestinationClasses, LmcIsAsSmallAsWillDo) {
+  EXPECT_EQ(lmc_for(1), 0);
+  EXPECT_EQ(lmc_for(2), 1);
+  EXPECT_EQ(lmc_for(3), 2);
+  EXPECT_EQ(lmc_for(128), 7);
+}
+
+TEST(DestinationClasses, ARouteThroughAHostThatDoesNotForwardIsRefused) {
+  const Topology ring = generate("ring:4").value();
+  std::vector<Route> routes = {{0, 2, {ring.find_link(0, 1), ring.find_link(1, 2)}, 0, 0}};
+  ClassLimits limits;
+  limits.forwards = {true, false, true, true};
+  const Result<DestinationClasses> result = assign_destination_classes(ring, routes, limits);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().message,
+            "found a route from '0' to '2' through '1', expected none through a host, which does not forward");
+}
 
 TEST_P(OfPlans, OneClassIsAFullTableOfItsOwn) {
   const Topology topology = generate(GetParam()).value();

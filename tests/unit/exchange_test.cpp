@@ -15,7 +15,6 @@
 #include "planner/flow/single_path.h"
 #include "planner/index.h"
 #include "planner/topology/generators.h"
-#include "planner/topology/isomorphism.h"
 #include "planner/topology/reader.h"
 
 namespace libcoll {
@@ -124,8 +123,7 @@ TEST(SubnetTopology, WideHostLinksMakeHostAndSwitchOneNode) {
   ASSERT_TRUE(fabric.ok()) << fabric.error().message;
   EXPECT_EQ(fabric->topology.node_count(), 27);
   EXPECT_EQ(fabric->topology.injection_bytes_per_second(), 0);
-  EXPECT_TRUE(find_isomorphism(fabric->topology, torus).has_value() ||
-              fabric->topology.link_count() == torus.link_count());
+  EXPECT_EQ(fabric->topology.link_count(), torus.link_count());
   for (const Link& link : torus.links()) EXPECT_GE(fabric->topology.find_link(link.from, link.to), 0);
 }
 
