@@ -195,14 +195,20 @@ Json routes_json(const SubnetPlan& plan, const Schedule& schedule, double before
           {"F_loss", 1 - rate(schedule) / before}};
 }
 
+std::string counted(std::int64_t number, const std::string& one, const std::string& many) {
+  return std::to_string(number) + " " + (number == 1 ? one : many);
+}
+
 std::string routes_text(const SubnetPlan& plan, const Schedule& schedule, double before, const std::string& output) {
   char kept[96];
   std::snprintf(kept, sizeof kept, "%.9g, %.4g %% of the plan's; %lld routes changed", rate(schedule),
                 100 * rate(schedule) / before, static_cast<long long>(plan.classes.rerouted));
   std::vector<std::vector<std::string>> rows = {
-      {"routes", std::to_string(schedule.routes.size()) + " in " + std::to_string(plan.classes.classes.size()) +
-                     " classes, LMC " + std::to_string(plan.lids.lmc)},
-      {"lanes", std::to_string(plan.classes.layers) + " service levels; complete tables checked for deadlock"},
+      {"routes", std::to_string(schedule.routes.size()) + " in " +
+                     counted(static_cast<std::int64_t>(plan.classes.classes.size()), "class", "classes") + ", LMC " +
+                     std::to_string(plan.lids.lmc)},
+      {"lanes",
+       counted(plan.classes.layers, "service level", "service levels") + "; complete tables checked for deadlock"},
       {"F", kept},
       {"digest", route_set_digest(schedule.topology, schedule.routes)}};
   if (!output.empty()) rows.push_back({"written", output});
