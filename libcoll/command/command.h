@@ -58,6 +58,7 @@ void add_topo(CLI::App& app, int& exit_code);
 void add_plan(CLI::App& app, int& exit_code);
 void add_harvest(CLI::App& app, int& exit_code);
 void add_verify(CLI::App& app, int& exit_code);
+void add_routes(CLI::App& app, int& exit_code);
 void add_simulate(CLI::App& app, int& exit_code);
 void add_info(CLI::App& app, int& exit_code);
 void add_report(CLI::App& app, int& exit_code);

@@ -61,6 +61,7 @@ void add_subcommands(CLI::App& app, const std::vector<std::string>& command, int
   add_plan(app, exit_code);
   add_harvest(app, exit_code);
   add_verify(app, exit_code);
+  add_routes(app, exit_code);
   add_simulate(app, exit_code);
   add_info(app, exit_code);
   add_report(app, exit_code);
@@ -81,7 +82,7 @@ int parse_and_run(std::vector<std::string> arguments) {
   }
   if (const std::string sub = first_word(arguments); !sub.empty() && !has_subcommand(app, sub)) {
     return fail("unknown subcommand '" + sub +
-                    "', expected topo, plan, harvest, verify, simulate, info, report, run, tune or fabric",
+                    "', expected topo, plan, harvest, verify, routes, simulate, info, report, run, tune or fabric",
                 json);
   }
   try {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 #include <system_error>
@@ -22,6 +23,7 @@
 #include "libcoll/command/validators.h"
 #include "planner/broadcast/finder.h"
 #include "planner/broadcast/finder_database.h"
+#include "planner/exchange/formats.h"
 #include "planner/topology/expansion.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
@@ -32,6 +34,11 @@ namespace {
 
 struct TopoOptions {
   std::string topology;
+  std::string import_format;
+  std::string export_format;
+  std::string names;
+  std::string host_switches;
+  std::string output = "-";
   bool json = false;
 };
 
@@ -80,9 +87,48 @@ std::string topo_text(const Topology& topology) {
                   {"allgather", "T_B at least " + allgather_bandwidth_bound(topology).to_string() + " M/B"}});
 }
 
+/// A file of others, in the format asked for.
+Result<Topology> import_topology(const TopoOptions& options) {
+  const Result<ImportFormat> format = find_import_format(options.import_format);
+  if (!format) return Error{"--import: " + format.error().message};
+  ImportOptions wanted;
+  const Result<HostSwitches> host_switches = parse_host_switches(options.host_switches);
+  if (!host_switches) return Error{"--host-switches: " + host_switches.error().message};
+  wanted.host_switches = *host_switches;
+  if (!options.names.empty()) {
+    const Result<std::string> text = read_text(options.names);
+    if (!text) return text.error();
+    Result<NodeNameMap> names = read_node_name_map(*text, options.names);
+    if (!names) return names.error();
+    wanted.names = std::move(names).value();
+  }
+  const Result<std::string> text = read_text(options.topology);
+  if (!text) return text.error();
+  const std::string file = options.topology == "-" ? "standard input" : options.topology;
+  Result<Topology> topology = format->read(*text, file, wanted);
+  if (!topology) return topology;
+  if (const Status connected = check_connected(*topology); !connected) {
+    return Error{file + ": " + connected.error().message};
+  }
+  return topology;
+}
+
+int export_topology(const TopoOptions& options, const Topology& topology) {
+  const Result<ExportFormat> format = find_export_format(options.export_format);
+  if (!format) return fail("--export: " + format.error().message, options.json);
+  const Result<std::string> text = format->write(topology);
+  if (!text) return fail(text.error().message, options.json);
+  if (const Status written = write_text(options.output, *text); !written) {
+    return fail(written.error().message, options.json);
+  }
+  return ExitCode::good;
+}
+
 int topo(const TopoOptions& options) {
-  const Result<Topology> topology = load_topology(options.topology);
+  const Result<Topology> topology =
+      options.import_format.empty() ? load_topology(options.topology) : import_topology(options);
   if (!topology) return fail(topology.error().message, options.json);
+  if (!options.export_format.empty()) return export_topology(options, *topology);
   if (options.json) {
     print_json(topo_json(*topology));
   } else {
@@ -390,12 +436,42 @@ CLI::App* add_find(CLI::App& parent, const std::shared_ptr<FindOptions>& options
   return sub;
 }
 
+template <class Format>
+std::string format_names(std::span<const Format> formats) {
+  std::vector<std::string> names;
+  for (const Format& format : formats) names.emplace_back(format.name);
+  return join(names, ", ");
+}
+
+void add_exchange(CLI::App& sub, TopoOptions& options) {
+  CLI::Option* import_option =
+      sub.add_option("--import", options.import_format,
+                     "The topology is a file of another format: " + format_names(import_formats()))
+          ->type_name("FORMAT");
+  sub.add_option("--node-name-map", options.names, "Of --import ibnetdiscover: names by GUID")
+      ->type_name("FILE")
+      ->needs(import_option);
+  sub.add_option("--host-switches", options.host_switches,
+                 "Of --import ibnetdiscover: a switch of one host becomes one node with it (collapse), stays (keep), "
+                 "or stays where the host link may be a bottleneck (auto)")
+      ->type_name("HOW")
+      ->default_val("auto")
+      ->needs(import_option);
+  CLI::Option* export_option =
+      sub.add_option("--export", options.export_format, "Write the topology as " + format_names(export_formats()))
+          ->type_name("FORMAT");
+  sub.add_option("--output", options.output, "Of --export; left out: standard output")
+      ->type_name("FILE")
+      ->needs(export_option);
+}
+
 }  // namespace
 
 void add_topo(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<TopoOptions>();
   CLI::App* sub = app.add_subcommand("topo", "Say what a topology is: nodes, links, degree, diameter, symmetry");
   sub->add_option("topology,--topology", options->topology, "Specification such as torus:3x3x3, or a topology file");
+  add_exchange(*sub, *options);
   sub->add_flag("--json", options->json, "Machine-readable output");
   sub->footer("Topologies\n" + topologies_text());
   auto find_options = std::make_shared<FindOptions>();

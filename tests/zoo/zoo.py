@@ -24,7 +24,7 @@ SECONDS = 120  # for one case, also with sanitizers on a busy machine
 INPUTS = {"files": dict, "inputs": list}
 # Keys of a case by kind: those it must have, and those it may have.
 KINDS = {
-    "topology": ({"topology": str}, INPUTS),
+    "topology": ({"topology": str}, INPUTS | {"import": str, "options": list}),
     "plan": ({"topology": str, "collective": str}, INPUTS | {"options": list}),
     "schedule": ({"schedule": str}, {"replace": list}),
     "bad_input": ({"command": str}, INPUTS | {"environment": dict}),
@@ -156,15 +156,16 @@ class Scratch:
             raise Wrong(f"no JSON: {out}") from error
 
 
-def topology_argument(scratch, case_folder, topology):
+def topology_argument(scratch, case_folder, topology, imported=False):
     """A file beside the case is copied, anything else is a specification."""
-    is_file = topology.endswith(".toml")
+    is_file = imported or topology.endswith(".toml")
     return scratch.copy(case_folder, topology) if is_file else topology
 
 
 def run_topology(scratch, folder, case):
-    argument = topology_argument(scratch, folder, case["topology"])
-    found = scratch.figures(["topo", argument])
+    argument = topology_argument(scratch, folder, case["topology"], "import" in case)
+    options = ["--import", case["import"]] if "import" in case else []
+    found = scratch.figures(["topo", argument, *options, *case.get("options", [])])
     if argument == case["topology"]:
         check(found["name"] == argument, f"name: expected the specification, found {found['name']!r}")
     compare_all(case["expect"], found)

@@ -1,0 +1,428 @@
+// libcoll routes: forwarding by destination for an InfiniBand subnet, and whether the subnet has it.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "libcoll/command/command.h"
+#include "libcoll/command/planning.h"
+#include "libcoll/command/validators.h"
+#include "libcoll/runtime/plan_cache.h"
+#include "planner/exchange/ibnetdiscover.h"
+#include "planner/exchange/opensm.h"
+#include "planner/exchange/subnet_plan.h"
+#include "planner/exchange/subnet_topology.h"
+#include "planner/index.h"
+#include "planner/schedule/verify.h"
+#include "planner/schedule/xml.h"
+#include "planner/topology/reader.h"
+
+namespace libcoll::command {
+namespace {
+
+// What lies in --output.
+constexpr const char* plan_file = "plan.xml";
+constexpr const char* binding_file = "route-binding.toml";
+constexpr const char* lfts_file = "lfts";
+constexpr const char* options_file = "opensm.conf";
+constexpr const char* lids_file = "guid2lid";
+constexpr const char* trace_file = "trace.sh";
+
+struct RoutesOptions {
+  std::string plan;
+  std::string fabric;
+  std::string names;
+  std::string host_switches;
+  std::string output;
+  std::string device;
+  std::string cache_dir;
+  std::vector<std::string> verify;
+  SubnetLimits limits;
+  double time_limit_seconds = 0;
+  bool json = false;
+};
+
+/// The wiring as it is.
+struct Fabric {
+  Subnet subnet;
+  std::vector<SubnetTopology> readings;  ///< one for each way to look at switches of one host, the default first
+};
+
+Result<Fabric> load_fabric(const RoutesOptions& options) {
+  NodeNameMap names;
+  if (!options.names.empty()) {
+    const Result<std::string> text = read_text(options.names);
+    if (!text) return text.error();
+    Result<NodeNameMap> read = read_node_name_map(*text, options.names);
+    if (!read) return read.error();
+    names = std::move(read).value();
+  }
+  const Result<std::string> text = read_text(options.fabric);
+  if (!text) return text.error();
+  Result<Subnet> subnet = read_ibnetdiscover(*text, options.fabric, names);
+  if (!subnet) return subnet.error();
+  Fabric fabric{std::move(subnet).value(), {}};
+  std::vector<HostSwitches> ways = {HostSwitches::automatic, HostSwitches::collapse, HostSwitches::keep};
+  if (!options.host_switches.empty()) {
+    const Result<HostSwitches> wanted = parse_host_switches(options.host_switches);
+    if (!wanted) return Error{"--host-switches: " + wanted.error().message};
+    ways = {*wanted};
+  }
+  for (const HostSwitches way : ways) {
+    Result<SubnetTopology> reading = topology_of(fabric.subnet, options.fabric, way);
+    if (!reading) return reading.error();
+    fabric.readings.push_back(std::move(reading).value());
+  }
+  return fabric;
+}
+
+/// The reading of the fabric that a plan is for; the error is that of the first reading.
+Result<SubnetTopology> reading_for(const Fabric& fabric, const Topology& topology) {
+  std::optional<Error> error;
+  for (const SubnetTopology& reading : fabric.readings) {
+    Result<SubnetTopology> numbered = numbered_as(reading, topology);
+    if (numbered) return reading;
+    if (!error) error = numbered.error();
+  }
+  return *error;
+}
+
+/// Schedule files are XML; anything else is a topology.
+bool is_schedule(const std::string& text) {
+  const std::size_t first = text.find_first_not_of(" \t\r\n");
+  return first != std::string::npos && text[first] == '<';
+}
+
+Result<Schedule> read_checked(const std::string& text, const std::string& file) {
+  Result<Schedule> schedule = read_schedule(text, file);
+  if (!schedule) return schedule;
+  const std::vector<std::string> faults = verify(*schedule);
+  if (!faults.empty()) return Error{file + ": the schedule is wrong: " + faults.front()};
+  return schedule;
+}
+
+Result<Schedule> plan_all_to_all(const Topology& topology, const RoutesOptions& options) {
+  PlanOptions wanted;
+  wanted.time_limit_seconds = options.time_limit_seconds;
+  Result<Plan> plan = make_plan(topology, Collective::alltoall, "mcf-path", wanted);
+  if (!plan) return plan.error();
+  if (!plan->faults.empty()) return Error{"the plan is wrong: " + plan->faults.front()};
+  return std::move(plan->schedule);
+}
+
+/// The schedule of a file; or an all-to-all on the topology given, or on the fabric itself.
+Result<Schedule> schedule_for(const RoutesOptions& options, const Fabric& fabric) {
+  if (options.plan.empty()) return plan_all_to_all(fabric.readings.front().topology, options);
+  std::error_code ignored;
+  if (options.plan == "-" || std::filesystem::is_regular_file(options.plan, ignored)) {
+    const Result<std::string> text = read_text(options.plan);
+    if (!text) return text.error();
+    if (is_schedule(*text)) return read_checked(*text, options.plan);
+  }
+  const Result<Topology> topology = load_topology(options.plan);
+  if (!topology) return topology.error();
+  return plan_all_to_all(*topology, options);
+}
+
+// ---- writing ----------------------------------------------------------------------------------------------------
+
+std::string in_folder(const RoutesOptions& options, const char* name) {
+  return (std::filesystem::path(options.output) / name).string();
+}
+
+/// A shell script that traces every route, as --verify reads it.
+std::string trace_script(const Subnet& subnet, const SubnetPlan& plan, const Schedule& schedule,
+                         const std::string& title) {
+  std::string text = "#!/bin/sh\n# " + title + "\n";
+  std::vector<std::int32_t> path_bits{0};
+  for (std::size_t k = 0; k < plan.service_levels.size(); ++k) path_bits.push_back(static_cast<std::int32_t>(k));
+  for (const RouteEnds& ends : route_ends(subnet, plan.fabric, plan.lids, schedule, path_bits)) {
+    const std::string command =
+        "ibtracert " + std::to_string(ends.source_lid) + " " + std::to_string(ends.destination_lid);
+    text.append("echo '").append(command).append("'; ").append(command).append("\n");
+  }
+  return text;
+}
+
+Status write_files(const RoutesOptions& options, const Subnet& subnet, const SubnetPlan& plan,
+                   const Schedule& schedule) {
+  std::error_code failure;
+  std::filesystem::create_directories(options.output, failure);
+  if (failure) return Error{options.output + ": cannot be made: " + failure.message()};
+  const RouteBinding binding = subnet_binding(plan, schedule, options.device);
+  const std::string title = "libcoll routes, digest " + binding.routes;
+  const std::string lfts_path = std::filesystem::absolute(in_folder(options, lfts_file)).string();
+  const std::array<std::pair<const char*, std::string>, 6> files = {{
+      {lfts_file, write_lfts(subnet, plan.tables, plan.lids, title)},
+      {options_file, write_opensm_options(plan.lids.lmc, plan.classes.layers, lfts_path, title)},
+      {lids_file, write_guid2lid(subnet, plan.lids)},
+      {binding_file, "# " + title + "\n" + write_route_binding(binding)},
+      {plan_file, write_schedule(schedule)},
+      {trace_file, trace_script(subnet, plan, schedule, title)},
+  }};
+  for (const auto& [name, text] : files) {
+    if (Status written = write_text(in_folder(options, name), text); !written) return written;
+  }
+  return {};
+}
+
+// ---- making -----------------------------------------------------------------------------------------------------
+
+double rate(const Schedule& schedule) { return 1 / schedule.proof.max_link_load.to_double(); }
+
+Json routes_json(const SubnetPlan& plan, const Schedule& schedule, double before) {
+  return {{"topology", schedule.topology.name()},
+          {"hosts", schedule.topology.host_count()},
+          {"routes", schedule.routes.size()},
+          {"routes_digest", route_set_digest(schedule.topology, schedule.routes)},
+          {"classes", plan.classes.classes.size()},
+          {"service_levels", plan.classes.layers},
+          {"lmc", plan.lids.lmc},
+          {"rerouted", plan.classes.rerouted},
+          {"F", rate(schedule)},
+          {"F_planned", before},
+          {"F_loss", 1 - rate(schedule) / before}};
+}
+
+std::string counted(std::int64_t number, const std::string& one, const std::string& many) {
+  return std::to_string(number) + " " + (number == 1 ? one : many);
+}
+
+std::string routes_text(const SubnetPlan& plan, const Schedule& schedule, double before, const std::string& output) {
+  char kept[96];
+  std::snprintf(kept, sizeof kept, "%.9g, %.4g %% of the plan's; %lld routes changed", rate(schedule),
+                100 * rate(schedule) / before, static_cast<long long>(plan.classes.rerouted));
+  std::vector<std::vector<std::string>> rows = {
+      {"routes", std::to_string(schedule.routes.size()) + " in " +
+                     counted(static_cast<std::int64_t>(plan.classes.classes.size()), "class", "classes") + ", LMC " +
+                     std::to_string(plan.lids.lmc)},
+      {"lanes",
+       counted(plan.classes.layers, "service level", "service levels") + "; complete tables checked for deadlock"},
+      {"F", kept},
+      {"digest", route_set_digest(schedule.topology, schedule.routes)}};
+  if (!output.empty()) rows.push_back({"written", output});
+  return schedule.topology.name() + "\n" + columns(rows);
+}
+
+Status store(const RoutesOptions& options, const Schedule& schedule) {
+  if (options.cache_dir.empty()) return {};
+  if (Status stored = store_plan(options.cache_dir, schedule); !stored) return stored;
+  return store_plan(options.cache_dir, schedule, automatic_plan);
+}
+
+int make_routes(const RoutesOptions& options) {
+  const Result<Fabric> fabric = load_fabric(options);
+  if (!fabric) return fail(fabric.error().message, options.json);
+  Result<Schedule> schedule = schedule_for(options, *fabric);
+  if (!schedule) return fail(schedule.error().message, options.json);
+  const Result<SubnetTopology> reading = reading_for(*fabric, schedule->topology);
+  if (!reading) return fail(options.fabric + ": " + reading.error().message, options.json);
+  const double before = rate(*schedule);
+  const Result<SubnetPlan> plan = plan_subnet(fabric->subnet, *reading, *schedule, options.limits);
+  if (!plan) return fail(plan.error().message, options.json);
+  const std::vector<std::string> faults = verify(*schedule);
+  if (!faults.empty()) return fail("the schedule is wrong: " + faults.front(), options.json);
+  if (!options.output.empty()) {
+    if (const Status written = write_files(options, fabric->subnet, *plan, *schedule); !written) {
+      return fail(written.error().message, options.json);
+    }
+  }
+  if (const Status stored = store(options, *schedule); !stored) return fail(stored.error().message, options.json);
+  if (options.json) {
+    print_json(routes_json(*plan, *schedule, before));
+  } else {
+    std::fputs(routes_text(*plan, *schedule, before, options.output).c_str(), stdout);
+  }
+  return ExitCode::good;
+}
+
+// ---- verifying --------------------------------------------------------------------------------------------------
+
+/// What was written, and what the subnet has now.
+struct Installed {
+  Schedule schedule;
+  SubnetTopology fabric;
+  std::vector<RouteEnds> ends;
+  SubnetLids lids;
+};
+
+/// Path bits by class.
+Result<std::vector<std::int32_t>> path_bits_of(const RouteBinding& binding, const std::string& file) {
+  std::vector<std::int32_t> bits;
+  for (const RouteClassBinding& each : binding.classes) {
+    const auto found = std::find_if(each.settings.begin(), each.settings.end(),
+                                    [](const auto& setting) { return setting.first == "IB_LID_PATH_BITS"; });
+    std::int32_t number = -1;
+    if (found != each.settings.end()) {
+      const char* const end = found->second.data() + found->second.size();
+      if (std::from_chars(found->second.data(), end, number).ptr != end) number = -1;
+    }
+    if (number < 0 || number >= std::int32_t{1} << static_cast<unsigned>(largest_lmc)) {
+      return Error{file + ": found no IB_LID_PATH_BITS of class " + std::to_string(each.route_class) +
+                   ", expected a number from 0 to 127"};
+    }
+    bits.push_back(number);
+  }
+  return bits;
+}
+
+Result<Installed> load_installed(const RoutesOptions& options, const Fabric& fabric) {
+  const std::string plan_path = in_folder(options, plan_file);
+  const Result<std::string> text = read_text(plan_path);
+  if (!text) return text.error();
+  Result<Schedule> schedule = read_schedule(*text, plan_path);
+  if (!schedule) return schedule.error();
+  const std::string binding_path = in_folder(options, binding_file);
+  const Result<RouteBinding> binding = load_route_binding(binding_path);
+  if (!binding) return binding.error();
+  const std::string digest = route_set_digest(schedule->topology, schedule->routes);
+  if (binding->routes != digest) {
+    return Error{binding_path + ": found the digest " + binding->routes + ", expected " + digest + " of " + plan_path};
+  }
+  const Result<std::vector<std::int32_t>> path_bits = path_bits_of(*binding, binding_path);
+  if (!path_bits) return path_bits.error();
+  for (const Route& route : schedule->routes) {
+    if (route.route_class >= 0 && at(route.route_class) < path_bits->size()) continue;
+    return Error{binding_path + ": found no class " + std::to_string(route.route_class) + ", expected all of the plan"};
+  }
+  const Result<SubnetTopology> reading = reading_for(fabric, schedule->topology);
+  if (!reading) return Error{options.fabric + ": " + reading.error().message};
+  Result<SubnetTopology> numbered = numbered_as(*reading, schedule->topology);
+  if (!numbered) return numbered.error();
+  Installed installed{std::move(schedule).value(), std::move(numbered).value(), {}, present_lids(fabric.subnet)};
+  installed.ends = route_ends(fabric.subnet, installed.fabric, installed.lids, installed.schedule, *path_bits);
+  for (const RouteEnds& ends : installed.ends) {
+    const std::int32_t bits = (*path_bits)[at(installed.schedule.routes[ends.route].route_class)];
+    const SubnetPort& port = *find_port(fabric.subnet.devices[at(ends.source.device)], ends.source.port);
+    if (port.lid > 0 && bits < std::int32_t{1} << static_cast<unsigned>(port.lmc)) continue;
+    return Error{options.fabric + ": found LID " + std::to_string(port.lid) + " and LMC " + std::to_string(port.lmc) +
+                 " at '" + fabric.subnet.devices[at(ends.source.device)].description + "', expected path bits " +
+                 std::to_string(bits) + " to be among its LIDs"};
+  }
+  return installed;
+}
+
+/// Where packets to a route's LID go, by what the diagnostics printed.
+class Observed {
+ public:
+  Status read(const std::string& file, const Subnet& subnet) {
+    const Result<std::string> text = read_text(file);
+    if (!text) return text.error();
+    if (text->find("Unicast lids") != std::string::npos) {
+      Result<SubnetTables> tables = read_lfts(*text, file, subnet);
+      if (!tables) return tables.error();
+      tables_.port.resize(subnet.devices.size());
+      for (std::size_t device = 0; device < tables->port.size(); ++device) {
+        if (!tables->port[device].empty()) tables_.port[device] = std::move(tables->port[device]);
+      }
+      return {};
+    }
+    Result<std::vector<TracedPath>> paths = read_ibtracert(*text, file, subnet);
+    if (!paths) return paths.error();
+    for (TracedPath& path : *paths) paths_[{path.from_lid, path.to_lid}] = std::move(path.hops);
+    return {};
+  }
+
+  /// By traced paths where there are any, otherwise by tables.
+  [[nodiscard]] Result<std::vector<PortId>> hops(const Subnet& subnet, const SubnetLids& lids,
+                                                 const RouteEnds& ends) const {
+    if (paths_.empty()) return trace(subnet, tables_, lids, ends.source, ends.destination_lid);
+    const auto found = paths_.find({ends.source_lid, ends.destination_lid});
+    if (found != paths_.end()) return found->second;
+    return Error{"found no 'ibtracert " + std::to_string(ends.source_lid) + " " + std::to_string(ends.destination_lid) +
+                 "', expected one for every route"};
+  }
+
+ private:
+  SubnetTables tables_;
+  std::map<std::pair<std::int32_t, std::int32_t>, std::vector<PortId>> paths_;
+};
+
+int verify_routes(const RoutesOptions& options) {
+  if (options.output.empty())
+    return fail("--verify needs --output, the folder that libcoll routes wrote", options.json);
+  const Result<Fabric> fabric = load_fabric(options);
+  if (!fabric) return fail(fabric.error().message, options.json);
+  const Result<Installed> installed = load_installed(options, *fabric);
+  if (!installed) return fail(installed.error().message, options.json);
+  Observed observed;
+  for (const std::string& file : options.verify) {
+    if (const Status status = observed.read(file, fabric->subnet); !status) {
+      return fail(status.error().message, options.json);
+    }
+  }
+  std::size_t equal = 0;
+  std::string first;
+  for (const RouteEnds& ends : installed->ends) {
+    const Result<std::vector<PortId>> hops = observed.hops(fabric->subnet, installed->lids, ends);
+    const Status status =
+        hops ? check_hops(fabric->subnet, installed->fabric, installed->schedule, ends, *hops) : Status(hops.error());
+    if (status) {
+      ++equal;
+    } else if (first.empty()) {
+      first = route_text(installed->schedule, ends) + ": " + status.error().message;
+    }
+  }
+  if (options.json) {
+    print_json(
+        {{"ok", first.empty()}, {"routes", installed->ends.size()}, {"equal", equal}, {"first_difference", first}});
+  } else {
+    std::printf("%zu of %zu routes are as planned\n", equal, installed->ends.size());
+    if (!first.empty()) std::printf("the first that differs: %s\n", first.c_str());
+  }
+  return first.empty() ? ExitCode::good : ExitCode::bad;
+}
+
+}  // namespace
+
+void add_routes(CLI::App& app, int& exit_code) {
+  auto options = std::make_shared<RoutesOptions>();
+  CLI::App* sub =
+      app.add_subcommand("routes", "Write an InfiniBand subnet's forwarding tables for a plan, or check them");
+  sub->add_option("plan", options->plan,
+                  "All-to-all schedule, or a topology to plan for; left out: plan for the fabric");
+  sub->add_option("--fabric", options->fabric, "What ibnetdiscover prints; - is standard input")
+      ->type_name("FILE")
+      ->required();
+  sub->add_option("--node-name-map", options->names, "Names by GUID, as infiniband-diags take them")->type_name("FILE");
+  sub->add_option("--host-switches", options->host_switches,
+                  "Switches of one host: auto, collapse or keep; left out: as the plan has them")
+      ->type_name("HOW");
+  sub->add_option("--output", options->output, "Folder for tables, options, LIDs, route binding and plan")
+      ->type_name("FOLDER");
+  sub->add_option("--max-lmc", options->limits.lmc, "Largest LMC: 2^LMC classes at most")
+      ->check(whole_in(0, largest_lmc))
+      ->capture_default_str();
+  sub->add_option("--max-service-levels", options->limits.service_levels, "Most service levels, one virtual lane each")
+      ->check(whole_in(1, 15))
+      ->capture_default_str();
+  sub->add_option("--device", options->device, "The hosts' port in the route binding, such as mlx5_0:1")
+      ->type_name("NAME");
+  sub->add_option("--cache-dir", options->cache_dir, "Also store the plan in this plan cache")->type_name("FOLDER");
+  CLI::Option* verify =
+      sub->add_option("--verify", options->verify,
+                      "Check that OpenSM's dump, or what ibroute or ibtracert print, has every route in --output")
+          ->type_name("FILE");
+  sub->add_option("--time-limit", options->time_limit_seconds, "For planning; 0: none")
+      ->type_name("SECONDS")
+      ->check(seconds_from(0));
+  for (const char* other : {"plan", "--max-lmc", "--max-service-levels", "--device", "--cache-dir", "--time-limit"}) {
+    verify->excludes(sub->get_option(other));
+  }
+  sub->add_flag("--json", options->json, "Machine-readable output");
+  sub->callback(
+      [options, &exit_code] { exit_code = options->verify.empty() ? make_routes(*options) : verify_routes(*options); });
+}
+
+}  // namespace libcoll::command

@@ -1,0 +1,65 @@
+// From a planned all-to-all to what a subnet manager installs.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "planner/exchange/opensm.h"
+#include "planner/exchange/subnet_tables.h"
+#include "planner/exchange/subnet_topology.h"
+#include "planner/result.h"
+#include "planner/route/destination_classes.h"
+#include "planner/route/route_binding.h"
+#include "planner/schedule/schedule.h"
+
+namespace libcoll {
+
+/// Forwarding of a whole subnet for the routes of one schedule.
+struct SubnetPlan {
+  SubnetTopology fabric;  ///< numbered as the schedule's topology
+  DestinationClasses classes;
+  SubnetLids lids;
+  SubnetTables tables;
+  std::vector<std::int32_t> service_levels;  ///< by class − 1; class k + 1 has path bits k
+};
+
+struct SubnetLimits {
+  std::int32_t lmc = largest_lmc;
+  std::int32_t service_levels = 8;
+};
+
+/// Classes, LIDs and tables for the schedule's routes, which get their route_class (1, 2, …) and their layer (the
+/// service level). LMC is as small as the classes allow. Where the limits, or the number of LIDs, leave fewer classes
+/// than the routes take, some change their path, and the schedule's proof is brought up to date. The tables are checked
+/// before they are returned: every route is traced in them, and check_tables finds no deadlock.
+///
+/// Errors: a schedule without routes, links without their reverse, a host whose ports lead to several switches (a
+/// context of UCX has one port), too many ports for the unicast LIDs.
+Result<SubnetPlan> plan_subnet(const Subnet& subnet, const SubnetTopology& fabric, Schedule& schedule,
+                               const SubnetLimits& limits);
+
+/// The route binding: for each class its path bits and service level, class 0 as class 1. `device` ("mlx5_0:1") is the
+/// port of every host, empty: UCX chooses.
+RouteBinding subnet_binding(const SubnetPlan& plan, const Schedule& schedule, const std::string& device);
+
+/// Where a route's packets go from and to.
+struct RouteEnds {
+  std::size_t route = 0;  ///< index into the schedule's routes
+  PortId source;
+  std::int32_t source_lid = 0;
+  std::int32_t destination_lid = 0;  ///< path bits included
+};
+
+/// For every route of the schedule its ends, once for each adapter port that both hosts have. `path_bits` by class.
+std::vector<RouteEnds> route_ends(const Subnet& subnet, const SubnetTopology& fabric, const SubnetLids& lids,
+                                  const Schedule& schedule, const std::vector<std::int32_t>& path_bits);
+
+/// Whether egress ports are those of a route; the error names the first that is not.
+Status check_hops(const Subnet& subnet, const SubnetTopology& fabric, const Schedule& schedule, const RouteEnds& ends,
+                  const std::vector<PortId>& hops);
+
+/// "route 3 from 'a' to 'b' in class 2 (LID 39)"
+std::string route_text(const Schedule& schedule, const RouteEnds& ends);
+
+}  // namespace libcoll

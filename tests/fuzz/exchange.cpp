@@ -1,0 +1,56 @@
+// The importers of other people's formats, and what the diagnostics of a subnet print.
+#include "planner/exchange/formats.h"
+#include "planner/exchange/graphml.h"
+#include "planner/exchange/opensm.h"
+#include "planner/exchange/subnet_tables.h"
+#include "tests/fuzz/fuzz.h"
+
+namespace {
+
+using libcoll::fuzz::require;
+
+/// Two switches with a host each, for readers that need a subnet.
+libcoll::Subnet small_subnet() {
+  libcoll::Subnet subnet;
+  subnet.devices.resize(4);
+  for (libcoll::DeviceId id = 0; id < 2; ++id) {
+    subnet.devices[static_cast<std::size_t>(id)] = {true,   0x200U + static_cast<unsigned>(id),     "s",
+                                                    1 + id, {{1, 2 + id, 1, 1}, {2, 1 - id, 2, 1}}, 0};
+    subnet.devices[static_cast<std::size_t>(id) + 2] = {false, 0x100U + static_cast<unsigned>(id), "h",
+                                                        0,     {{1, id, 1, 1, 0x101, 4 + id, 0}},  0};
+  }
+  return subnet;
+}
+
+template <class Value>
+void require_message(const libcoll::Result<Value>& result) {
+  if (!result) require(!result.error().message.empty());
+}
+
+}  // namespace
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text = libcoll::fuzz::as_text(data, size);
+  for (const libcoll::ImportFormat& format : libcoll::import_formats()) {
+    for (const auto host_switches :
+         {libcoll::HostSwitches::automatic, libcoll::HostSwitches::collapse, libcoll::HostSwitches::keep}) {
+      const libcoll::Result<libcoll::Topology> topology = format.read(text, "fuzz", {{}, host_switches});
+      require_message(topology);
+      if (!topology) continue;
+      for (const libcoll::ExportFormat& other : libcoll::export_formats()) require_message(other.write(*topology));
+    }
+  }
+  require_message(libcoll::read_node_name_map(text, "fuzz"));
+  const libcoll::Result<libcoll::Subnet> read = libcoll::read_ibnetdiscover(text, "fuzz");
+  if (read) require_message(libcoll::assign_lids(*read, 2));
+  static const libcoll::Subnet subnet = small_subnet();
+  const libcoll::Result<libcoll::SubnetTables> tables = libcoll::read_lfts(text, "fuzz", subnet);
+  require_message(tables);
+  if (tables) {
+    for (std::int32_t lid = 1; lid < 8; ++lid) {
+      require_message(libcoll::trace(subnet, *tables, libcoll::present_lids(subnet), {2, 1}, lid));
+    }
+  }
+  require_message(libcoll::read_ibtracert(text, "fuzz", subnet));
+  return 0;
+}
