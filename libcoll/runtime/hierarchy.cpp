@@ -19,20 +19,18 @@ constexpr std::int64_t smallest_half_bytes = 8 * granule_bytes;
 
 std::int64_t in_granules(std::int64_t bytes) { return bytes / granule_bytes * granule_bytes; }
 
-/// One rank of the job says it, and a second time only at info level: each communicator would meet the same.
-void say_once(const Error& error) {
-  static std::atomic<bool> said{false};
-  log(said.exchange(true, std::memory_order_relaxed) ? LogLevel::info : LogLevel::warn, error.message);
-}
-
-/// Whether it went well on all ranks. Where it did not, the first of those ranks says why.
+/// Whether it went well on all ranks. Where it did not, the first of those ranks says why. All take note that it was
+/// said: other communicators would meet the same, and that is only said at info level.
 bool all_well(HostCommunicator& host, const Status& status) {
+  static std::atomic<bool> said{false};
   const char mine = status.ok() ? 1 : 0;
   std::vector<char> all(static_cast<std::size_t>(host.size()));
   if (!host.allgather(&mine, sizeof mine, all.data())) return false;
   const auto first = std::find(all.begin(), all.end(), 0);
-  if (first - all.begin() == host.rank()) say_once(status.error());
-  return first == all.end();
+  if (first == all.end()) return true;
+  const LogLevel level = said.exchange(true, std::memory_order_relaxed) ? LogLevel::info : LogLevel::warn;
+  if (first - all.begin() == host.rank()) log(level, status.error().message);
+  return false;
 }
 
 }  // namespace

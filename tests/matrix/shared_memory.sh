@@ -25,8 +25,8 @@ WRAPPER
 chmod +x on_node
 export TMPDIR=$directory/session XDG_CONFIG_HOME=$directory LIBCOLL_CACHE_DIR=$directory/cache
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-# Open MPI's own memory goes elsewhere; it is not what is looked at.
-export OMPI_MCA_btl_vader_backing_directory=$TMPDIR MATRIX_SERVED=any
+# Open MPI's op/avx saturates sums of short integers, and its own memory goes elsewhere; it is not what is looked at.
+export OMPI_MCA_op=^avx OMPI_MCA_btl_vader_backing_directory=$TMPDIR MATRIX_SERVED=any
 namespaces=(--mount)
 [[ $(id -u) == 0 ]] || namespaces+=(--map-root-user)
 unshare "${namespaces[@]}" bash -c 'mount -t tmpfs -o "$0" tmpfs /dev/shm && exec "$@"' "$options" timeout -k 5 100 \
