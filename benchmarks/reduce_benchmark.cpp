@@ -48,11 +48,15 @@ BENCHMARK_CAPTURE(reduce, sum_float64_baseline, ReduceOp::sum, ElementType::floa
     ->Apply(sizes);
 BENCHMARK_CAPTURE(reduce, sum_float64_avx2, ReduceOp::sum, ElementType::float64, 8, KernelIsa::avx2)->Apply(sizes);
 BENCHMARK_CAPTURE(reduce, sum_float64_avx512, ReduceOp::sum, ElementType::float64, 8, KernelIsa::avx512)->Apply(sizes);
+BENCHMARK_CAPTURE(reduce, sum_float64_sve, ReduceOp::sum, ElementType::float64, 8, KernelIsa::sve)->Apply(sizes);
 BENCHMARK_CAPTURE(reduce, sum_float32_avx2, ReduceOp::sum, ElementType::float32, 4, KernelIsa::avx2)->Apply(sizes);
 BENCHMARK_CAPTURE(reduce, max_int32_avx2, ReduceOp::max, ElementType::int32, 4, KernelIsa::avx2)->Apply(sizes);
 BENCHMARK_CAPTURE(reduce, prod_int64_avx2, ReduceOp::prod, ElementType::int64, 8, KernelIsa::avx2)->Apply(sizes);
 BENCHMARK_CAPTURE(reduce, sum_int8_avx2, ReduceOp::sum, ElementType::int8, 1, KernelIsa::avx2)->Apply(sizes);
 BENCHMARK_CAPTURE(reduce, land_uint8_avx2, ReduceOp::land, ElementType::uint8, 1, KernelIsa::avx2)->Apply(sizes);
+BENCHMARK_CAPTURE(reduce, max_int32_avx512, ReduceOp::max, ElementType::int32, 4, KernelIsa::avx512)->Apply(sizes);
+BENCHMARK_CAPTURE(reduce, prod_int64_avx512, ReduceOp::prod, ElementType::int64, 8, KernelIsa::avx512)->Apply(sizes);
+BENCHMARK_CAPTURE(reduce, sum_int8_avx512, ReduceOp::sum, ElementType::int8, 1, KernelIsa::avx512)->Apply(sizes);
 
 }  // namespace
 }  // namespace libcoll

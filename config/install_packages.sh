@@ -10,6 +10,7 @@ packages=(
   g++ gcc gfortran cmake ninja-build pkg-config ccache
   libopenmpi-dev openmpi-bin libucx-dev libfabric-dev libglpk-dev libhwloc-dev libpugixml-dev libtomlplusplus-dev
   libcli11-dev nlohmann-json3-dev libboost-dev libfftw3-dev libfftw3-mpi-dev jq iproute2
+  libmpich-dev  # mpicc and mpirun stay Open MPI's
 )
 test_packages=(
   coinor-libclp-dev  # benchmarks/concurrent_flow_race.cpp
@@ -17,9 +18,10 @@ test_packages=(
   clang libclang-rt-dev lld  # the builds with sanitizers
   python3  # tests/zoo and tests/matrix: 3.11 or later
   hpcc lammps python3-mpi4py python3-numpy libpetsc-real-dev  # the applications of tests/applications
-  mpich libmpich-dev  # an MPI that libcoll has to leave alone; mpicc and mpirun stay Open MPI's
+  mpich
   dpkg-dev man-db  # tests/installation
   ibsim-utils opensm infiniband-diags  # tests/infiniband
+  g++-aarch64-linux-gnu gfortran-aarch64-linux-gnu mmdebstrap qemu-user-static  # the preset "aarch64"
 )
 
 installed() { dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -x installed >/dev/null; }

@@ -3,7 +3,8 @@
 #
 #   config/test.sh [--all]
 #     --all  what a release needs besides: messages above 2 GiB, fuzzing, unit tests of the optimised build, every source
-#            compiled by itself, clang-tidy on everything instead of on what changed since the last release
+#            compiled by itself, clang-tidy on everything instead of on what changed since the last release, and what
+#            is cross-compiled for aarch64 under qemu
 # shellcheck source-path=SCRIPTDIR source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -95,11 +96,26 @@ run_tests() {
   return "$status"
 }
 
+# The folders that depend on the processor: warnings are errors there, too. Headers that the cross compiler does not have
+# are this machine's.
+check_aarch64() {
+  (cd "$root" && printf '%s\0' libcoll/node/*.cpp libcoll/transport/*.cpp libcoll/reduce/kernels.cpp |
+    xargs -0 -P "$jobs" -n 1 aarch64-linux-gnu-g++ -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Werror \
+      -DLIBCOLL_KERNELS_SVE -I. -Ibuild/generated -idirafter /usr/include -idirafter "/usr/include/$(gcc -print-multiarch)")
+}
+
+# All of it, linked with what it needs: the runtime's unit tests, and jobs that libcoll serves.
+build_aarch64() {
+  "$root/config/aarch64_root.sh" && build_with aarch64 libcoll_pmpi unit_node unit_threads unit_transport multiprocess_matrix
+}
+aarch64_tests='^(unit\.(node|threads|transport|reduce)|matrix-emulated)'
+
 "$root/config/install_packages.sh" || exit 1
 # Jobs that run side by side share processors: a rank that waits makes room also where its own job would have enough.
 export OMPI_MCA_mpi_yield_when_idle=1
 part 'Format' check_format || note 'format'
 part 'Build' build_with developer || fail 'the build failed; see above.'
+part 'Check for aarch64' check_aarch64 || note 'aarch64'
 part 'Tests' run_tests tests "$build" -LE '^(unit|large|release|fabric)$' || note 'tests'
 part 'Tests on the emulated fabric' run_tests fabric "$build" -L '^fabric$' || note 'tests on the emulated fabric'
 part 'Build with ASan and UBSan' build_with asan || fail 'the build with ASan failed; see above.'
@@ -116,6 +132,8 @@ else
   part 'Build of the unit tests' build_with developer unit_tests || fail 'the unit tests do not compile; see above.'
   part 'Unit tests' run_tests unit "$build" -L '^unit$' || note 'unit tests'
   part 'Messages above 2 GiB, all settings' run_tests large "$build" -L '^(large|release)$' || note 'messages above 2 GiB'
+  part 'Build for aarch64' build_aarch64 || fail 'the build for aarch64 failed; see above.'
+  part 'Tests for aarch64' run_tests aarch64 "$root/build-aarch64" -R "$aarch64_tests" || note 'tests for aarch64'
   part 'Fuzzing' "$root/tests/fuzz/run.sh" "$fuzz_seconds" || note 'fuzzing'
   part 'Build, each source by itself' build_with single || note 'each source by itself'
 fi

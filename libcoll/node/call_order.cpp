@@ -7,7 +7,9 @@
 
 namespace libcoll {
 
-/// Only ever grows. An entry is written before the number of entries, and that before the turn is told.
+/// Only ever grows. An entry is written before the number of entries, and that before the turn is told. One process
+/// writes. The number is stored with release and loaded with acquire, because others may read while it grows: then they
+/// see whole entries only.
 struct CallOrder::List {
   struct Entry {
     std::uint32_t turn;  ///< from which on

@@ -3,17 +3,18 @@
 #include <chrono>
 #include <utility>
 
+#include "libcoll/runtime/page_size.h"
+
 namespace libcoll {
 namespace {
-
-constexpr std::int64_t page_bytes = 4096;
 
 /// Names of the segments of a job that was killed while it set them up are of no use after this time.
 constexpr std::chrono::seconds stale_age = std::chrono::minutes(10);
 
 std::int64_t header_bytes(std::int32_t processes) {
   const auto bytes = static_cast<std::int64_t>(Phases::bytes(processes) + 2 * CallOrder::bytes(processes));
-  return (bytes + page_bytes - 1) / page_bytes * page_bytes;
+  const auto page = static_cast<std::int64_t>(page_bytes());
+  return (bytes + page - 1) / page * page;
 }
 
 }  // namespace

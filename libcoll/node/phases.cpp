@@ -35,13 +35,16 @@ Phases::Phases(std::byte* memory, std::int32_t processes, std::int32_t self)
 
 void Phases::post(std::uint32_t phase) {
   Line& own = line(self_);
-  // Sequentially consistent: either we see the sleeper, or it sees the phase before it sleeps.
+  // Store, then load of another word: only sequential consistency keeps that order, on every processor. Either we see
+  // the sleeper, or the kernel, which compares after a full barrier, sees the new phase and does not let it sleep. As a
+  // release it publishes what this process wrote before.
   own.phase.store(phase);
   if (own.sleepers.load() > 0) futex(own.phase, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
 bool Phases::have_come(Awaited awaited) const {
   for (std::int32_t process = 0; process < awaited.processes; ++process) {
+    // Acquire: what the process wrote before post() is read after this.
     if (!has_come(line(process).phase.load(std::memory_order_acquire), awaited.phase)) return false;
   }
   return true;
@@ -51,6 +54,7 @@ std::uint32_t Phases::signs_of_missing(Awaited awaited) const {
   std::uint32_t signs = 0;
   for (std::int32_t process = 0; process < awaited.processes; ++process) {
     const Line& other = line(process);
+    // Relaxed: a count that is late only prolongs a wait, and no data is read because of it.
     if (has_come(other.phase.load(std::memory_order_relaxed), awaited.phase)) continue;
     signs += other.signs_of_life.load(std::memory_order_relaxed);
   }
@@ -104,6 +108,7 @@ bool Phases::wait_for(Line& other, std::uint32_t phase, const Patience& patience
 void Phases::sleep(Line& other, std::uint32_t seen, std::chrono::nanoseconds time) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
   const timespec limit{static_cast<time_t>(seconds.count()), static_cast<long>((time - seconds).count())};
+  // Sequentially consistent: before the kernel compares the phase. See post().
   other.sleepers.fetch_add(1);
   futex(other.phase, FUTEX_WAIT, seen, &limit);
   other.sleepers.fetch_sub(1);
@@ -116,6 +121,7 @@ void Phases::fail() {
   }
 }
 
+// Relaxed: no data follows from it, and every wait looks again.
 bool Phases::failed() const { return line(self_).failed.load(std::memory_order_relaxed) != 0; }
 
 }  // namespace libcoll

@@ -24,7 +24,8 @@ struct Awaited {
 };
 
 /// A row of counters, one per process; each process only ever counts its own up. Phases are compared as serial numbers
-/// (modulo 2^32).
+/// (modulo 2^32). Without locks: one writer a counter, release by post(), acquire by who waits. All else that a node's
+/// ranks share (NodeMemory, stages, staging) is plain memory, written before a post() and read after its wait().
 class Phases {
  public:
   /// Bytes of shared memory, zeroed at first and aligned to a cache line, for so many processes.

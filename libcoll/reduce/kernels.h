@@ -25,16 +25,20 @@ using ReduceKernel = void (*)(void* destination, const void* left, const void* r
 /// payload of a NaN made from two NaNs may.
 ReduceKernel reduce_kernel(ReduceOp op, ElementType type) noexcept;
 
-/// Instruction sets the kernels are built for.
-enum class KernelIsa : std::uint8_t { baseline, avx2, avx512 };
+/// Instruction sets the kernels are built for. `baseline` is what every processor of the architecture has: SSE2 on
+/// x86-64, NEON on aarch64, and elsewhere whatever the compiler assumes.
+enum class KernelIsa : std::uint8_t { baseline, avx2, avx512, sve };
 
-inline constexpr std::size_t kernel_isa_count = 3;
+inline constexpr std::size_t kernel_isa_count = 4;
 
-/// Whether this machine (processor and operating system) can run kernels of that instruction set.
+/// Whether there are kernels of that instruction set and this machine (processor and operating system) can run them.
 bool kernel_isa_available(KernelIsa isa) noexcept;
 
-/// The kernel of one given instruction set, for tests and measurements. Calling it when the instruction set is not
-/// available is undefined.
+/// The instruction set of reduce_kernel(op, type).
+KernelIsa best_kernel_isa() noexcept;
+
+/// The kernel of one given instruction set, for tests and measurements; nullptr also where there is no build for it.
+/// Calling it when the instruction set is not available is undefined.
 ReduceKernel reduce_kernel(ReduceOp op, ElementType type, KernelIsa isa) noexcept;
 
 }  // namespace libcoll

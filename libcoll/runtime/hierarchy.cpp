@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <utility>
 
 #include "libcoll/runtime/log.h"
@@ -9,29 +10,33 @@
 namespace libcoll {
 namespace {
 
-constexpr std::int64_t page_bytes = 4096;
+/// Halves are multiples of it. Not the pages of this machine: rounds depend on it, and all ranks have to agree on them.
+constexpr std::int64_t granule_bytes = 4096;
 
 /// Calls of their own order have this part of the memory at first, for there may be many.
 constexpr std::int64_t smallest_part = 8;
-constexpr std::int64_t smallest_half_bytes = 8 * page_bytes;
+constexpr std::int64_t smallest_half_bytes = 8 * granule_bytes;
 
-std::int64_t in_pages(std::int64_t bytes) { return bytes / page_bytes * page_bytes; }
+std::int64_t in_granules(std::int64_t bytes) { return bytes / granule_bytes * granule_bytes; }
 
-struct Announcement {
-  char created;
-  std::array<char, segment_name_bytes> name;
-};
-
-/// Says on this rank what went wrong; the others learn only that something did.
-bool succeeded(const Status& status) {
-  if (!status) log(LogLevel::warn, status.error().message);
-  return status.ok();
+/// Whether it went well on all ranks. Where it did not, the first of those ranks says why. All take note that it was
+/// said: other communicators would meet the same, and that is only said at info level.
+bool all_well(HostCommunicator& host, const Status& status) {
+  static std::atomic<bool> said{false};
+  const char mine = status.ok() ? 1 : 0;
+  std::vector<char> all(static_cast<std::size_t>(host.size()));
+  if (!host.allgather(&mine, sizeof mine, all.data())) return false;
+  const auto first = std::find(all.begin(), all.end(), 0);
+  if (first == all.end()) return true;
+  const LogLevel level = said.exchange(true, std::memory_order_relaxed) ? LogLevel::info : LogLevel::warn;
+  if (first - all.begin() == host.rank()) log(level, status.error().message);
+  return false;
 }
 
 }  // namespace
 
 Hierarchy::Hierarchy(Runtime& runtime, RankLayout layout, std::int32_t rank)
-    : layout_(std::move(layout)), rank_(rank), half_bytes_(in_pages(runtime.config().node_bytes / 2)) {}
+    : layout_(std::move(layout)), rank_(rank), half_bytes_(in_granules(runtime.config().node_bytes / 2)) {}
 
 std::unique_ptr<Hierarchy> Hierarchy::make(Runtime& runtime, HostCommunicator& host, RankLayout layout) {
   std::unique_ptr<Hierarchy> hierarchy(new Hierarchy(runtime, std::move(layout), host.rank()));
@@ -42,37 +47,34 @@ std::unique_ptr<Hierarchy> Hierarchy::make(Runtime& runtime, HostCommunicator& h
 std::shared_ptr<NodeMemory> Hierarchy::make_memory(HostCommunicator& host, Collective collective,
                                                    bool equal_shards) const {
   std::int64_t half_bytes = std::max(smallest_half_bytes, half_bytes_ / smallest_part);
-  while (half_bytes < half_bytes_ && !fits_in_rounds(layout_, in_pages(half_bytes), collective, equal_shards)) {
+  while (half_bytes < half_bytes_ && !fits_in_rounds(layout_, in_granules(half_bytes), collective, equal_shards)) {
     half_bytes *= 2;
   }
-  return share_memory(host, std::min(in_pages(half_bytes), half_bytes_));
+  return share_memory(host, std::min(in_granules(half_bytes), half_bytes_));
 }
 
 std::shared_ptr<NodeMemory> Hierarchy::share_memory(HostCommunicator& host, std::int64_t half_bytes) const {
   auto memory = std::make_shared<NodeMemory>(layout_, rank_, half_bytes);
-  // The creator says the name; nobody but it can have made what lies under it.
-  Announcement mine{1, {}};
+  Status status;
+  std::array<char, segment_name_bytes> mine{};
   if (local() == 0) {
     const Result<std::string> name = memory->create();
-    mine.created = name.ok() ? 1 : 0;
     if (name.ok()) {
-      name->copy(mine.name.data(), mine.name.size() - 1);
+      name->copy(mine.data(), mine.size() - 1);
     } else {
-      log(LogLevel::warn, name.error().message);
+      status = name.error();
     }
   }
-  std::vector<Announcement> all(static_cast<std::size_t>(host.size()));
-  if (!host.allgather(&mine, sizeof mine, all.data())) return nullptr;
-  if (std::any_of(all.begin(), all.end(), [](const Announcement& each) { return each.created == 0; })) return nullptr;
-
+  if (!all_well(host, status)) return nullptr;
+  // The creator says the name; nobody but it can have made what lies under it.
+  std::vector<std::array<char, segment_name_bytes>> names(static_cast<std::size_t>(host.size()));
+  if (!host.allgather(mine.data(), sizeof mine, names.data())) return nullptr;
   const NodeRanks& node =
       layout_.nodes[static_cast<std::size_t>(layout_.node_of_rank[static_cast<std::size_t>(rank_)])];
-  const Announcement& announced = all[static_cast<std::size_t>(node.ranks.front())];
-  bool good = local() == 0 || succeeded(memory->open(announced.name.data()));
-  good = good && succeeded(memory->reserve_own());
-  if (!all_agree(host, good)) return nullptr;
-  good = succeeded(memory->settle());
-  return all_agree(host, good) ? std::move(memory) : nullptr;
+  if (local() != 0) status = memory->open(names[static_cast<std::size_t>(node.ranks.front())].data());
+  if (status.ok()) status = memory->reserve_own();
+  if (!all_well(host, status)) return nullptr;
+  return all_well(host, memory->settle()) ? std::move(memory) : nullptr;
 }
 
 bool Hierarchy::serves(Collective collective, bool equal_shards) const {

@@ -9,7 +9,8 @@
 namespace libcoll {
 
 /// Sleeps that grow while nothing happens: what arrives is seen after half a millisecond at the latest, and a process
-/// that waits for long takes little of the processor. Members may be called by several threads.
+/// that waits for long takes little of the processor. Members may be called by several threads: relaxed, as the length
+/// says nothing of other data, and a lost update makes one nap longer or shorter.
 class Nap {
  public:
   /// Sleeps, at most `timeout_milliseconds`.

@@ -574,7 +574,7 @@ class OfiTransport final : public Transport {
   std::vector<Operation*> free_;
   std::vector<Waiting> waiting_;  ///< for room, in the order they came
   std::vector<Waiting> failed_;
-  std::atomic<bool> has_waiting_{false};
+  std::atomic<bool> has_waiting_{false};  ///< relaxed: it only limits a sleep, under no lock; the list has one
   std::uint64_t pass_ = 0;
   std::vector<std::uint64_t> receives_full_in_pass_;  ///< by route class
 };

@@ -7,11 +7,13 @@
 #include <atomic>
 #include <string>
 
+#include "libcoll/runtime/page_size.h"
+
 namespace libcoll {
 namespace {
 
-constexpr std::uintptr_t page_bytes = 4096;  // the smallest there is: coarser pages only waste less
-
+// Counted in the thread that unmaps, before it does. Whoever then gets other memory at that address and passes it to
+// another thread orders both by that; acquire and release keep the count on the right side of it.
 std::atomic<std::uint64_t> unmap_events{0};
 
 void unmapped(ucm_event_type_t, ucm_event_t*, void*) { UnmapWatch::count(); }
@@ -47,8 +49,9 @@ RegistrationCache::Registration* RegistrationCache::acquire(const void* data, st
     entries_.splice(entries_.begin(), entries_, found);
     return &entries_.front();
   }
-  const std::uintptr_t begin = first & ~(page_bytes - 1);
-  const std::uintptr_t end = (std::max(last, first + 1) + page_bytes - 1) & ~(page_bytes - 1);
+  const std::uintptr_t page = page_bytes();
+  const std::uintptr_t begin = first & ~(page - 1);
+  const std::uintptr_t end = (std::max(last, first + 1) + page - 1) & ~(page - 1);
   void* handle = registrar_.add(reinterpret_cast<void*>(begin), end - begin);
   if (handle == nullptr) return nullptr;
   entries_.push_front({begin, end, handle, 1, false});

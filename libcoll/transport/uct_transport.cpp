@@ -2,6 +2,7 @@
 
 #include <poll.h>
 #include <sys/random.h>
+#include <ucp/api/ucp.h>
 
 #include <algorithm>
 #include <atomic>
@@ -404,10 +405,10 @@ class UctTransport final : public Transport {
   std::vector<RouteClassBinding> classes_ = std::vector<RouteClassBinding>(1);
   const std::uint64_t identity_ = random_identity();
   std::string address_;
-  int descriptor_ = -1;  ///< -1: nothing wakes us
-  std::atomic<bool> waits_for_room_ = false;
-  std::vector<Endpoint> endpoints_;  ///< by PeerId
-  std::vector<PeerId> blocked_;      ///< endpoints that hold something back
+  int descriptor_ = -1;                       ///< -1: nothing wakes us
+  std::atomic<bool> waits_for_room_ = false;  ///< it only limits a sleep, in block(), which holds no lock
+  std::vector<Endpoint> endpoints_;           ///< by PeerId
+  std::vector<PeerId> blocked_;               ///< endpoints that hold something back
   std::map<std::pair<std::string, std::int32_t>, PeerId> peers_;
   FinishedMessages finished_;
   UctInbox inbox_{finished_};
@@ -423,6 +424,16 @@ Result<std::unique_ptr<Transport>> make_uct_transport(const RouteBinding& bindin
 }
 
 Result<std::unique_ptr<Transport>> make_uct_transport(const RouteBinding& binding) {
+  // UCX promises that structures keep their layout for UCP and not for UCT, where a query fills ones of ours.
+  unsigned major = 0;
+  unsigned minor = 0;
+  unsigned patch = 0;
+  ucp_get_version(&major, &minor, &patch);
+  if (major != UCP_API_MAJOR || minor != UCP_API_MINOR) {
+    return Error{"UCT: found UCX " + std::to_string(major) + "." + std::to_string(minor) + ", expected " +
+                 std::to_string(UCP_API_MAJOR) + "." + std::to_string(UCP_API_MINOR) +
+                 ", which libcoll was built with; path_index is not to be had"};
+  }
   return make_uct_transport(binding, real_uct_api());
 }
 

@@ -103,7 +103,8 @@ std::string_view trimmed(std::string_view text) {
 bool is_host_name(std::string_view name) {
   constexpr char delete_character = 0x7f;
   return !name.empty() && std::none_of(name.begin(), name.end(), [](char c) {
-    return (c >= 0 && c <= ' ') || c == delete_character || c == '[' || c == ']';
+    // Plain char has a sign on x86 and none on Arm; the bytes of UTF-8 are in names.
+    return static_cast<unsigned char>(c) <= ' ' || c == delete_character || c == '[' || c == ']';
   });
 }
 

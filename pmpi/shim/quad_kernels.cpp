@@ -3,7 +3,12 @@
 namespace libcoll::pmpi {
 namespace {
 
+// IEEE binary128 is long double on aarch64, and a type of its own on x86.
+#if __LDBL_MANT_DIG__ == 113
+using Quad = long double;
+#else
 __extension__ using Quad = __float128;
+#endif
 
 struct QuadComplex {
   Quad real;

@@ -3,8 +3,15 @@
 #include <stdbool.h>
 #include <string.h>
 
+/* IEEE binary128: long double on aarch64, a type of its own on x86. */
+#if __LDBL_MANT_DIG__ == 113
+typedef long double Quad;
+#else
+typedef __float128 Quad;
+#endif
+
 int size_of_form(enum Form form) {
-  const int sizes[] = {1, 2, 4, 8, 1, sizeof(float), sizeof(double), sizeof(long double), sizeof(__float128)};
+  const int sizes[] = {1, 2, 4, 8, 1, sizeof(float), sizeof(double), sizeof(long double), sizeof(Quad)};
   return sizes[form];
 }
 
@@ -16,7 +23,7 @@ void store_form(enum Form form, int64_t value, unsigned char* at) {
   const float single = (float)value;
   const double normal = (double)value;
   const long double extended = (long double)value;
-  const __float128 quad = (__float128)value;
+  const Quad quad = (Quad)value;
   const void* sources[] = {&i8, &i16, &i32, &value, &truth, &single, &normal, &extended, &quad};
   memcpy(at, sources[form], (size_t)size_of_form(form));
 }
@@ -30,7 +37,7 @@ int64_t load_form(enum Form form, const unsigned char* at) {
   float single = 0;
   double normal = 0;
   long double extended = 0;
-  __float128 quad = 0;
+  Quad quad = 0;
   void* targets[] = {&i8, &i16, &i32, &i64, &truth, &single, &normal, &extended, &quad};
   memcpy(targets[form], at, (size_t)size_of_form(form));
   const int64_t values[] = {i8,           i16, i32, i64, truth, (int64_t)single, (int64_t)normal, (int64_t)extended,

@@ -43,7 +43,7 @@ while [[ $1 != -- ]]; do
   shift
 done
 shift
-exec ${PROCESSORS:+taskset -c "$PROCESSORS"} "$@" 2>>"${0%/*}/stderr.$rank"
+exec ${PROCESSORS:+taskset -c "$PROCESSORS"} ${EMULATOR-} "$@" 2>>"${0%/*}/stderr.$rank"
 """
 
 
@@ -152,7 +152,8 @@ class Job:
         wrapper = f"{self.directory}/with_settings"
         Path(wrapper).write_text(WRAPPER, encoding="utf-8")
         os.chmod(wrapper, 0o755)
-        program = [wrapper, *rank_settings(launch, self.options.build), "--", *program]
+        emulator = [f"all:EMULATOR={self.options.emulator}"] * (self.options.emulator != "")
+        program = [wrapper, *emulator, *rank_settings(launch, self.options.build), "--", *program]
         options = ["--library", str(self.options.build / "lib" / "libcoll_pmpi.so")]
         options += ["--no-plan"] if launch.get("plans", "before") != "before" else []
         return [
@@ -312,6 +313,7 @@ def main():
     parser.add_argument("--libcoll", type=Path, help="the command, if it is not the build's own")
     parser.add_argument("--results", type=Path, help="folder for one NAME.tsv a launch: verdict, seconds, case")
     parser.add_argument("--scale", type=float, default=1, help="of all limits of time")
+    parser.add_argument("--emulator", default="", help="command before each rank's, for the programs of another processor")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     launches = load()

@@ -153,6 +153,9 @@ INSTANTIATE_TEST_SUITE_P(
                     Binding{"package:2 numa:4 core:8 pu:2", "15,17", -1},      // neighbouring domains
                     Binding{"package:2 [numa] die:2 core:2 pu:2", "8-15", 1},  // memory on the package
                     Binding{"package:2 [numa] [numa] core:4 pu:1", "4-7", 2},  // two memories: the first of them
+                    Binding{"numa:64 core:64 pu:2", "8064-8191", 63},          // more than a cpu_set_t's 1024
+                    Binding{"numa:64 core:64 pu:2", "4100", 32},               // 128 processors a domain
+                    Binding{"numa:64 core:64 pu:2", "127-128", -1},            //
                     Binding{"numa:2 core:4 pu:1(indexes=0,2,4,6,1,3,5,7)", "1,3", 1}));  // numbered round robin
 
 TEST(PlacementErrors, AreSaid) {

@@ -2,11 +2,13 @@
 // (MPI 3.1, section 5.9.2, and C's own operators); wrapping integers are computed in 128 bits and cut.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -18,7 +20,14 @@ namespace {
 
 constexpr std::size_t margin_bytes = 64;
 constexpr unsigned char guard = 0xa5;
-constexpr std::size_t largest = 130;
+constexpr std::size_t largest = 600;
+
+// All up to two vectors of 64 bytes, and around the multiples of SVE's longest, which has 256.
+std::vector<std::size_t> sizes() {
+  std::vector<std::size_t> list = {255, 256, 257, 511, 512, 513, largest};
+  for (std::size_t elements = 0; elements <= 130; ++elements) list.push_back(elements);
+  return list;
+}
 
 template <class T>
 T reference(ReduceOp op, T left, T right) {
@@ -202,7 +211,7 @@ TYPED_TEST(ReduceKernels, EqualTheReferenceAtEverySizeOffsetAndIsa) {
     for (const KernelIsa isa : available()) {
       const Case<TypeParam> test(op, isa);
       ASSERT_NE(test.kernel, nullptr) << test.name(0, 0);
-      for (std::size_t elements = 0; elements <= largest; ++elements) {
+      for (const std::size_t elements : sizes()) {
         for (const std::size_t offset : {std::size_t{0}, std::size_t{1}, std::size_t{7}, elements % 64}) {
           test.check_apart(elements, offset);
           test.check_in_place(elements, offset);
@@ -213,12 +222,21 @@ TYPED_TEST(ReduceKernels, EqualTheReferenceAtEverySizeOffsetAndIsa) {
   }
 }
 
-TYPED_TEST(ReduceKernels, TheDispatchedKernelIsTheBestAvailable) {
-  const KernelIsa best = available().back();
+TYPED_TEST(ReduceKernels, TheDispatchedKernelIsTheBest) {
   for (std::size_t o = 0; o < reduce_op_count; ++o) {
     const auto op = static_cast<ReduceOp>(o);
-    EXPECT_EQ(reduce_kernel(op, element_type<TypeParam>()), reduce_kernel(op, element_type<TypeParam>(), best));
+    EXPECT_EQ(reduce_kernel(op, element_type<TypeParam>()),
+              reduce_kernel(op, element_type<TypeParam>(), best_kernel_isa()));
   }
+}
+
+// On x86 the widest vectors. SVE only where its vectors are longer than NEON's: Arm's Neoverse V2 has both at 16 bytes.
+TEST(ReduceKernelTable, TheBestIsTheWidestThatIsAvailable) {
+  const std::vector<KernelIsa> isas = available();
+  if (isas.back() != KernelIsa::sve) {
+    EXPECT_EQ(best_kernel_isa(), isas.back());
+  }
+  EXPECT_NE(std::find(isas.begin(), isas.end(), best_kernel_isa()), isas.end());
 }
 
 TEST(ReduceKernelTable, BitwiseAndLogicalOnFloatingPointDoNotExist) {
@@ -231,10 +249,21 @@ TEST(ReduceKernelTable, BitwiseAndLogicalOnFloatingPointDoNotExist) {
 }
 
 TEST(ReduceKernelTable, InstructionSetsAreDistinctBuilds) {
-  const auto of = [](KernelIsa isa) { return reduce_kernel(ReduceOp::sum, ElementType::float64, isa); };
-  EXPECT_NE(of(KernelIsa::baseline), of(KernelIsa::avx2));
-  EXPECT_NE(of(KernelIsa::avx2), of(KernelIsa::avx512));
+  std::set<ReduceKernel> kernels;
+  for (const KernelIsa isa : available()) kernels.insert(reduce_kernel(ReduceOp::sum, ElementType::float64, isa));
+  EXPECT_EQ(kernels.size(), available().size());
+  EXPECT_FALSE(kernels.contains(nullptr));
   EXPECT_TRUE(kernel_isa_available(KernelIsa::baseline));
+}
+
+// Neither is built for the other's processors.
+TEST(ReduceKernelTable, OtherProcessorsHaveNoKernels) {
+  const auto sum = [](KernelIsa isa) { return reduce_kernel(ReduceOp::sum, ElementType::float64, isa); };
+  EXPECT_TRUE(sum(KernelIsa::sve) == nullptr || sum(KernelIsa::avx2) == nullptr);
+  for (std::size_t i = 0; i < kernel_isa_count; ++i) {
+    const auto isa = static_cast<KernelIsa>(i);
+    EXPECT_TRUE(sum(isa) != nullptr || !kernel_isa_available(isa)) << i;
+  }
 }
 
 // The values of shared notes on Open MPI's op/avx, which saturates: 100 + 100 in int8, 30000 + 30000 in int16.
