@@ -10,6 +10,7 @@
 #include <string>
 
 #include "libcoll/runtime/config.h"
+#include "libcoll/runtime/plan_cache.h"
 #include "libcoll/runtime/planning_child.h"
 #include "planner/result.h"
 #include "planner/schedule/schedule.h"
@@ -33,23 +34,23 @@ bool planned_at_once(const PlanRequest& request);
 /// The plans that communicators of this process ask for. Any thread may call.
 class PlanSource {
  public:
-  /// The verified plan, from the cache or made now; nothing while the `libcoll` command is still at it, in a child of
+  /// The verified plans, from the cache or made now; nothing while the `libcoll` command is still at it, in a child of
   /// this process or of another one that shares the cache: then ask again. A planner that is set by name makes plans
   /// for parts as far as it can; the others are made by the best of several. Whoever has no use for waiting (LIBCOLL_
-  /// BACKGROUND_PLANNING off) never gets nothing. Plans are kept in the cache when that is possible. One that takes
+  /// BACKGROUND_PLANNING off) never gets nothing. Plans are kept in the cache when that is possible. What takes
   /// longer than config.planning_seconds is an error: its maker is ended, and not started again by this process.
-  std::optional<Result<Schedule>> obtain(const Config& config, const PlanRequest& request);
-
-  /// Beside the default plan, which has the least T_B, the one of fewest steps for small vectors. Nothing where that is
-  /// no other, where a planner is set by name, and where it is neither in the cache nor made in milliseconds.
-  std::optional<Schedule> fewest_steps(const Config& config, const PlanRequest& request);
+  ///
+  /// The plan for small vectors comes with the usual one, from the same cache or the same maker, so that facts alone
+  /// decide whether there is one. There is none where a planner is set by name.
+  std::optional<Result<PlanPair>> obtain(const Config& config, const PlanRequest& request);
 
  private:
   /// A command under way.
   struct Job {
     PlanningChild child;
+    FileDescriptor small;  ///< the file that it writes the plan for small vectors to; none: there is no such plan
     std::chrono::steady_clock::time_point started;
-    bool stores = false;  ///< it puts the plan into the cache itself
+    bool stores = false;  ///< it puts the plans into the cache itself
   };
 
   /// What a look needs to know: the request, where plans are kept, and the planner's name or "auto".
@@ -61,10 +62,10 @@ class PlanSource {
     std::string key;
   };
 
-  std::optional<Result<Schedule>> look(const Config& config, const PlanRequest& request, const std::string& directory);
-  std::optional<Result<Schedule>> look(const Search& search);
-  std::optional<Result<Schedule>> look_at(std::map<std::string, Job>::iterator job, const Search& search);
-  std::optional<Result<Schedule>> start(const Search& search);
+  std::optional<Result<PlanPair>> look(const Config& config, const PlanRequest& request, const std::string& directory);
+  std::optional<Result<PlanPair>> look(const Search& search);
+  std::optional<Result<PlanPair>> look_at(std::map<std::string, Job>::iterator job, const Search& search);
+  std::optional<Result<PlanPair>> start(const Search& search);
 
   std::mutex mutex_;
   std::map<std::string, Job> jobs_;  ///< by the plan's file name
