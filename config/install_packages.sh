@@ -18,6 +18,7 @@ test_packages=(
   hpcc lammps python3-mpi4py python3-numpy libpetsc-real-dev  # the applications of tests/applications
   mpich libmpich-dev  # an MPI that libcoll has to leave alone; mpicc and mpirun stay Open MPI's
   dpkg-dev man-db  # tests/installation
+  libsimgrid-dev  # tests/simgrid
 )
 
 installed() { dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -x installed >/dev/null; }
