@@ -271,7 +271,7 @@ Written written(const Options& options, const Request& request, const Plan& plan
 Status write_files(const Options& options, const Plan& plan, const Written& texts) {
   // Whoever waits for the usual plan finds the other one there.
   if (!options.small_output.empty() && plan.least_steps) {
-    const Status written =
+    Status written =
         texts.small_output.ok() ? write_text(options.small_output, *texts.small_output) : texts.small_output.error();
     if (!written) return written;
   }

@@ -213,8 +213,8 @@ Result<std::optional<PlanPair>> load_plans(const std::string& directory, const T
 Status store_plans(const std::string& directory, const PlanPair& plans, std::string_view algorithm) {
   if (algorithm == automatic_plan && is_gathering(plans.usual.collective)) {
     const std::string name = plan_file_name(plans.usual.topology, plans.usual.collective, automatic_small_plan);
-    const Status stored = plans.small ? store_plan(directory, *plans.small, automatic_small_plan)
-                                      : store_text(directory, name, std::string(no_small_plan), {});
+    Status stored = plans.small ? store_plan(directory, *plans.small, automatic_small_plan)
+                                : store_text(directory, name, std::string(no_small_plan), {});
     if (!stored) return stored;
   }
   return store_plan(directory, plans.usual, algorithm);

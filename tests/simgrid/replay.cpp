@@ -258,13 +258,18 @@ int replay(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   // The plain flow model: no factors, no cross traffic, no window of TCP's.
-  std::vector<std::string> settings{argv[0], "--log=root.thres:error"};
-  for (const char* setting :
-       {"network/model:CM02", "network/bandwidth-factor:1", "network/latency-factor:1", "network/weight-S:0",
-        "network/TCP-gamma:0", "network/crosstraffic:0", "surf/precision:1e-12", "contexts/stack-size:64"}) {
-    settings.push_back(std::string("--cfg=") + setting);
-  }
+  std::vector<std::string> settings{argv[0],
+                                    "--log=root.thres:error",
+                                    "--cfg=network/model:CM02",
+                                    "--cfg=network/bandwidth-factor:1",
+                                    "--cfg=network/latency-factor:1",
+                                    "--cfg=network/weight-S:0",
+                                    "--cfg=network/TCP-gamma:0",
+                                    "--cfg=network/crosstraffic:0",
+                                    "--cfg=surf/precision:1e-12",
+                                    "--cfg=contexts/stack-size:64"};
   std::vector<char*> arguments;
+  arguments.reserve(settings.size() + 1);
   for (std::string& setting : settings) arguments.push_back(setting.data());
   int count = static_cast<int>(arguments.size());
   arguments.push_back(nullptr);
