@@ -22,6 +22,7 @@ test_packages=(
   dpkg-dev man-db  # tests/installation
   ibsim-utils opensm infiniband-diags  # tests/infiniband
   g++-aarch64-linux-gnu gfortran-aarch64-linux-gnu mmdebstrap qemu-user-static  # the preset "aarch64"
+  libsimgrid-dev  # tests/simgrid
 )
 
 installed() { dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null | grep -x installed >/dev/null; }

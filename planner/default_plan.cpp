@@ -7,6 +7,7 @@
 
 #include "planner/broadcast/cut_bound.h"
 #include "planner/deadline.h"
+#include "planner/schedule/lockstep_time.h"
 
 namespace libcoll {
 namespace {
@@ -31,11 +32,6 @@ Result<Planner> find_taking(std::span<const Planner> table, const Topology& topo
   return find_planner(table, collective, {});
 }
 
-bool is_gathering(Collective collective) {
-  return collective == Collective::allgather || collective == Collective::reduce_scatter ||
-         collective == Collective::allreduce;
-}
-
 /// A plan and what was noted of it.
 struct Made {
   Schedule schedule;
@@ -51,10 +47,6 @@ Result<Made> make(const Planner& planner, const Topology& topology, PlanOptions 
   return made;
 }
 
-PlanCandidate candidate_of(const Schedule& schedule) {
-  return {schedule.algorithm, schedule.steps, schedule.proof.bandwidth_time};
-}
-
 void raise_bound(Schedule& schedule, const Rational& bound) {
   schedule.proof.bandwidth_bound = std::max(schedule.proof.bandwidth_bound, bound);
 }
@@ -68,6 +60,10 @@ DefaultPlans only(Made made, const Rational& bound, const PlanOptions& options) 
 
 }  // namespace
 
+PlanCandidate candidate_of(const Schedule& schedule) {
+  return {schedule.algorithm, schedule.steps, schedule.proof.bandwidth_time};
+}
+
 Result<std::vector<Planner>> default_planners(std::span<const Planner> table, const Topology& topology,
                                               Collective collective) {
   const Result<Planner> fewest_steps = find_planner(table, collective, fewest_steps_planner);
@@ -78,6 +74,12 @@ Result<std::vector<Planner>> default_planners(std::span<const Planner> table, co
   const Result<Planner> planner = find_taking(table, topology, collective, {});
   if (!planner) return planner.error();
   return std::vector<Planner>{*planner};
+}
+
+std::optional<std::int64_t> small_up_to(const Schedule& small, const Schedule& usual) {
+  // A message costs its ends time that no latency of a link tells of.
+  if (small.steps > usual.steps) return std::nullopt;
+  return bytes_up_to(lockstep_time(small), lockstep_time(usual));
 }
 
 Result<DefaultPlans> plan_default(std::span<const Planner> table, const Topology& topology, Collective collective,
@@ -120,8 +122,8 @@ Result<DefaultPlans> plan_default(std::span<const Planner> table, const Topology
   Made& better = forest_is_better ? *trees : *steps;
   if (options.figures != nullptr) *options.figures = std::move(better.figures);
   // Without schedules ForestColl does not know its steps.
-  const bool fewer = !options.schedule || steps->schedule.steps < trees->schedule.steps;
-  if (forest_is_better && fewer) plans.least_steps = std::move(steps->schedule);
+  const bool serves_some = !options.schedule || small_up_to(steps->schedule, trees->schedule).has_value();
+  if (forest_is_better && serves_some) plans.least_steps = std::move(steps->schedule);
   plans.least_bandwidth_time = std::move(better.schedule);
   return plans;
 }

@@ -1,6 +1,7 @@
 // Which plan a collective gets when no planner is asked for by name.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -23,13 +24,19 @@ struct PlanCandidate {
   std::int32_t steps = 0;
   Rational bandwidth_time;
 };
+PlanCandidate candidate_of(const Schedule& schedule);
 
 /// The plans worth having: large vectors take the one of least T_B, small ones that of least T_L.
 struct DefaultPlans {
   Schedule least_bandwidth_time;
-  std::optional<Schedule> least_steps;  ///< nothing where the other one has as few steps
+  std::optional<Schedule> least_steps;  ///< nothing where small_up_to() has no vector for it
   std::vector<PlanCandidate> candidates;
 };
+
+/// The largest vector in bytes for which `small`, in no more steps, takes no longer than `usual`, by the latencies and
+/// bandwidths of their topology. Facts alone decide, so every run has the same boundary. Nothing where `small` has no
+/// less T_L or no more T_B.
+std::optional<std::int64_t> small_up_to(const Schedule& small, const Schedule& usual);
 
 /// The planners that plan_default() may ask. Errors: the collective has none.
 Result<std::vector<Planner>> default_planners(std::span<const Planner> table, const Topology& topology,

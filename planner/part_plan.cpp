@@ -13,6 +13,7 @@
 #include "planner/index.h"
 #include "planner/route/sssp.h"
 #include "planner/schedule/cost.h"
+#include "planner/schedule/lockstep_time.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/part.h"
 
@@ -135,6 +136,24 @@ Result<Schedule> attempt(std::span<const Planner> table, const Topology& part, C
   return on_default_routes(std::move(schedule).value());
 }
 
+/// Of those that serve some vectors better than `usual` the one of least T_L, of equals the one of least T_B.
+std::optional<Schedule> small_plan(const std::vector<Schedule>& made, const Schedule& usual) {
+  const auto key = [](const Schedule& schedule) {
+    return std::pair(lockstep_time(schedule).latency_seconds, schedule.proof.bandwidth_time);
+  };
+  const Schedule* least = nullptr;
+  for (const Schedule& schedule : made) {
+    if (small_up_to(schedule, usual) && (least == nullptr || key(schedule) < key(*least))) least = &schedule;
+  }
+  if (least == nullptr) return std::nullopt;
+  return *least;
+}
+
+void drop_transfers(Schedule& schedule) {
+  schedule.transfers.clear();
+  schedule.routes.clear();
+}
+
 }  // namespace
 
 Result<Schedule> on_default_routes(Schedule schedule) {
@@ -173,26 +192,33 @@ std::vector<std::string> part_planners(const Topology& part, Collective collecti
   return names;
 }
 
-Result<Schedule> plan_part(std::span<const Planner> table, const Topology& part, Collective collective,
-                           std::string_view algorithm, const PlanOptions& options) {
+Result<DefaultPlans> plan_part(std::span<const Planner> table, const Topology& part, Collective collective,
+                               std::string_view algorithm, const PlanOptions& options) {
   if (Status status = check_connected(part); !status) return status.error();
-  std::optional<Schedule> best;
+  std::vector<Schedule> made;
   std::string errors;
   for (const Attempt& how : attempts(part, collective, algorithm)) {
-    if (how.last_resort && best) continue;
+    if (how.last_resort && !made.empty()) continue;
     Result<Schedule> schedule = attempt(table, part, collective, how, options);
-    if (!schedule) {
+    if (schedule.ok()) {
+      made.push_back(std::move(schedule).value());
+    } else {
       errors += (errors.empty() ? "" : "; ") + schedule.error().message;
-    } else if (!best || schedule->proof.bandwidth_time < best->proof.bandwidth_time) {
-      best = std::move(schedule).value();
     }
   }
-  if (!best) return Error{errors};
+  if (made.empty()) return Error{errors};
+  DefaultPlans plans;
+  for (const Schedule& schedule : made) plans.candidates.push_back(candidate_of(schedule));
+  const auto best = std::min_element(made.begin(), made.end(), [](const Schedule& a, const Schedule& b) {
+    return a.proof.bandwidth_time < b.proof.bandwidth_time;
+  });
+  if (algorithm.empty() && is_gathering(collective)) plans.least_steps = small_plan(made, *best);
+  plans.least_bandwidth_time = std::move(*best);
   if (!options.schedule) {
-    best->transfers.clear();
-    best->routes.clear();
+    drop_transfers(plans.least_bandwidth_time);
+    if (plans.least_steps) drop_transfers(*plans.least_steps);
   }
-  return std::move(*best);
+  return plans;
 }
 
 }  // namespace libcoll

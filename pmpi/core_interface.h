@@ -1,4 +1,5 @@
-/* What crosses between libcoll_pmpi.so, which is preloaded, and libcoll_core.so, which it loads when it is needed.
+/* What crosses between libcoll_pmpi.so, which is preloaded, and the core for the MPI of the process
+ * (libcoll_core_openmpi.so, libcoll_core_mpich.so), which it loads when it is needed.
  * Plain C: neither sees the other's libraries. Both have to be of one version. */
 #ifndef LIBCOLL_PMPI_CORE_INTERFACE_H
 #define LIBCOLL_PMPI_CORE_INTERFACE_H
@@ -45,7 +46,8 @@ struct libcoll_core {
   long (*calls_served)(const char* collective);
 };
 
-/* The one symbol of libcoll_core.so. NULL when the versions differ. `preload` has to stay. */
+/* The one symbol of a core. NULL when the versions differ, or MPI lacks a function that the core calls. `preload` has
+ * to stay. */
 #define LIBCOLL_OPEN_CORE "libcoll_open_core"
 typedef const struct libcoll_core* libcoll_open_core_function(const struct libcoll_preload* preload);
 

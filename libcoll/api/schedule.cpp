@@ -33,15 +33,19 @@ Result<Schedule> plan_by_command(const PlanRequest& request) {
   config.background_planning = false;
   if (config.command.empty()) config.command = find_command(own_directory());
   PlanSource source;
-  std::optional<Result<Schedule>> plan = source.obtain(config, request);
-  if (!plan) return Error{"the libcoll command made no plan"};
-  return *std::move(plan);
+  std::optional<Result<PlanPair>> plans = source.obtain(config, request);
+  if (!plans) return Error{"the libcoll command made no plan"};
+  if (!*plans) return plans->error();
+  return std::move((*plans)->usual);
 }
 
 Result<Schedule> make_plan(const Topology& topology, Collective collective, const std::string& algorithm) {
   if (collective == Collective::alltoall && algorithm == "bruck") return plan_bruck_alltoall(topology, {});
   const PlanRequest request{topology, "", collective, algorithm};
-  return collective == Collective::alltoall ? plan_by_command(request) : plan_in_process(request, algorithm);
+  if (collective == Collective::alltoall) return plan_by_command(request);
+  Result<PlanPair> plans = plan_in_process(request, algorithm);
+  if (!plans) return plans.error();
+  return std::move(plans->usual);
 }
 
 libcoll_figures figures_of(const Schedule& schedule) {

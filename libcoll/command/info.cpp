@@ -11,8 +11,10 @@
 
 #include "libcoll/command/choices.h"
 #include "libcoll/command/command.h"
+#include "libcoll/command/launch.h"
 #include "libcoll/command/memory.h"
 #include "libcoll/command/planning.h"
+#include "libcoll/command/plans_by_size.h"
 #include "libcoll/command/validators.h"
 #include "libcoll/runtime/config.h"
 #include "libcoll/version.h"
@@ -30,6 +32,8 @@ struct InfoOptions {
   bool topologies = false;
   std::string memory;   ///< topology
   std::string choices;  ///< topology
+  std::string plans;    ///< topology
+  std::string nodes;    ///< of it, for `plans`; empty: all
   std::int32_t layers = 1;
   std::int64_t call_bytes = 1 << 20;
   bool json = false;
@@ -188,11 +192,30 @@ int show_choices(const InfoOptions& options, const Config& config) {
   return ExitCode::good;
 }
 
+int show_plans(const InfoOptions& options, Config config) {
+  const Result<Topology> topology = load_topology(options.plans);
+  if (!topology) return fail(topology.error().message, options.json);
+  const Result<std::string> command = own_path();
+  if (!command) return fail(command.error().message, options.json);
+  config.topology = options.plans;
+  config.command = *command;
+  config.background_planning = false;
+  const Result<std::vector<PlansOfCollective>> plans = plans_by_size(*topology, options.nodes, config);
+  if (!plans) return fail(plans.error().message, options.json);
+  if (options.json) {
+    print_json(plans_by_size_json(*topology, options.nodes, *plans));
+  } else {
+    std::fputs(plans_by_size_text(*topology, options.nodes, *plans).c_str(), stdout);
+  }
+  return ExitCode::good;
+}
+
 int info(const InfoOptions& options) {
   const LoadedConfig loaded = load_config(environ);
   for (const std::string& warning : loaded.warnings) warn(warning);
   if (!options.memory.empty()) return show_memory(options, loaded.config);
   if (!options.choices.empty()) return show_choices(options, loaded.config);
+  if (!options.plans.empty()) return show_plans(options, loaded.config);
   if (options.json) {
     print_info_json(options, loaded.config);
     return ExitCode::good;
@@ -228,10 +251,20 @@ void add_info(CLI::App& app, int& exit_code) {
       sub->add_option("--choices", options->choices,
                       "What jobs on this topology go by, size by size, as measured and kept beside the plans")
           ->type_name("TOPOLOGY");
+  CLI::Option* plans =
+      sub->add_option(
+             "--plans", options->plans,
+             "Which plan serves which sizes of allreduce, allgather and reduce_scatter on this topology, and why")
+          ->type_name("TOPOLOGY");
+  sub->add_option("--nodes", options->nodes, "Participating hosts, for --plans: 0-2,6")
+      ->type_name("LIST")
+      ->needs(plans);
   memory->excludes(choices);
+  for (CLI::Option* other : {memory, choices}) plans->excludes(other);
   for (const char* other : {"--version", "--config", "--algorithms", "--topologies"}) {
     memory->excludes(sub->get_option(other));
     choices->excludes(sub->get_option(other));
+    plans->excludes(sub->get_option(other));
   }
   sub->add_flag("--json", options->json, "Machine-readable output");
   sub->callback([options, &exit_code] { exit_code = info(*options); });

@@ -48,6 +48,7 @@ struct Options {
   std::string collective;
   std::string algorithm = std::string(automatic_plan);
   std::string output;
+  std::string small_output;
   std::string demand;
   std::string nodes;
   std::string forwarding_table;
@@ -68,7 +69,7 @@ struct Options {
   std::vector<GivenOption> given;  ///< of those that not all planners take
 
   /// Whether standard output belongs to the schedule or its routes.
-  [[nodiscard]] bool takes_stdout() const { return output == "-" || forwarding_table == "-"; }
+  [[nodiscard]] bool takes_stdout() const { return output == "-" || small_output == "-" || forwarding_table == "-"; }
 };
 
 /// What was asked for, understood.
@@ -102,18 +103,31 @@ Result<NodeId> read_root(const Options& options, Collective collective, std::spa
   return static_cast<NodeId>(found - nodes.begin());
 }
 
+/// At most one of the files can be standard output.
+Status check_outputs(const Options& options) {
+  std::vector<std::string> on_stdout;
+  for (const auto& [flag, path] : {std::pair{"--output", &options.output},
+                                   {"--small-output", &options.small_output},
+                                   {"--forwarding-table", &options.forwarding_table}}) {
+    if (*path == "-") on_stdout.emplace_back(flag);
+  }
+  if (on_stdout.size() < 2) return {};
+  return Error{on_stdout[0] + " and " + on_stdout[1] + " cannot both go to standard output"};
+}
+
 Result<Request> understand(const Options& options) {
-  if (options.no_schedule && (!options.output.empty() || !options.forwarding_table.empty() || options.cache)) {
-    return Error{"--no-schedule leaves nothing for --output, --forwarding-table or --cache to write"};
+  const bool writes = !options.output.empty() || !options.small_output.empty() || !options.forwarding_table.empty();
+  if (options.no_schedule && (writes || options.cache)) {
+    return Error{"--no-schedule leaves nothing for --output, --small-output, --forwarding-table or --cache to write"};
   }
-  if (options.output == "-" && options.forwarding_table == "-") {
-    return Error{"--output and --forwarding-table cannot both go to standard output"};
-  }
+  if (const Status separate = check_outputs(options); !separate) return separate.error();
   if (!options.cache_dir.empty() && !options.cache) return Error{"--cache-dir needs --cache"};
   if (!options.demand.empty() && options.cache) {
     return Error{"--cache keeps plans for any program, and a plan for --demand serves one"};
   }
-  if (options.dialect != "native" && options.output.empty()) return Error{"--dialect needs --output FILE"};
+  if (options.dialect != "native" && options.output.empty() && options.small_output.empty()) {
+    return Error{"--dialect needs --output FILE"};
+  }
   std::optional<Dialect> dialect;
   if (options.dialect != "native") {
     const Result<Dialect> parsed = parse_dialect(options.dialect);
@@ -122,6 +136,9 @@ Result<Request> understand(const Options& options) {
   }
   const Result<Collective> collective = parse_collective(options.collective);
   if (!collective) return collective.error();
+  if (!options.small_output.empty() && (options.algorithm != automatic_plan || !is_gathering(*collective))) {
+    return Error{"--small-output is for allgather, reduce_scatter and allreduce without --algorithm"};
+  }
   if (options.cache && is_rooted(*collective)) {
     return Error{
         "--cache keeps plans that programs run, and MPI_Bcast and MPI_Reduce run those of allgather and "
@@ -212,23 +229,25 @@ Result<std::string> output_text(const Schedule& schedule, const std::optional<Di
   return dialect ? write_msccl(schedule, *dialect) : Result<std::string>(write_schedule(schedule));
 }
 
-/// Under its own name, and as the plan of choice when no algorithm was asked for; the one of fewest steps beside it.
+/// Under its own name, and as the plan of choice when no algorithm was asked for, with the plan for small vectors. Of a
+/// part only as what was asked for: the planner by its name may plan it otherwise.
 Status store(const Options& options, const Plan& plan) {
   const Schedule& schedule = plan.schedule;
   if (!schedule.wirings.empty()) return Error{"--cache keeps plans that programs run, and none can rewire the fabric"};
   const LoadedConfig loaded = load_config(environ);
   std::string directory = options.cache_dir.empty() ? loaded.config.cache_dir : options.cache_dir;
   if (directory.empty()) directory = default_cache_dir();
-  if (Status stored = store_plan(directory, schedule); !stored) return stored;
-  if (plan.least_steps) {
-    if (Status stored = store_plan(directory, *plan.least_steps); !stored) return stored;
+  const bool automatic = options.algorithm == automatic_plan;
+  if (!automatic || options.nodes.empty()) {
+    if (Status stored = store_plan(directory, schedule); !stored) return stored;
   }
-  return options.algorithm == automatic_plan ? store_plan(directory, schedule, automatic_plan) : Status();
+  return automatic ? store_plans(directory, {schedule, plan.least_steps}, automatic_plan) : Status();
 }
 
 /// What is to be written of a plan, as far as it can be made beforehand.
 struct Written {
   Result<std::string> output = std::string();
+  Result<std::string> small_output = std::string();
   std::string forwarding_table;
   std::string report;
 };
@@ -237,6 +256,9 @@ Written written(const Options& options, const Request& request, const Plan& plan
   Written result;
   if (plan.faults.empty()) {
     if (!options.output.empty()) result.output = output_text(plan.schedule, request.dialect);
+    if (!options.small_output.empty() && plan.least_steps) {
+      result.small_output = output_text(*plan.least_steps, request.dialect);
+    }
     if (!options.forwarding_table.empty()) {
       result.forwarding_table = write_forwarding_table(request.topology, plan.schedule.routes);
     }
@@ -249,6 +271,12 @@ Written written(const Options& options, const Request& request, const Plan& plan
 
 /// The files that were asked for.
 Status write_files(const Options& options, const Plan& plan, const Written& texts) {
+  // Whoever waits for the usual plan finds the other one there.
+  if (!options.small_output.empty() && plan.least_steps) {
+    Status written =
+        texts.small_output.ok() ? write_text(options.small_output, *texts.small_output) : texts.small_output.error();
+    if (!written) return written;
+  }
   if (!options.output.empty()) {
     Status written = texts.output.ok() ? write_text(options.output, *texts.output) : texts.output.error();
     if (!written) return written;
@@ -436,6 +464,9 @@ void add_plan(CLI::App& app, int& exit_code) {
       sub->add_option("--nodes", options->nodes, "Participating hosts: 0-2,6; others only forward, if their NICs do")
           ->type_name("LIST");
   sub->add_option("--output", options->output, "Write the schedule to this file; - is standard output");
+  sub->add_option("--small-output", options->small_output,
+                  "Write the plan for small vectors to this file, where there is one")
+      ->type_name("FILE");
   sub->add_option("--dialect", options->dialect, "Format of the schedule file: native, msccl, rccl or verifier");
   sub->add_option("--time-limit", options->plan.time_limit_seconds,
                   "Then the best plan so far, with its bound; 0: none")
@@ -452,8 +483,8 @@ void add_plan(CLI::App& app, int& exit_code) {
   CLI::Option* comparing = sub->add_flag("--compare", options->compare,
                                          "Every algorithm of the collective: T_L, T_B, modelled time, planning time");
   sub->add_flag("--quiet", options->quiet, "Print nothing on success");
-  for (const char* other :
-       {"--algorithm", "--output", "--cache", "--no-schedule", "--demand", "--forwarding-table", "--quiet"}) {
+  for (const char* other : {"--algorithm", "--output", "--small-output", "--cache", "--no-schedule", "--demand",
+                            "--forwarding-table", "--quiet"}) {
     comparing->excludes(sub->get_option(other));
   }
   for (CLI::Option* other : {comparing, sub->get_option("--demand")}) nodes->excludes(other);

@@ -179,12 +179,6 @@ std::string least_steps_text(const Schedule& schedule, const std::optional<std::
          (up_to ? ", up to " + std::to_string(*up_to) + " bytes" : "");
 }
 
-/// Vectors that programs run by the plan of fewest steps.
-std::optional<std::int64_t> small_up_to(const Plan& plan) {
-  if (!plan.checked) return std::nullopt;
-  return bytes_up_to(lockstep_time(*plan.least_steps), lockstep_time(plan.schedule));
-}
-
 /// What a file may claim: of an all-to-all what its transfers reach.
 void settle_claims(Schedule& schedule, const PlanOptions& options) {
   Proof& proof = schedule.proof;
@@ -279,26 +273,35 @@ Result<Plan> run_planner(const std::string& what, const PlanOptions& options, co
   return plan;
 }
 
-Result<Plan> make_default_plan(const Topology& topology, Collective collective, const PlanOptions& options) {
+using MakePlans = std::function<Result<DefaultPlans>(const PlanOptions& options)>;
+
+/// The best of several planners, checked.
+Result<Plan> make_best_plan(const std::string& what, const PlanOptions& options, const MakePlans& make) {
   std::optional<Schedule> least_steps;
   std::vector<PlanCandidate> candidates;
-  Result<Plan> plan = run_planner(std::string(to_string(collective)) + " on " + topology.name(), options,
-                                  [&](const PlanOptions& wanted) -> Result<Schedule> {
-                                    Result<DefaultPlans> plans = plan_default(planners(), topology, collective, wanted);
-                                    if (!plans) return plans.error();
-                                    least_steps = std::move(plans->least_steps);
-                                    candidates = std::move(plans->candidates);
-                                    return std::move(plans->least_bandwidth_time);
-                                  });
+  Result<Plan> plan = run_planner(what, options, [&](const PlanOptions& wanted) -> Result<Schedule> {
+    Result<DefaultPlans> plans = make(wanted);
+    if (!plans) return plans.error();
+    least_steps = std::move(plans->least_steps);
+    candidates = std::move(plans->candidates);
+    return std::move(plans->least_bandwidth_time);
+  });
   if (!plan) return plan;
   plan->least_steps = std::move(least_steps);
   plan->candidates = std::move(candidates);
   if (!plan->checked) return plan;
   plan->faults = verify(plan->schedule, faults_shown, options.threads);
-  if (plan->faults.empty() && plan->least_steps) {
-    plan->faults = verify(*plan->least_steps, faults_shown, options.threads);
+  if (plan->least_steps) {
+    plan->small_up_to = small_up_to(*plan->least_steps, plan->schedule);
+    if (plan->faults.empty()) plan->faults = verify(*plan->least_steps, faults_shown, options.threads);
   }
   return plan;
+}
+
+Result<Plan> make_default_plan(const Topology& topology, Collective collective, const PlanOptions& options) {
+  return make_best_plan(
+      std::string(to_string(collective)) + " on " + topology.name(), options,
+      [&](const PlanOptions& wanted) { return plan_default(planners(), topology, collective, wanted); });
 }
 
 std::string seconds_text(double seconds) {
@@ -358,10 +361,9 @@ Result<Plan> make_part_plan(const Topology& part, Collective collective, const s
                             const PlanOptions& options) {
   const std::string_view name = algorithm == automatic_plan ? std::string_view() : std::string_view(algorithm);
   Result<Plan> plan =
-      run_planner(std::string(to_string(collective)) + " on " + part.name(), options,
-                  [&](const PlanOptions& o) { return plan_part(planners(), part, collective, name, o); });
+      make_best_plan(std::string(to_string(collective)) + " on " + part.name(), options,
+                     [&](const PlanOptions& wanted) { return plan_part(planners(), part, collective, name, wanted); });
   if (plan.ok()) raise_bound(plan->schedule);
-  if (plan.ok() && plan->checked) plan->faults = verify(plan->schedule, faults_shown, options.threads);
   return plan;
 }
 
@@ -402,7 +404,7 @@ Json plan_json(const Plan& plan) {
     json["least_steps"] = {{"algorithm", plan.least_steps->algorithm},
                            {"steps", plan.least_steps->steps},
                            {"bandwidth_time", plan.least_steps->proof.bandwidth_time.to_string()}};
-    if (const std::optional<std::int64_t> up_to = small_up_to(plan)) json["least_steps"]["up_to_bytes"] = *up_to;
+    if (plan.small_up_to) json["least_steps"]["up_to_bytes"] = *plan.small_up_to;
   }
   if (is_rooted(schedule.collective)) json["root"] = schedule.root;
   if (schedule.algorithm == "harvest") json["rewirings"] = rewirings_json(schedule);
@@ -433,7 +435,7 @@ std::string plan_text(const Plan& plan) {
       {"T_B", bandwidth_text(schedule)},
   };
   if (plan.candidates.size() > 1) rows.push_back({"chosen from", candidates_text(plan.candidates)});
-  if (plan.least_steps) rows.push_back({"small vectors", least_steps_text(*plan.least_steps, small_up_to(plan))});
+  if (plan.least_steps) rows.push_back({"small vectors", least_steps_text(*plan.least_steps, plan.small_up_to)});
   const bool rooted = is_rooted(schedule.collective);
   std::string chunks = std::to_string(schedule.chunks_per_shard) + (rooted ? "" : " per shard");
   if (schedule.collective == Collective::alltoall) {

@@ -1,6 +1,7 @@
 // Making one plan, timed and verified, and the figures that are said about it.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,6 +32,7 @@ struct Plan {
   /// Where no planner was asked for by name: the plan of fewest steps, for small vectors, unless that is `schedule`;
   /// and what was compared.
   std::optional<Schedule> least_steps;
+  std::optional<std::int64_t> small_up_to;  ///< bytes of the vectors that programs run by it; nothing if not known
   std::vector<PlanCandidate> candidates;
   bool checked = true;              ///< false: no schedule was asked for, there is nothing to check
   std::vector<std::string> faults;  ///< of verify(); empty: the schedule is right

@@ -73,16 +73,15 @@ Result<Config> configure(const RunOptions& options) {
 void provide_plan(const std::string& directory, const Topology& topology, Collective collective,
                   const std::string& algorithm) {
   if (algorithm == "native") return;
-  const Result<std::optional<Schedule>> cached = load_plan(directory, topology, collective, algorithm);
+  const Result<std::optional<PlanPair>> cached = load_plans(directory, topology, collective, algorithm);
   if (!cached) warn(cached.error().message + "; planning again");
   if (cached.ok() && cached->has_value()) return;
   const std::string without = std::string(to_string(collective)) + " stays with MPI: ";
-  const Result<Plan> plan = make_plan(topology, collective, algorithm, {});
+  Result<Plan> plan = make_plan(topology, collective, algorithm, {});
   if (!plan) return warn(without + plan.error().message);
   if (!plan->faults.empty()) return warn(without + "the plan is faulty: " + plan->faults.front());
-  if (const Status stored = store_plan(directory, plan->schedule, algorithm); !stored) warn(stored.error().message);
-  if (!plan->least_steps) return;
-  if (const Status stored = store_plan(directory, *plan->least_steps); !stored) warn(stored.error().message);
+  const PlanPair plans{std::move(plan->schedule), std::move(plan->least_steps)};
+  if (const Status stored = store_plans(directory, plans, algorithm); !stored) warn(stored.error().message);
 }
 
 void provide_plans(const Config& config, const Topology& topology) {

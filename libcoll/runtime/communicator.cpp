@@ -18,6 +18,7 @@
 #include "libcoll/runtime/replan.h"
 #include "libcoll/runtime/transport_agreement.h"
 #include "libcoll/runtime/transport_host.h"
+#include "planner/default_plan.h"
 #include "planner/index.h"
 #include "planner/schedule/packed.h"
 #include "planner/schedule/valiant.h"
@@ -478,7 +479,7 @@ void Communicator::say_setup_times(Collective collective, const HostCommunicator
   log(LogLevel::info, host.name() + ": " + std::string(to_string(collective)) + " was set up in " + to_string(times));
 }
 
-std::optional<Result<Schedule>> Communicator::obtain_plan(const Wanted& wanted) {
+std::optional<Result<PlanPair>> Communicator::obtain_plan(const Wanted& wanted) {
   const Collective collective = wanted.collective;
   if (what_is_left_) return obtain_plan_without(collective, *what_is_left_);
   Config config = runtime_.config();
@@ -488,7 +489,7 @@ std::optional<Result<Schedule>> Communicator::obtain_plan(const Wanted& wanted) 
 }
 
 /// Around dead links hosts forward: nobody has told the fabric of other routes yet.
-std::optional<Result<Schedule>> Communicator::obtain_plan_without(Collective collective, const Topology& left) {
+std::optional<Result<PlanPair>> Communicator::obtain_plan_without(Collective collective, const Topology& left) {
   Config config = runtime_.config();
   config.topology.clear();
   config.allgather = config.allreduce = config.reduce_scatter = "auto";
@@ -499,12 +500,12 @@ std::optional<Result<Schedule>> Communicator::obtain_plan_without(Collective col
 
 std::optional<std::string> Communicator::plan_text(const Wanted& wanted, HostCommunicator& host) {
   const Collective collective = wanted.collective;
-  if (wanted.planning == Planning::of_fewest_steps) return small_plan_text(collective);
-  std::optional<Result<Schedule>> answer = obtain_plan(wanted);
+  if (wanted.planning == Planning::for_small_vectors) return small_plan_text(collective);
+  std::optional<Result<PlanPair>> answer = obtain_plan(wanted);
   if (!answer) return std::nullopt;
-  Result<Schedule>& schedule = *answer;
+  Result<PlanPair>& plans = *answer;
   const std::string what = host.name() + ": ";
-  if (!schedule) {
+  if (!plans) {
     // Of parts there are many, and some are odd.
     const bool part = !part_nodes_.empty() && host.size() != host.world_size();
     std::string effect = "its calls fall through";
@@ -512,25 +513,21 @@ std::optional<std::string> Communicator::plan_text(const Wanted& wanted, HostCom
       effect = "sizes for which the tuning table names " + std::string(wanted.algorithm.view()) + " go by another";
     }
     log(part ? LogLevel::info : LogLevel::warn,
-        what + "no plan for " + std::string(to_string(collective)) + " (" + schedule.error().message + "); " + effect);
+        what + "no plan for " + std::string(to_string(collective)) + " (" + plans.error().message + "); " + effect);
     return std::string();
   }
   if (wanted.algorithm.empty()) {
-    prospect(collective).cost = plan_cost(*schedule);
-    prospect(collective).time = lockstep_time(*schedule);
+    prospect(collective).cost = plan_cost(plans->usual);
+    small_ = std::move(plans->small);
+    small_up_to_ = small_ ? small_up_to(*small_, plans->usual).value_or(0) : 0;
   }
-  return announce(*schedule);
+  return announce(plans->usual);
 }
 
 std::string Communicator::small_plan_text(Collective collective) {
-  small_up_to_ = 0;
-  std::optional<Schedule> schedule =
-      runtime_.plans().fewest_steps(runtime_.config(), {planned_for(), part_nodes_, collective});
+  std::optional<Schedule> schedule = std::exchange(small_, std::nullopt);
   if (!schedule) return {};
-  const std::optional<std::int64_t> up_to = bytes_up_to(lockstep_time(*schedule), prospect(collective).time);
-  if (!up_to) return {};
-  small_up_to_ = *up_to;
-  log(LogLevel::info, name_ + ": " + std::string(to_string(collective)) + " of up to " + std::to_string(*up_to) +
+  log(LogLevel::info, name_ + ": " + std::string(to_string(collective)) + " of up to " + std::to_string(small_up_to_) +
                           " bytes takes the plan of fewest steps");
   return announce(*schedule);
 }

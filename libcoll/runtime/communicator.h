@@ -178,8 +178,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
     /// the ranks have agreed on: there all of them are at the same place among the communicator's calls. So whatever is
     /// begun between two of these has one plan everywhere, and keeps it, whenever its rounds come to be started.
     Plans plans;
-    PlanCost cost;      ///< on rank 0, of the usual plan
-    LockstepTime time;  ///< the same by the topology's own bandwidths and latencies
+    PlanCost cost;  ///< on rank 0, of the usual plan
   };
   struct CachedTaskGraph {
     LoweredPlanPointer plan;
@@ -219,7 +218,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   enum class Planning : std::uint8_t {
     as_configured,
     waited_for,
-    of_fewest_steps,  ///< beside the usual one, where it is at hand
+    for_small_vectors,  ///< the one that came with the usual plan
   };
   /// A plan that is wanted.
   struct Wanted {
@@ -233,9 +232,9 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   /// Makes the collective's plan known where calls may wait for it; collective.
   Reason ask(Collective collective, HostCommunicator& host, Planning planning = Planning::as_configured);
   /// Rank 0's, as PlanSource::obtain().
-  std::optional<Result<Schedule>> obtain_plan(const Wanted& wanted);
+  std::optional<Result<PlanPair>> obtain_plan(const Wanted& wanted);
   /// For what is left of the topology; not waited for.
-  std::optional<Result<Schedule>> obtain_plan_without(Collective collective, const Topology& left);
+  std::optional<Result<PlanPair>> obtain_plan_without(Collective collective, const Topology& left);
   /// The plan as others get it.
   std::string announce(Schedule& schedule) const;
 
@@ -282,8 +281,8 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   Reason adopt_distributed(Collective collective, HostCommunicator& host, Planning planning = Planning::as_configured);
   /// And those of planners that the tuning table names. Waits for them.
   void adopt_named(Collective collective, HostCommunicator& host);
-  /// The plan of fewest steps, and up to which size it takes less time than the usual one. That follows from the
-  /// topology alone, so that reductions have the same bits in every run.
+  /// The plan for small vectors that came with the usual one, and up to which size it takes less time. Both follow from
+  /// the topology alone, so that reductions have the same bits in every run.
   void adopt_small(Collective collective, HostCommunicator& host);
   void say_setup_times(Collective collective, const HostCommunicator& host);
   [[nodiscard]] Prospect& prospect(Collective collective) { return prospects_[static_cast<std::size_t>(collective)]; }
@@ -295,7 +294,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   /// Of a call that nobody waits for here.
   [[nodiscard]] LoweredPlanPointer plan_for(const Call& call, const PersistentContext* persistent) const;
   [[nodiscard]] const Topology& planned_for() const { return part_ ? *part_ : runtime_.topology(); }
-  /// On rank 0: of the plan of fewest steps; empty where there is none that is better for some size.
+  /// On rank 0: of the plan for small vectors; empty where there is none.
   std::string small_plan_text(Collective collective);
   /// On rank 0: the plan as all ranks get it; nothing when it is not there yet, an empty text when there will be none.
   std::optional<std::string> plan_text(const Wanted& wanted, HostCommunicator& host);
@@ -397,14 +396,15 @@ class Communicator final : public std::enable_shared_from_this<Communicator>,
   CommunicatorRecord* record_ = nullptr;  ///< null: nobody wants to know
   std::atomic<Reason> obstacle_ = Reason::count_;
   std::shared_ptr<IdPool> ids_;
-  std::uint32_t id_ = 0;          ///< 0: none yet
-  std::optional<Topology> part_;  ///< what the ranks are on, where that is not the whole topology and it is of use
-  std::string part_nodes_;        ///< its hosts as PlanRequest has them
-  std::uint32_t calls_ = 0;       ///< rounds that were numbered so far
-  SetupTimes setup_times_;        ///< since a plan was last adopted
-  std::int64_t small_up_to_ = 0;  ///< on rank 0, of the small plan that was last announced
-  NodeId node_ = 0;               ///< of this rank
-  std::int32_t rank_ = 0;         ///< in the communicator
+  std::uint32_t id_ = 0;           ///< 0: none yet
+  std::optional<Topology> part_;   ///< what the ranks are on, where that is not the whole topology and it is of use
+  std::string part_nodes_;         ///< its hosts as PlanRequest has them
+  std::uint32_t calls_ = 0;        ///< rounds that were numbered so far
+  SetupTimes setup_times_;         ///< since a plan was last adopted
+  std::optional<Schedule> small_;  ///< on rank 0, between the usual plan's announcement and its own
+  std::int64_t small_up_to_ = 0;   ///< on rank 0, of the small plan that was last announced
+  NodeId node_ = 0;                ///< of this rank
+  std::int32_t rank_ = 0;          ///< in the communicator
   std::unique_ptr<Hierarchy> hierarchy_;      ///< null where every node has one rank
   std::vector<std::int32_t> rank_of_node_;    ///< with a hierarchy: of this rank's slice; empty when it is in none
   std::vector<std::int32_t> place_of_shard_;  ///< in the buffers: the node's rank, with a hierarchy the node

@@ -113,9 +113,9 @@ const LoweredPlanPointer& Communicator::chosen_plan(const Call& call, const Plan
 }
 
 void Communicator::adopt_small(Collective collective, HostCommunicator& host) {
-  if (collective == Collective::alltoall || !part_nodes_.empty()) return;
+  if (collective == Collective::alltoall) return;
   auto fresh = std::make_shared<LoweredPlan>();
-  if (distribute_plan({collective, Planning::of_fewest_steps, {}}, host, *fresh) != Reason::count_) return;
+  if (distribute_plan({collective, Planning::for_small_vectors, {}}, host, *fresh) != Reason::count_) return;
   std::int64_t up_to = small_up_to_;
   if (!host.broadcast(&up_to, sizeof up_to)) return;
   const std::lock_guard guard(runtime_.lock());

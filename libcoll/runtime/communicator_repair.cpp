@@ -367,17 +367,17 @@ ReplanParticipant::Making Communicator::make_plan(Collective collective, std::st
   const bool outside_only = coming_.removed.size() == 1 && coming_.removed.contains({nodes(), nodes()});
   if (outside_only && plan != nullptr && !plan->through_nics) return Making::none;
   if (steady_nanoseconds() < next_look_) return Making::under_way;
-  std::optional<Result<Schedule>> schedule = obtain_plan_without(collective, coming_.left);
-  if (!schedule) {
+  std::optional<Result<PlanPair>> plans = obtain_plan_without(collective, coming_.left);
+  if (!plans) {
     next_look_ = steady_nanoseconds() + between_looks;
     return Making::under_way;
   }
-  if (!*schedule) {
+  if (!*plans) {
     log(LogLevel::info,
-        name_ + ": no new plan for " + std::string(to_string(collective)) + " (" + schedule->error().message + ")");
+        name_ + ": no new plan for " + std::string(to_string(collective)) + " (" + plans->error().message + ")");
     return Making::none;
   }
-  text = announce(**schedule);
+  text = announce((*plans)->usual);
   return Making::there;
 }
 

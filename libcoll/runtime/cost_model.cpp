@@ -158,14 +158,6 @@ PlanCost plan_cost(const Schedule& schedule) {
   return {lockstep_time(schedule).hops, schedule.proof.bandwidth_time.to_double(), node_degree(schedule)};
 }
 
-std::optional<std::int64_t> bytes_up_to(const LockstepTime& fewer, const LockstepTime& usual) {
-  const double saved = usual.latency_seconds - fewer.latency_seconds;
-  const double lost_per_byte = fewer.seconds_per_byte - usual.seconds_per_byte;
-  if (saved <= 0 || lost_per_byte <= 0) return std::nullopt;
-  constexpr double most = 1e15;  // bytes: more than any vector has
-  return static_cast<std::int64_t>(std::min(saved / lost_per_byte, most));
-}
-
 CostLine plan_line(CallKind call, std::int32_t ranks, const PlanCost& plan, const LinkFigures& links) {
   return {static_cast<double>(plan.hops) * static_cast<double>(links.alpha_nanoseconds),
           link_bytes_per_byte(call, ranks, plan) * nanoseconds_per_byte(links)};

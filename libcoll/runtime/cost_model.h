@@ -32,10 +32,6 @@ struct PlanCost {
 
 PlanCost plan_cost(const Schedule& schedule);
 
-/// The largest vector that takes no longer by a plan of `fewer` steps than by the usual one, both by the bandwidths and
-/// latencies of their topology. Nothing where that is no vector at all, or every one.
-std::optional<std::int64_t> bytes_up_to(const LockstepTime& fewer, const LockstepTime& usual);
-
 /// T_L·α + T_B·M/B, with M = m, or m · ranks where m is a block. A broadcast or reduction, planned as an allgather or
 /// reduce-scatter of one shard, takes T_L·α + m/b: every link carries all of it once at most.
 CostLine plan_line(CallKind call, std::int32_t ranks, const PlanCost& plan, const LinkFigures& links);

@@ -22,6 +22,8 @@ namespace libcoll {
 namespace {
 
 constexpr std::size_t max_plan_bytes = std::size_t{1} << 30;
+/// What a file says in place of a plan for small vectors: there is none.
+constexpr std::string_view no_small_plan = "<none/>\n";
 
 /// Everything of a topology that a plan depends on. Names and host names are not among it: the same wiring
 /// on other machines has the same plans.
@@ -67,7 +69,8 @@ Error cannot_use(const std::string& path, const std::string& why) {
 std::string foreign(const Schedule& schedule, const Topology& topology, Collective collective,
                     std::string_view algorithm) {
   if (schedule.collective != collective) return "it is for " + std::string(to_string(schedule.collective));
-  if (algorithm != automatic_plan && schedule.algorithm != algorithm) return "it was made by " + schedule.algorithm;
+  const bool any = algorithm == automatic_plan || algorithm == automatic_small_plan;
+  if (!any && schedule.algorithm != algorithm) return "it was made by " + schedule.algorithm;
   if (canonical_text(schedule.topology) != canonical_text(topology)) return "it is for another topology";
   return {};
 }
@@ -107,6 +110,46 @@ Status check_plan_text(const std::string& text, const std::string& path, const S
   return {};
 }
 
+/// The text of a file of the cache; nullopt when there is none. The error is a sentence for a warning.
+Result<std::optional<std::string>> read_plan_file(const std::string& directory, const std::string& name) {
+  const Result<std::optional<FileDescriptor>> opened = open_trusted_directory(directory);
+  if (!opened) return Error{"plan cache " + directory + " is not used: it " + opened.error().message};
+  if (!opened->has_value()) return std::optional<std::string>();
+  FileTrust trust;
+  trust.max_bytes = max_plan_bytes;
+  Result<std::optional<std::string>> text = read_trusted_file((*opened)->get(), name, trust);
+  if (!text) return cannot_use(directory + "/" + name, "it " + text.error().message);
+  return text;
+}
+
+/// The plan in such a text, if it is the wanted one.
+Result<Schedule> read_plan(const std::string& text, const std::string& directory, const Topology& topology,
+                           Collective collective, std::string_view algorithm) {
+  const std::string path = directory + "/" + plan_file_name(topology, collective, algorithm);
+  Result<Schedule> schedule = read_schedule(text, path);
+  if (!schedule) return cannot_use(path, schedule.error().message);
+  if (const std::string why = foreign(*schedule, topology, collective, algorithm); !why.empty()) {
+    return cannot_use(path, why);
+  }
+  if (const std::vector<std::string> faults = verify(*schedule, 1); !faults.empty()) {
+    return cannot_use(path, faults.front());
+  }
+  schedule->topology = topology;  // same wiring; the caller's names and hosts
+  return schedule;
+}
+
+/// `sound`: what checking it said.
+Status store_text(const std::string& directory, const std::string& name, const std::string& text, const Status& sound) {
+  const Result<FileDescriptor> opened = open_cache(directory);
+  if (!opened) return opened.error();
+  const std::string path = directory + "/" + name;
+  if (!sound) return Error{"plan " + path + " is not kept: " + sound.error().message};
+  if (Status stored = replace_file(opened->get(), name, text); !stored) {
+    return Error{"plan " + path + " " + stored.error().message};
+  }
+  return {};
+}
+
 std::string environment_value(const char* name) {
   const char* value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
@@ -131,44 +174,50 @@ std::string plan_file_name(const Topology& topology, Collective collective, std:
 
 Result<std::optional<Schedule>> load_plan(const std::string& directory, const Topology& topology, Collective collective,
                                           std::string_view algorithm) {
-  const Result<std::optional<FileDescriptor>> opened = open_trusted_directory(directory);
-  if (!opened) return Error{"plan cache " + directory + " is not used: it " + opened.error().message};
-  if (!opened->has_value()) return std::optional<Schedule>();
-
-  const std::string name = plan_file_name(topology, collective, algorithm);
-  const std::string path = directory + "/" + name;
-  FileTrust trust;
-  trust.max_bytes = max_plan_bytes;
-  const Result<std::optional<std::string>> text = read_trusted_file((*opened)->get(), name, trust);
-  if (!text) return cannot_use(path, "it " + text.error().message);
+  const Result<std::optional<std::string>> text =
+      read_plan_file(directory, plan_file_name(topology, collective, algorithm));
+  if (!text) return text.error();
   if (!text->has_value()) return std::optional<Schedule>();
-
-  Result<Schedule> schedule = read_schedule(**text, path);
-  if (!schedule) return cannot_use(path, schedule.error().message);
-  if (const std::string why = foreign(*schedule, topology, collective, algorithm); !why.empty()) {
-    return cannot_use(path, why);
-  }
-  if (const std::vector<std::string> faults = verify(*schedule, 1); !faults.empty()) {
-    return cannot_use(path, faults.front());
-  }
-  schedule->topology = topology;  // same wiring; the caller's names and hosts
+  Result<Schedule> schedule = read_plan(**text, directory, topology, collective, algorithm);
+  if (!schedule) return schedule.error();
   return std::optional<Schedule>(std::move(schedule).value());
 }
 
 Status store_plan(const std::string& directory, const Schedule& schedule, std::string_view algorithm) {
-  const Result<FileDescriptor> opened = open_cache(directory);
-  if (!opened) return opened.error();
   const std::string name =
       plan_file_name(schedule.topology, schedule.collective, algorithm.empty() ? schedule.algorithm : algorithm);
-  const std::string path = directory + "/" + name;
   const std::string text = write_schedule(schedule);
-  if (const Status sound = check_plan_text(text, path, schedule); !sound) {
-    return Error{"plan " + path + " is not kept: " + sound.error().message};
+  return store_text(directory, name, text, check_plan_text(text, directory + "/" + name, schedule));
+}
+
+Result<std::optional<PlanPair>> load_plans(const std::string& directory, const Topology& topology,
+                                           Collective collective, std::string_view algorithm) {
+  std::optional<Schedule> small;
+  if (algorithm == automatic_plan && is_gathering(collective)) {
+    const Result<std::optional<std::string>> text =
+        read_plan_file(directory, plan_file_name(topology, collective, automatic_small_plan));
+    if (!text) return text.error();
+    if (!text->has_value()) return std::optional<PlanPair>();
+    if (**text != no_small_plan) {
+      Result<Schedule> read = read_plan(**text, directory, topology, collective, automatic_small_plan);
+      if (!read) return read.error();
+      small = std::move(read).value();
+    }
   }
-  if (Status stored = replace_file(opened->get(), name, text); !stored) {
-    return Error{"plan " + path + " " + stored.error().message};
+  Result<std::optional<Schedule>> usual = load_plan(directory, topology, collective, algorithm);
+  if (!usual) return usual.error();
+  if (!usual->has_value()) return std::optional<PlanPair>();
+  return std::optional<PlanPair>(PlanPair{std::move(**usual), std::move(small)});
+}
+
+Status store_plans(const std::string& directory, const PlanPair& plans, std::string_view algorithm) {
+  if (algorithm == automatic_plan && is_gathering(plans.usual.collective)) {
+    const std::string name = plan_file_name(plans.usual.topology, plans.usual.collective, automatic_small_plan);
+    Status stored = plans.small ? store_plan(directory, *plans.small, automatic_small_plan)
+                                : store_text(directory, name, std::string(no_small_plan), {});
+    if (!stored) return stored;
   }
-  return {};
+  return store_plan(directory, plans.usual, algorithm);
 }
 
 PlanLock lock_plan(const std::string& directory, const Topology& topology, Collective collective,

@@ -20,6 +20,15 @@ std::string default_cache_dir();
 /// any algorithm. The runtime asks for it when a setting is `auto`, for it knows no all-to-all planner by name.
 inline constexpr std::string_view automatic_plan = "auto";
 
+/// What is planned for a collective where no planner is named.
+struct PlanPair {
+  Schedule usual;
+  std::optional<Schedule> small;  ///< for small vectors, where another plan has less latency (small_up_to())
+};
+
+/// Stands for the plan for small vectors that goes with automatic_plan.
+inline constexpr std::string_view automatic_small_plan = "auto-small";
+
 /// File name of a plan: hash of topology (nodes, links, bandwidths), collective, algorithm and library version.
 std::string plan_file_name(const Topology& topology, Collective collective, std::string_view algorithm,
                            std::string_view version = LIBCOLL_VERSION);
@@ -34,6 +43,13 @@ Result<std::optional<Schedule>> load_plan(const std::string& directory, const To
 /// plan is filed under `algorithm`, by default the schedule's own. Error, and nothing stored, when load_plan() would
 /// refuse the file: too large, out of the reader's bounds, or a schedule that verify() finds wrong.
 Status store_plan(const std::string& directory, const Schedule& schedule, std::string_view algorithm = {});
+
+/// The same of all that is planned under a name. With allgather, reduce-scatter and allreduce automatic_plan has a
+/// second file, which holds the plan for small vectors or says that there is none. nullopt when one of the two files is
+/// missing: whether there is a plan for small vectors must not depend on the cache, as a sum's bits depend on it.
+Result<std::optional<PlanPair>> load_plans(const std::string& directory, const Topology& topology,
+                                           Collective collective, std::string_view algorithm);
+Status store_plans(const std::string& directory, const PlanPair& plans, std::string_view algorithm);
 
 /// Who is to make a plan that is not in the cache.
 enum class PlanTurn : std::uint8_t {

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "libcoll/runtime/log.h"
-#include "libcoll/runtime/plan_cache.h"
 #include "libcoll/runtime/safe_file.h"
 #include "libcoll/runtime/topology_file.h"
 #include "planner/default_plan.h"
@@ -17,6 +16,7 @@
 #include "planner/planner.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
+#include "planner/text_file.h"
 
 namespace libcoll {
 namespace {
@@ -35,6 +35,11 @@ std::string_view planner_name(const std::string& algorithm) {
   return algorithm == automatic_plan ? std::string_view() : std::string_view(algorithm);
 }
 
+/// Whether a plan for small vectors is to come with it.
+bool has_small_plan(Collective collective, std::string_view algorithm) {
+  return algorithm == automatic_plan && is_gathering(collective);
+}
+
 std::vector<std::string> planning_command(const Config& config, const PlanRequest& request, const std::string& source,
                                           const std::string& algorithm, const std::string& cache_directory) {
   std::vector<std::string> arguments{config.command, "plan",     source, std::string(to_string(request.collective)),
@@ -50,41 +55,68 @@ std::vector<std::string> planning_command(const Config& config, const PlanReques
   return arguments;
 }
 
-/// Nothing that was made is believed.
-Result<Schedule> checked(Result<Schedule> plan, const PlanRequest& request) {
-  if (!plan) return plan;
-  if (!(plan->topology == request.topology)) return Error{"the plan made is for another topology"};
-  if (plan->collective != request.collective) return Error{"the plan made is for another collective"};
-  const std::vector<std::string> faults = verify(*plan, 1);
-  if (!faults.empty()) return Error{"the plan made is faulty: " + faults.front()};
-  return plan;
-}
-
-void keep(const Result<Schedule>& plan, const std::string& directory, const std::string& algorithm) {
-  if (!plan || directory.empty()) return;
-  const Status stored = store_plan(directory, *plan, algorithm);
-  if (!stored) log(LogLevel::info, "plan not kept: " + stored.error().message);
-}
+PlanPair pair_of(DefaultPlans plans) { return {std::move(plans.least_bandwidth_time), std::move(plans.least_steps)}; }
 
 /// Not verified.
-Result<Schedule> plan_here(const PlanRequest& request, const std::string& algorithm) {
+Result<PlanPair> plan_here(const PlanRequest& request, const std::string& algorithm) {
   const std::string_view name = planner_name(algorithm);
-  if (!request.nodes.empty()) {
-    return plan_part(broadcast_planners(), request.topology, request.collective, name, {});
-  }
-  if (name.empty()) {
-    Result<DefaultPlans> plans = plan_default(broadcast_planners(), request.topology, request.collective, {});
+  if (!request.nodes.empty() || name.empty()) {
+    Result<DefaultPlans> plans = request.nodes.empty()
+                                     ? plan_default(broadcast_planners(), request.topology, request.collective, {})
+                                     : plan_part(broadcast_planners(), request.topology, request.collective, name, {});
     if (!plans) return plans.error();
-    return std::move(plans->least_bandwidth_time);
+    return pair_of(std::move(plans).value());
   }
   const Result<Planner> planner = find_planner(broadcast_planners(), request.collective, name);
   if (!planner) return planner.error();
-  return planner->plan(request.topology, {});
+  Result<Schedule> plan = planner->plan(request.topology, {});
+  if (!plan) return plan.error();
+  return PlanPair{std::move(plan).value(), std::nullopt};
+}
+
+/// Nothing that was made is believed.
+Status check(const Schedule& plan, const PlanRequest& request) {
+  if (!(plan.topology == request.topology)) return Error{"the plan made is for another topology"};
+  if (plan.collective != request.collective) return Error{"the plan made is for another collective"};
+  const std::vector<std::string> faults = verify(plan, 1);
+  if (!faults.empty()) return Error{"the plan made is faulty: " + faults.front()};
+  return {};
+}
+
+Result<PlanPair> checked(Result<PlanPair> plans, const PlanRequest& request) {
+  if (!plans) return plans;
+  if (const Status good = check(plans->usual, request); !good) return good.error();
+  if (!plans->small) return plans;
+  if (const Status good = check(*plans->small, request); !good) return good.error();
+  return plans;
+}
+
+void keep(const Result<PlanPair>& plans, const std::string& directory, const std::string& algorithm) {
+  if (!plans || directory.empty()) return;
+  const Status stored = store_plans(directory, *plans, algorithm);
+  if (!stored) log(LogLevel::info, "plan not kept: " + stored.error().message);
+}
+
+/// What a child has made.
+Result<PlanPair> read_plans(PlanningChild& child, const FileDescriptor& small, const std::string& source) {
+  const Result<std::string> text = child.output();
+  if (!text) return text.error();
+  Result<Schedule> usual = read_schedule(*text, source);
+  if (!usual) return usual.error();
+  PlanPair plans{std::move(usual).value(), std::nullopt};
+  if (!small) return plans;
+  const Result<std::string> small_text = read_text_file(shared_path(small), most_schedule_bytes);
+  if (!small_text) return small_text.error();
+  if (small_text->empty()) return plans;
+  Result<Schedule> read = read_schedule(*small_text, source);
+  if (!read) return read.error();
+  plans.small = std::move(read).value();
+  return plans;
 }
 
 }  // namespace
 
-Result<Schedule> plan_in_process(const PlanRequest& request, const std::string& algorithm) {
+Result<PlanPair> plan_in_process(const PlanRequest& request, const std::string& algorithm) {
   return checked(plan_here(request, algorithm), request);
 }
 
@@ -120,7 +152,7 @@ bool planned_at_once(const PlanRequest& request) {
   return request.collective != Collective::alltoall && request.topology.node_count() <= nodes_at_once;
 }
 
-std::optional<Result<Schedule>> PlanSource::obtain(const Config& config, const PlanRequest& request) {
+std::optional<Result<PlanPair>> PlanSource::obtain(const Config& config, const PlanRequest& request) {
   const std::string directory = config.cache_dir.empty() ? default_cache_dir() : config.cache_dir;
   // Of those that other processes make. Ours have limits of their own, which end before: two planners are tried for a
   // part, and starting them takes a while, too.
@@ -130,37 +162,19 @@ std::optional<Result<Schedule>> PlanSource::obtain(const Config& config, const P
   for (;;) {
     {
       const std::lock_guard guard(mutex_);
-      std::optional<Result<Schedule>> plan = look(config, request, directory);
-      if (plan || config.background_planning) return plan;
+      std::optional<Result<PlanPair>> plans = look(config, request, directory);
+      if (plans || config.background_planning) return plans;
     }
     if (std::chrono::steady_clock::now() > deadline) return too_slow(config);
     std::this_thread::sleep_for(between_looks);
   }
 }
 
-std::optional<Schedule> PlanSource::fewest_steps(const Config& config, const PlanRequest& request) {
-  if (request.collective == Collective::alltoall || !request.nodes.empty() ||
-      algorithm_setting(config, request.collective) != automatic_plan) {
-    return std::nullopt;
-  }
-  const std::lock_guard guard(mutex_);
-  if (provided_for(request) != nullptr) return std::nullopt;
-  const std::string directory = config.cache_dir.empty() ? default_cache_dir() : config.cache_dir;
-  const std::string planner(fewest_steps_planner);
-  if (!directory.empty()) {
-    Result<std::optional<Schedule>> cached = load_plan(directory, request.topology, request.collective, planner);
-    if (cached.ok() && cached->has_value()) return std::move(**cached);
-  }
-  if (!planned_at_once(request)) return std::nullopt;
-  Result<Schedule> plan = plan_in_process(request, planner);
-  keep(plan, directory, planner);
-  if (!plan) return std::nullopt;
-  return std::move(plan).value();
-}
-
-std::optional<Result<Schedule>> PlanSource::look(const Config& config, const PlanRequest& request,
+std::optional<Result<PlanPair>> PlanSource::look(const Config& config, const PlanRequest& request,
                                                  const std::string& directory) {
-  if (const Schedule* given = provided_for(request)) return std::optional<Result<Schedule>>(std::in_place, *given);
+  if (const Schedule* given = provided_for(request)) {
+    return std::optional<Result<PlanPair>>(std::in_place, PlanPair{*given, std::nullopt});
+  }
   const auto search = [&](std::string_view algorithm) {
     return Search{config, request, directory, std::string(algorithm),
                   plan_file_name(request.topology, request.collective, algorithm)};
@@ -169,78 +183,91 @@ std::optional<Result<Schedule>> PlanSource::look(const Config& config, const Pla
       search(request.algorithm.empty() ? algorithm_setting(config, request.collective) : request.algorithm);
   if (request.nodes.empty() || wanted.algorithm == automatic_plan) return look(wanted);
   if (!failed_.contains(wanted.key)) {
-    std::optional<Result<Schedule>> plan = look(wanted);
-    if (!plan || plan->ok()) return plan;
+    std::optional<Result<PlanPair>> plans = look(wanted);
+    if (!plans || plans->ok()) return plans;
     failed_.insert(wanted.key);
   }
-  return look(search(automatic_plan));
+  std::optional<Result<PlanPair>> plans = look(search(automatic_plan));
+  if (plans && plans->ok()) (*plans)->small.reset();
+  return plans;
 }
 
-std::optional<Result<Schedule>> PlanSource::look(const Search& search) {
+std::optional<Result<PlanPair>> PlanSource::look(const Search& search) {
   const auto& [config, request, directory, algorithm, key] = search;
   if (const auto found = jobs_.find(key); found != jobs_.end()) return look_at(found, search);
   if (!directory.empty()) {
-    Result<std::optional<Schedule>> cached = load_plan(directory, request.topology, request.collective, algorithm);
+    Result<std::optional<PlanPair>> cached = load_plans(directory, request.topology, request.collective, algorithm);
     if (!cached) {
       if (warned_of_.insert(key).second) log(LogLevel::warn, cached.error().message + "; planning again");
     } else if (cached->has_value()) {
-      return std::optional<Result<Schedule>>(std::in_place, std::move(cached->value()));
+      return std::optional<Result<PlanPair>>(std::in_place, std::move(cached->value()));
     }
   }
   const bool here = request.collective != Collective::alltoall;
   if (planned_at_once(request) || (here && config.command.empty())) {
-    Result<Schedule> plan = plan_in_process(request, algorithm);
-    keep(plan, directory, algorithm);
-    return plan;
+    Result<PlanPair> plans = plan_in_process(request, algorithm);
+    keep(plans, directory, algorithm);
+    return plans;
   }
   if (too_slow_.contains(key)) return too_slow(config);
   return start(search);
 }
 
-std::optional<Result<Schedule>> PlanSource::look_at(std::map<std::string, Job>::iterator job, const Search& search) {
+std::optional<Result<PlanPair>> PlanSource::look_at(std::map<std::string, Job>::iterator job, const Search& search) {
   if (!job->second.child.ended()) {
     if (std::chrono::steady_clock::now() - job->second.started < planning_limit(search.config)) return std::nullopt;
     jobs_.erase(job);
     too_slow_.insert(search.key);
     return too_slow(search.config);
   }
-  const Result<std::string> text = job->second.child.output();
   const bool stored = job->second.stores;
+  Result<PlanPair> plans =
+      checked(read_plans(job->second.child, job->second.small, "output of " + search.config.command), search.request);
   jobs_.erase(job);
-  if (!text) return Result<Schedule>(text.error());
-  Result<Schedule> plan = checked(read_schedule(*text, "output of " + search.config.command), search.request);
-  if (!stored) keep(plan, search.directory, search.algorithm);
-  return plan;
+  if (!stored) keep(plans, search.directory, search.algorithm);
+  return plans;
 }
 
-std::optional<Result<Schedule>> PlanSource::start(const Search& search) {
+std::optional<Result<PlanPair>> PlanSource::start(const Search& search) {
   const auto& [config, request, directory, algorithm, key] = search;
   if (config.command.empty()) {
-    return Result<Schedule>(Error{"the libcoll command was not found; set LIBCOLL_COMMAND"});
+    return Result<PlanPair>(Error{"the libcoll command was not found; set LIBCOLL_COMMAND"});
   }
   const PlanLock lock = lock_plan(directory, request.topology, request.collective, algorithm);
   if (lock.turn == PlanTurn::others) return std::nullopt;
   const bool stores = lock.turn == PlanTurn::ours;
   if (stores) {
     // Somebody may have finished between the look into the cache and the lock.
-    Result<std::optional<Schedule>> cached = load_plan(directory, request.topology, request.collective, algorithm);
+    Result<std::optional<PlanPair>> cached = load_plans(directory, request.topology, request.collective, algorithm);
     if (cached.ok() && cached->has_value()) {
-      return std::optional<Result<Schedule>>(std::in_place, std::move(cached->value()));
+      return std::optional<Result<PlanPair>>(std::in_place, std::move(cached->value()));
     }
   }
   std::string source = config.topology;
   FileDescriptor shared;
   if (source.empty()) {
     Result<FileDescriptor> file = share_topology(request.topology);
-    if (!file) return Result<Schedule>(file.error());
+    if (!file) return Result<PlanPair>(file.error());
     shared = std::move(file).value();
     source = shared_path(shared);
   }
+  std::vector<std::string> command =
+      planning_command(config, request, source, algorithm, stores ? directory : std::string());
+  FileDescriptor small;
+  FileDescriptor shared_small;
+  if (has_small_plan(request.collective, algorithm)) {
+    Result<FileDescriptor> file = make_nameless_file("small plan");
+    if (!file) return Result<PlanPair>(file.error());
+    small = std::move(file).value();
+    Result<FileDescriptor> inherited = share_file(small);
+    if (!inherited) return Result<PlanPair>(inherited.error());
+    shared_small = std::move(inherited).value();
+    command.insert(command.end(), {"--small-output", shared_path(shared_small)});
+  }
   // The child holds the lock for as long as it lives, whatever becomes of this process.
-  Result<PlanningChild> child = PlanningChild::start(
-      planning_command(config, request, source, algorithm, stores ? directory : std::string()), lock.descriptor.get());
-  if (!child) return Result<Schedule>(child.error());
-  jobs_.emplace(key, Job{std::move(child).value(), std::chrono::steady_clock::now(), stores});
+  Result<PlanningChild> child = PlanningChild::start(std::move(command), lock.descriptor.get());
+  if (!child) return Result<PlanPair>(child.error());
+  jobs_.emplace(key, Job{std::move(child).value(), std::move(small), std::chrono::steady_clock::now(), stores});
   return std::nullopt;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "libcoll/runtime/config.h"
+#include "libcoll/runtime/plan_cache.h"
 #include "libcoll/runtime/planning_child.h"
 #include "planner/result.h"
 #include "planner/schedule/schedule.h"
@@ -31,9 +32,9 @@ struct PlanRequest {
 /// fabric, which takes milliseconds. All-to-all needs a linear program, which this process does not carry.
 bool planned_at_once(const PlanRequest& request);
 
-/// That plan by the planners that this process carries, which is those of the allgather family; verified. `algorithm`
-/// is a planner's name or "auto".
-Result<Schedule> plan_in_process(const PlanRequest& request, const std::string& algorithm);
+/// These plans by the planners that this process carries, which is those of the allgather family; verified.
+/// `algorithm` is a planner's name or "auto".
+Result<PlanPair> plan_in_process(const PlanRequest& request, const std::string& algorithm);
 
 /// The `libcoll` command that belongs to a library in that folder; empty when there is none.
 std::string find_command(const std::string& library_directory);
@@ -41,18 +42,17 @@ std::string find_command(const std::string& library_directory);
 /// The plans that communicators of this process ask for. Any thread may call.
 class PlanSource {
  public:
-  /// The verified plan, from the cache or made now; nothing while the `libcoll` command is still at it, in a child of
+  /// The verified plans, from the cache or made now; nothing while the `libcoll` command is still at it, in a child of
   /// this process or of another one that shares the cache: then ask again. A planner that is set by name makes plans
   /// for parts as far as it can; the others are made by the best of several. Whoever has no use for waiting (LIBCOLL_
-  /// BACKGROUND_PLANNING off) never gets nothing. Plans are kept in the cache when that is possible. One that takes
+  /// BACKGROUND_PLANNING off) never gets nothing. Plans are kept in the cache when that is possible. What takes
   /// longer than config.planning_seconds is an error: its maker is ended, and not started again by this process.
-  std::optional<Result<Schedule>> obtain(const Config& config, const PlanRequest& request);
+  ///
+  /// The plan for small vectors comes with the usual one, from the same cache or the same maker, so that facts alone
+  /// decide whether there is one. There is none where a planner is set by name.
+  std::optional<Result<PlanPair>> obtain(const Config& config, const PlanRequest& request);
 
-  /// Beside the default plan, which has the least T_B, the one of fewest steps for small vectors. Nothing where that is
-  /// no other, where a planner is set by name, and where it is neither in the cache nor made in milliseconds.
-  std::optional<Schedule> fewest_steps(const Config& config, const PlanRequest& request);
-
-  /// From now on this is the plan of its collective on its whole topology, unless a planner is asked for by name.
+  /// From now on this is the only plan of its collective on its whole topology, unless a planner is asked for by name.
   /// Precondition: verify() finds it right.
   void provide(Schedule plan);
 
@@ -60,8 +60,9 @@ class PlanSource {
   /// A command under way.
   struct Job {
     PlanningChild child;
+    FileDescriptor small;  ///< the file that it writes the plan for small vectors to; none: there is no such plan
     std::chrono::steady_clock::time_point started;
-    bool stores = false;  ///< it puts the plan into the cache itself
+    bool stores = false;  ///< it puts the plans into the cache itself
   };
 
   /// What a look needs to know: the request, where plans are kept, and the planner's name or "auto".
@@ -75,10 +76,10 @@ class PlanSource {
 
   /// Null: nothing was.
   [[nodiscard]] const Schedule* provided_for(const PlanRequest& request) const;
-  std::optional<Result<Schedule>> look(const Config& config, const PlanRequest& request, const std::string& directory);
-  std::optional<Result<Schedule>> look(const Search& search);
-  std::optional<Result<Schedule>> look_at(std::map<std::string, Job>::iterator job, const Search& search);
-  std::optional<Result<Schedule>> start(const Search& search);
+  std::optional<Result<PlanPair>> look(const Config& config, const PlanRequest& request, const std::string& directory);
+  std::optional<Result<PlanPair>> look(const Search& search);
+  std::optional<Result<PlanPair>> look_at(std::map<std::string, Job>::iterator job, const Search& search);
+  std::optional<Result<PlanPair>> start(const Search& search);
 
   std::mutex mutex_;
   std::map<std::string, Job> jobs_;  ///< by the plan's file name

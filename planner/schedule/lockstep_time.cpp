@@ -34,4 +34,12 @@ LockstepTime lockstep_time(const Schedule& schedule) {
   return time;
 }
 
+std::optional<std::int64_t> bytes_up_to(const LockstepTime& fewer, const LockstepTime& usual) {
+  const double saved = usual.latency_seconds - fewer.latency_seconds;
+  const double lost_per_byte = fewer.seconds_per_byte - usual.seconds_per_byte;
+  if (saved <= 0 || lost_per_byte <= 0) return std::nullopt;
+  constexpr double most = 1e15;  // bytes: more than any vector has
+  return static_cast<std::int64_t>(std::min(saved / lost_per_byte, most));
+}
+
 }  // namespace libcoll

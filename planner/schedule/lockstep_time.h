@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "planner/schedule/schedule.h"
 
@@ -21,5 +22,9 @@ struct LockstepTime {
 
 /// Needs the transfers; T_B is the proof's.
 LockstepTime lockstep_time(const Schedule& schedule);
+
+/// The largest vector in bytes that takes no longer by a plan of `fewer` steps than by the usual one. Nothing where
+/// that is no vector at all, or every one.
+std::optional<std::int64_t> bytes_up_to(const LockstepTime& fewer, const LockstepTime& usual);
 
 }  // namespace libcoll

@@ -37,6 +37,11 @@ Result<Collective> parse_collective(std::string_view text) {
                "', expected allgather, reduce_scatter, allreduce, alltoall, broadcast or reduce"};
 }
 
+bool is_gathering(Collective collective) {
+  return collective == Collective::allgather || collective == Collective::reduce_scatter ||
+         collective == Collective::allreduce;
+}
+
 bool is_rooted(Collective collective) {
   return collective == Collective::broadcast || collective == Collective::reduce;
 }

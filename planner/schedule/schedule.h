@@ -23,6 +23,9 @@ Result<Collective> parse_collective(std::string_view text);
 /// Whether it has a root: broadcast and reduce.
 bool is_rooted(Collective collective);
 
+/// Allgather, reduce-scatter or allreduce.
+bool is_gathering(Collective collective);
+
 /// The part of a buffer one transfer speaks of. Allgather, reduce-scatter, allreduce: the owner's node id,
 /// 0..N-1. All-to-all: source·N + destination for the block that source sends to destination. Broadcast, reduce: the
 /// root's node id; there is no other shard, it is the whole vector.

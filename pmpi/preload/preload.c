@@ -192,13 +192,13 @@ static any_function* find_target(unsigned target) {
 
 /* ---- the names */
 
-#define FORWARD(symbol, target, parameters, ...)                                                          \
-  static libcoll_word first_##symbol(parameters) {                                                        \
-    return LIBCOLL_FUNCTION(libcoll_word(*)(parameters), find_target(target))(__VA_ARGS__);               \
-  }                                                                                                       \
-  LIBCOLL_EXPORT libcoll_word symbol(parameters) {                                                        \
-    return LIBCOLL_FUNCTION(libcoll_word(*)(parameters),                                                  \
-                            atomic_load_explicit(&targets[target], memory_order_acquire))(__VA_ARGS__);   \
+#define FORWARD(symbol, target, parameters, ...)                                                        \
+  static libcoll_word first_##symbol(parameters) {                                                      \
+    return LIBCOLL_FUNCTION(libcoll_word(*)(parameters), find_target(target))(__VA_ARGS__);             \
+  }                                                                                                     \
+  LIBCOLL_EXPORT libcoll_word symbol(parameters) {                                                      \
+    return LIBCOLL_FUNCTION(libcoll_word(*)(parameters),                                                \
+                            atomic_load_explicit(&targets[target], memory_order_acquire))(__VA_ARGS__); \
   }
 #define FORWARD_BOTH(symbol, index, number)                                           \
   FORWARD(symbol, 2 * (index), LIBCOLL_PARAMETERS(number), LIBCOLL_ARGUMENTS(number)) \
@@ -214,12 +214,12 @@ static _Atomic(any_function*) targets[] = {
 };
 
 /* Whichever of the two names is called first, MPI runs after it. */
-#define INIT(symbol, parameters, ...)                                                                        \
-  LIBCOLL_EXPORT int symbol(parameters) {                                                                    \
-    libcoll_announce();                                                                                      \
-    const int code = LIBCOLL_FUNCTION(int (*)(parameters), libcoll_next_symbol(#symbol))(__VA_ARGS__);       \
-    decide_once(true);                                                                                       \
-    return code;                                                                                             \
+#define INIT(symbol, parameters, ...)                                                                  \
+  LIBCOLL_EXPORT int symbol(parameters) {                                                              \
+    libcoll_announce();                                                                                \
+    const int code = LIBCOLL_FUNCTION(int (*)(parameters), libcoll_next_symbol(#symbol))(__VA_ARGS__); \
+    decide_once(true);                                                                                 \
+    return code;                                                                                       \
   }
 #define FORWARD_INIT(symbol, number) INIT(symbol, LIBCOLL_PARAMETERS(number), LIBCOLL_ARGUMENTS(number))
 FORWARD_INIT(MPI_Init, 2)

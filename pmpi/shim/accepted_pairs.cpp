@@ -58,7 +58,8 @@ bool checks_arguments() {
 #ifdef OPEN_MPI
   return &ompi_mpi_param_check != nullptr && ompi_mpi_param_check;
 #else
-  // MPICH can be built without. Such a build adds a number to itself where others see that buffers must not be the same.
+  // MPICH can be built without. Such a build adds a number to itself where others see that buffers must not be the
+  // same.
   int number = 0;
   return PMPI_Reduce_local(&number, &number, 1, MPI_INT, MPI_SUM) != MPI_SUCCESS;
 #endif

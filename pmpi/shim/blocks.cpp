@@ -46,8 +46,7 @@ bool Image::Elements::hold_type() {
   return type != MPI_DATATYPE_NULL;
 }
 
-Image::Image(const BlockList& list, bool copy)
-    : list_(list), all_(list.types == nullptr ? list.type : MPI_BYTE) {
+Image::Image(const BlockList& list, bool copy) : list_(list), all_(list.types == nullptr ? list.type : MPI_BYTE) {
   bool contiguous = all_.contiguous;
   for (std::int64_t block = 0; list.types != nullptr && block < list.number; ++block) {
     contiguous = each_.emplace_back(list.types[block]).contiguous && contiguous;

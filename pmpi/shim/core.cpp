@@ -1,4 +1,4 @@
-// What the preloaded library finds in libcoll_core.so.
+// What the preloaded library finds in the core.
 #include <algorithm>
 #include <cstddef>
 #include <string>

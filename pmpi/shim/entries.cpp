@@ -63,14 +63,15 @@ static_assert(std::size(intercepted) == call_count);
 
 // ---- requests: those of persistent calls that are served have another one in their place while they are under way
 
-#define LIBCOLL_COMPLETION(Name, symbol, how_many, parameters, ...)                        \
+#define LIBCOLL_COMPLETION(Name, symbol, how_many, parameters, ...)                  \
   int enter_##symbol parameters {                                                    \
     static const auto pass_on = next_symbol<decltype(&enter_##symbol)>("P" #symbol); \
     if (none_under_way() && !must_poll()) return pass_on(__VA_ARGS__);               \
     const auto finish = [&] { return poll_##Name(pass_on, __VA_ARGS__); };           \
     return none_under_way() ? finish() : complete(how_many, requests, finish);       \
   }
-#define LIBCOLL_COMPLETES_ONE(Name, number, parameters, ...) LIBCOLL_COMPLETION(Name, MPI_##Name, 1, parameters, __VA_ARGS__)
+#define LIBCOLL_COMPLETES_ONE(Name, number, parameters, ...) \
+  LIBCOLL_COMPLETION(Name, MPI_##Name, 1, parameters, __VA_ARGS__)
 #define LIBCOLL_COMPLETES_MANY(Name, number, parameters, ...) \
   LIBCOLL_COMPLETION(Name, MPI_##Name, count, parameters, __VA_ARGS__)
 #include "pmpi/request_points.def"

@@ -52,8 +52,7 @@ class FallThroughCache {
 
   static std::size_t place_of(const CallKey& call) noexcept {
     // Fibonacci hashing: communicators lie at multiples of some power of two, counts are small.
-    const std::uint64_t key = call.comm + (call.words.front() << 8U) +
-                              static_cast<std::uint64_t>(call.kind);
+    const std::uint64_t key = call.comm + (call.words.front() << 8U) + static_cast<std::uint64_t>(call.kind);
     return key * 0x9e3779b97f4a7c15U >> (64U - place_bits);
   }
 

@@ -58,8 +58,8 @@ void collect(Report& job, int ranks) {
 void send_to_root(const Report& report) {
   std::string text = pack(report);
   MPI_Request request = MPI_REQUEST_NULL;
-  if (PMPI_Isend(text.data(), static_cast<int>(text.size()), MPI_BYTE, 0,
-                 report_tag, MPI_COMM_WORLD, &request) != MPI_SUCCESS) {
+  if (PMPI_Isend(text.data(), static_cast<int>(text.size()), MPI_BYTE, 0, report_tag, MPI_COMM_WORLD, &request) !=
+      MPI_SUCCESS) {
     return;
   }
   const Clock::time_point begin = Clock::now();

@@ -28,9 +28,9 @@ const char* libcoll_find_mpi_functions(void* (*find)(const char* name)) {
   return NULL;
 }
 
-#define DEFINE(symbol, parameters, ...)                                                                     \
-  libcoll_word symbol(parameters) {                                                                         \
-    return ((libcoll_word(*)(parameters))(uintptr_t)found[index_##symbol])(__VA_ARGS__);                    \
+#define DEFINE(symbol, parameters, ...)                                                  \
+  libcoll_word symbol(parameters) {                                                      \
+    return ((libcoll_word(*)(parameters))(uintptr_t)found[index_##symbol])(__VA_ARGS__); \
   }
 #define LIBCOLL_MPI_FUNCTION(symbol, number) DEFINE(symbol, LIBCOLL_PARAMETERS(number), LIBCOLL_ARGUMENTS(number))
 #include "pmpi/shim/mpi_functions.def"

@@ -18,8 +18,6 @@ class Inside {
   Inside& operator=(const Inside&) = delete;
 };
 
-
-
 /// Of an error code, which may say more than its class.
 int error_class(int code) {
   int result = code;

@@ -283,8 +283,8 @@ class LongBytes {
       lengths.push_back(static_cast<int>(std::min(bytes_per_pack, bytes - begin)));
       places.push_back(begin);
     }
-    good_ = PMPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), places.data(),
-                                      MPI_BYTE, &type_) == MPI_SUCCESS &&
+    good_ = PMPI_Type_create_hindexed(static_cast<int>(lengths.size()), lengths.data(), places.data(), MPI_BYTE,
+                                      &type_) == MPI_SUCCESS &&
             PMPI_Type_commit(&type_) == MPI_SUCCESS;
   }
   ~LongBytes() {
@@ -346,8 +346,7 @@ bool unpack(const std::byte* packed, void* data, std::int64_t count, MPI_Datatyp
     const int bytes = static_cast<int>(elements * size);
     if (!can_pack(to)) return copy_to_self(packed + packed_offset, bytes, MPI_BYTE, to, elements, type);
     int position = 0;
-    return PMPI_Unpack(packed + packed_offset, bytes, &position, to, elements, type,
-                       comm) == MPI_SUCCESS;
+    return PMPI_Unpack(packed + packed_offset, bytes, &position, to, elements, type, comm) == MPI_SUCCESS;
   });
 }
 

@@ -82,12 +82,12 @@ PersistentPointer plan_call(CallKind kind, MPI_Comm comm, Prepare prepare) noexc
 
 }  // namespace
 
-#define LIBCOLL_ENTRY(name, Name, number, datatypes, parameters, ...)                               \
-  PersistentPointer plan_##name parameters noexcept {                                               \
-    return plan_call(CallKind::name##_init, comm, [&](PersistentCall& call) {                       \
-      call.hold datatypes;                                                                          \
+#define LIBCOLL_ENTRY(name, Name, number, datatypes, parameters, ...)                                            \
+  PersistentPointer plan_##name parameters noexcept {                                                            \
+    return plan_call(CallKind::name##_init, comm, [&](PersistentCall& call) {                                    \
+      call.hold datatypes;                                                                                       \
       return [=](const CallContext& context) -> std::optional<int> { return try_##name(context, __VA_ARGS__); }; \
-    });                                                                                             \
+    });                                                                                                          \
   }
 #include "pmpi/entry_points.def"
 #define LIBCOLL_LARGE_COUNTS
@@ -155,7 +155,8 @@ void settle_persistent(MPI_Request request, MPI_Request given, MPI_Request left,
     if (over != 0 && PMPI_Request_free(&given) == MPI_SUCCESS) left = MPI_REQUEST_NULL;
   }
   if (left != MPI_REQUEST_NULL) return;
-  if (const PersistentPointer call = persistent_table().find(request)) persistent_table().set_under_way(*call, MPI_REQUEST_NULL);
+  if (const PersistentPointer call = persistent_table().find(request))
+    persistent_table().set_under_way(*call, MPI_REQUEST_NULL);
 }
 
 void forget_persistent(MPI_Request request) noexcept {

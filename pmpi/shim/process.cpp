@@ -372,9 +372,7 @@ bool MpiHost::allgather(const void* mine, std::size_t bytes, void* all) {
   const int count = static_cast<int>(bytes);
   const Agreeing agreeing(number_of(comm_));
   const MPI_Comm own = own_of(comm_);
-  return own != MPI_COMM_NULL &&
-         PMPI_Allgather(mine, count, MPI_BYTE, all, count,
-                        MPI_BYTE, own) == MPI_SUCCESS;
+  return own != MPI_COMM_NULL && PMPI_Allgather(mine, count, MPI_BYTE, all, count, MPI_BYTE, own) == MPI_SUCCESS;
 }
 
 bool MpiHost::broadcast(void* data, std::size_t bytes) {
@@ -384,8 +382,7 @@ bool MpiHost::broadcast(void* data, std::size_t bytes) {
   if (own == MPI_COMM_NULL) return false;
   for (std::size_t begin = 0; begin < bytes; begin += most) {
     const int count = static_cast<int>(std::min(most, bytes - begin));
-    if (PMPI_Bcast(static_cast<char*>(data) + begin, count, MPI_BYTE, 0,
-                   own) != MPI_SUCCESS) {
+    if (PMPI_Bcast(static_cast<char*>(data) + begin, count, MPI_BYTE, 0, own) != MPI_SUCCESS) {
       return false;
     }
   }

@@ -38,9 +38,8 @@ class CallKeyMaker {
 
 /// Arrays are not looked into.
 template <class Argument>
-constexpr bool is_array =
-    std::is_same_v<Argument, const int*> || std::is_same_v<Argument, const MPI_Count*> ||
-    std::is_same_v<Argument, const MPI_Aint*> || std::is_same_v<Argument, const MPI_Datatype*>;
+constexpr bool is_array = std::is_same_v<Argument, const int*> || std::is_same_v<Argument, const MPI_Count*> ||
+                          std::is_same_v<Argument, const MPI_Aint*> || std::is_same_v<Argument, const MPI_Datatype*>;
 
 /// A handle of a type that the program has made may come back for another one.
 template <class... Datatypes>
@@ -80,14 +79,15 @@ std::optional<int> attempt_cached(CallKind kind, MPI_Comm comm, Serve serve, Las
 
 }  // namespace
 
-#define LIBCOLL_ENTRY(name, Name, number, datatypes, parameters, ...)                                          \
-  std::optional<int> serve_##name parameters noexcept {                                                        \
-    const auto serve = [&](const CallContext& context) { return try_##name(context, __VA_ARGS__); };           \
-    return attempt_cached(CallKind::name, comm, serve, [&] { return are_lasting datatypes; }, __VA_ARGS__);    \
-  }                                                                                                            \
-  std::optional<int> serve_i##name(LIBCOLL_LIST parameters, MPI_Request* request) noexcept {                   \
-    const auto serve = [&](const CallContext& context) { return try_##name(context, __VA_ARGS__); };           \
-    return attempt({CallKind::i##name, comm, request}, serve);                                                 \
+#define LIBCOLL_ENTRY(name, Name, number, datatypes, parameters, ...)                                \
+  std::optional<int> serve_##name parameters noexcept {                                              \
+    const auto serve = [&](const CallContext& context) { return try_##name(context, __VA_ARGS__); }; \
+    return attempt_cached(                                                                           \
+        CallKind::name, comm, serve, [&] { return are_lasting datatypes; }, __VA_ARGS__);            \
+  }                                                                                                  \
+  std::optional<int> serve_i##name(LIBCOLL_LIST parameters, MPI_Request* request) noexcept {         \
+    const auto serve = [&](const CallContext& context) { return try_##name(context, __VA_ARGS__); }; \
+    return attempt({CallKind::i##name, comm, request}, serve);                                       \
   }
 #include "pmpi/entry_points.def"
 #define LIBCOLL_LARGE_COUNTS

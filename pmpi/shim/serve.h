@@ -48,10 +48,10 @@ struct CallContext {
   [[nodiscard]] bool may_agree() const { return is_init() || !is_nonblocking(kind); }
 };
 
-/// serve_NAME for every entry point, of ints and of large counts: MPI's return code when libcoll served the call, or has begun a nonblocking one;
-/// nothing when it is to fall through: the same on every rank of the communicator. No exception leaves them.
-/// try_NAME: the same for all ways of calling a collective. The init of a persistent call says here how its starts
-/// fare.
+/// serve_NAME for every entry point, of ints and of large counts: MPI's return code when libcoll served the call, or
+/// has begun a nonblocking one; nothing when it is to fall through: the same on every rank of the communicator. No
+/// exception leaves them. try_NAME: the same for all ways of calling a collective. The init of a persistent call says
+/// here how its starts fare.
 #define LIBCOLL_ENTRY(name, Name, number, datatypes, parameters, ...) \
   std::optional<int> serve_##name parameters noexcept;                \
   std::optional<int> serve_i##name(LIBCOLL_LIST parameters, MPI_Request* request) noexcept;

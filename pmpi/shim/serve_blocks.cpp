@@ -242,51 +242,53 @@ void* writable(const void* buffer) { return const_cast<void*>(buffer); }  // onl
 
 }  // namespace
 
-std::optional<int> try_allgather(const CallContext& context, const void* sendbuf, std::int64_t sendcount, MPI_Datatype sendtype,
-                                 void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype, MPI_Comm) {
+std::optional<int> try_allgather(const CallContext& context, const void* sendbuf, std::int64_t sendcount,
+                                 MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
+                                 MPI_Comm) {
   return serve_equal_blocks({context,
                              {writable(sendbuf), sendtype, 1, sendcount},
                              {recvbuf, recvtype, 0, recvcount},
                              sendbuf == MPI_IN_PLACE});
 }
 
-std::optional<int> try_alltoall(const CallContext& context, const void* sendbuf, std::int64_t sendcount, MPI_Datatype sendtype,
-                                void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype, MPI_Comm) {
+std::optional<int> try_alltoall(const CallContext& context, const void* sendbuf, std::int64_t sendcount,
+                                MPI_Datatype sendtype, void* recvbuf, std::int64_t recvcount, MPI_Datatype recvtype,
+                                MPI_Comm) {
   return serve_equal_blocks({context,
                              {writable(sendbuf), sendtype, 0, sendcount},
                              {recvbuf, recvtype, 0, recvcount},
                              sendbuf == MPI_IN_PLACE});
 }
 
-std::optional<int> try_allgatherv(const CallContext& context, const void* sendbuf, std::int64_t sendcount, MPI_Datatype sendtype,
-                                  void* recvbuf, Integers recvcounts, Integers displs, MPI_Datatype recvtype,
-                                  MPI_Comm) {
+std::optional<int> try_allgatherv(const CallContext& context, const void* sendbuf, std::int64_t sendcount,
+                                  MPI_Datatype sendtype, void* recvbuf, Integers recvcounts, Integers displs,
+                                  MPI_Datatype recvtype, MPI_Comm) {
   return serve_unequal_blocks({context,
                                {writable(sendbuf), sendtype, 1, sendcount},
                                {recvbuf, recvtype, 0, 0, recvcounts, displs},
                                sendbuf == MPI_IN_PLACE});
 }
 
-std::optional<int> try_alltoallv(const CallContext& context, const void* sendbuf, Integers sendcounts,
-                                 Integers sdispls, MPI_Datatype sendtype, void* recvbuf, Integers recvcounts,
-                                 Integers rdispls, MPI_Datatype recvtype, MPI_Comm) {
+std::optional<int> try_alltoallv(const CallContext& context, const void* sendbuf, Integers sendcounts, Integers sdispls,
+                                 MPI_Datatype sendtype, void* recvbuf, Integers recvcounts, Integers rdispls,
+                                 MPI_Datatype recvtype, MPI_Comm) {
   return serve_unequal_blocks({context,
                                {writable(sendbuf), sendtype, 0, 0, sendcounts, sdispls},
                                {recvbuf, recvtype, 0, 0, recvcounts, rdispls},
                                sendbuf == MPI_IN_PLACE});
 }
 
-std::optional<int> try_alltoallw(const CallContext& context, const void* sendbuf, Integers sendcounts,
-                                 Integers sdispls, const MPI_Datatype* sendtypes, void* recvbuf,
-                                 Integers recvcounts, Integers rdispls, const MPI_Datatype* recvtypes, MPI_Comm) {
+std::optional<int> try_alltoallw(const CallContext& context, const void* sendbuf, Integers sendcounts, Integers sdispls,
+                                 const MPI_Datatype* sendtypes, void* recvbuf, Integers recvcounts, Integers rdispls,
+                                 const MPI_Datatype* recvtypes, MPI_Comm) {
   return serve_unequal_blocks({context,
                                {writable(sendbuf), MPI_BYTE, 0, 0, sendcounts, sdispls, sendtypes},
                                {recvbuf, MPI_BYTE, 0, 0, recvcounts, rdispls, recvtypes},
                                sendbuf == MPI_IN_PLACE});
 }
 
-std::optional<int> try_bcast(const CallContext& context, void* buffer, std::int64_t count, MPI_Datatype datatype, int root,
-                             MPI_Comm comm) {
+std::optional<int> try_bcast(const CallContext& context, void* buffer, std::int64_t count, MPI_Datatype datatype,
+                             int root, MPI_Comm comm) {
   Runtime* process = runtime();
   if (process == nullptr) return std::nullopt;
   if (comm == MPI_COMM_NULL || datatype == MPI_DATATYPE_NULL || count < 0) {

@@ -55,7 +55,8 @@ void hand_on(Runtime& process, CallKind kind, Reason reason, std::int64_t bytes)
 } catch (...) {  // NOLINT(bugprone-empty-catch): as above
 }
 
-/// Whether the next call like it need not be looked at. Where lost messages are sent again, the ranks wait for each other before every call.
+/// Whether the next call like it need not be looked at. Where lost messages are sent again, the ranks wait for each
+/// other before every call.
 bool sets_precedent(Runtime& process, const CallContext& call, Reason reason) {
   if (!lasts(reason) || process.resilient() != nullptr || has_wishes()) return false;
   return call.has_lasting_types;
@@ -87,7 +88,8 @@ Reason choice_of(const Runtime& process, const CallContext& context) {
   if (is_nonblocking(kind) && !context.is_init() && context.request == nullptr) return Reason::bad_arguments;
   const bool native = call_setting(process.config(), kind) == "native";
   if (native || (is_nonblocking(kind) && !process.config().nonblocking)) return Reason::chosen_native;
-  return is_nonblocking(kind) && !process.progresses_unattended(context.calls_mpi) ? Reason::no_progress : Reason::count_;
+  return is_nonblocking(kind) && !process.progresses_unattended(context.calls_mpi) ? Reason::no_progress
+                                                                                   : Reason::count_;
 }
 
 /// Of a nonblocking call. What it misses is made up for at the communicator's next blocking collective.

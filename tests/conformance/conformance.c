@@ -360,7 +360,8 @@ static int is_out_of_step(const struct Case* c) {
   return c->mode != blocking && c->in_place && (c->collective == alltoallv || c->collective == alltoallw);
 }
 
-/* What Open MPI 4.1.4 and MPICH 4.0.2 themselves get wrong: such cases are left out where libcoll leaves them to these. */
+/* What Open MPI 4.1.4 and MPICH 4.0.2 themselves get wrong: such cases are left out where libcoll leaves them to these.
+ */
 static int is_wrong_in_mpi(const struct Case* c) {
 #ifndef OPEN_MPI
   /* All are compared with a sign; operations of the program's own on types with gaps go astray. */

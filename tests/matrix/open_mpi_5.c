@@ -1,7 +1,7 @@
 /* What Open MPI 5 has besides and this machine does not: its version, and persistent collectives by their standard
  * names. Behind them is Open MPI 4. */
-#include <mpi.h>
 #include <mpi-ext.h>
+#include <mpi.h>
 #include <string.h>
 
 int PMPI_Get_library_version(char* version, int* length) {

@@ -263,8 +263,8 @@ static void do_call(enum Call call, const void* input, void* output, MPI_Datatyp
   if (call == call_reduce_scatter_block) MPI_Reduce_scatter_block(input, output, per_block, type, op, comm);
 }
 
-/* Whether a call of these is served. Nonblocking ones that MPI itself reduces are not where MPI's progress does not call
- * libcoll's. */
+/* Whether a call of these is served. Nonblocking ones that MPI itself reduces are not where MPI's progress does not
+ * call libcoll's. */
 static int is_served(enum Op op, const struct Type* type) {
 #if defined LIBCOLL_TESTS_VARIANTS_H && !defined OPEN_MPI
   if (type->kind == logical || type->kind == pair || type->form == form_long_double) return 0;

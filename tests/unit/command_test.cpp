@@ -246,6 +246,53 @@ TEST_F(Command, PlanPutsPlansIntoTheCache) {
   EXPECT_TRUE(load_plan(path("theirs"), ring, Collective::allreduce, "bfb")->has_value());
 }
 
+TEST_F(Command, PlanWritesThePlanForSmallVectorsToAFileOfItsOwn) {
+  ASSERT_EQ(libcoll("plan random_regular:8,3,5 allreduce --output usual.xml --small-output small.xml").code, 0);
+  const Result<Schedule> usual = read_schedule(read_file(path("usual.xml")), "usual.xml");
+  const Result<Schedule> small = read_schedule(read_file(path("small.xml")), "small.xml");
+  ASSERT_TRUE(usual.ok() && small.ok());
+  EXPECT_TRUE(verify(*usual).empty());
+  EXPECT_TRUE(verify(*small).empty());
+  EXPECT_LT(small->steps, usual->steps);
+  // One plan has the least T_L and the least T_B there (paper 000).
+  ASSERT_EQ(libcoll("plan torus:3x3 allreduce --small-output none.xml").code, 0);
+  EXPECT_FALSE(fs::exists(path("none.xml")));
+  expect_refused("plan torus:3x3 alltoall --small-output x", "--small-output");
+  expect_refused("plan torus:3x3 allreduce --algorithm bfb --small-output x", "--small-output");
+  expect_refused("plan torus:3x3 allreduce --no-schedule --small-output x", "--small-output");
+  expect_refused("plan torus:3x3 allreduce --output - --small-output -", "standard output");
+}
+
+TEST_F(Command, InfoSaysWhichPlanServesWhichSizes) {
+  // Allreduce, degree 3, 1 us and 25 Gbps a link: T_L 4 and T_B 9/4 by BFB, 6 and 7/4 by ForestColl, which meet at
+  // (6 - 4) us * 3 * 3.125 GB/s / (9/4 - 7/4) = 37500 bytes.
+  const auto plans_of = [&](const std::string& arguments) { return json("info --plans " + arguments)["plans"]; };
+  const auto expect_two_plans = [](const Json& allreduce) {
+    EXPECT_EQ(allreduce["collective"], "allreduce");
+    EXPECT_EQ(allreduce["setting"], "auto");
+    ASSERT_EQ(allreduce["plans"].size(), 2U);
+    EXPECT_EQ(allreduce["plans"][0]["algorithm"], "bfb");
+    EXPECT_NEAR(allreduce["plans"][0]["up_to_bytes"].get<double>(), 37500, 1);
+    EXPECT_EQ(allreduce["plans"][0]["steps"], 4);
+    EXPECT_NEAR(allreduce["plans"][0]["latency_seconds"].get<double>(), 4e-6, 1e-12);
+    EXPECT_EQ(allreduce["plans"][0]["bandwidth_time"], "9/4");
+    EXPECT_EQ(allreduce["plans"][1]["algorithm"], "forestcoll");
+    EXPECT_EQ(allreduce["plans"][1]["up_to_bytes"], nullptr);
+    EXPECT_EQ(allreduce["plans"][1]["bandwidth_time"], "7/4");
+  };
+  const Json empty_cache = plans_of("random_regular:8,3,5");
+  expect_two_plans(empty_cache["collectives"][0]);
+  EXPECT_EQ(empty_cache["collectives"].size(), 3U);
+  EXPECT_EQ(plans_of("random_regular:8,3,5"), empty_cache);
+  EXPECT_EQ(plans_of("random_regular:12,3,1 --nodes 0-6")["collectives"][0]["plans"].size(), 2U);
+  EXPECT_EQ(plans_of("torus:3x3")["collectives"][0]["plans"].size(), 1U);
+  const Outcome native = shell("LIBCOLL_ALLREDUCE=native libcoll info --plans torus:3x3");
+  EXPECT_EQ(native.code, 0) << native.err;
+  EXPECT_TRUE(contains(native.out, "native")) << native.out;
+  expect_refused("info --plans torus:3x3 --nodes 9", "--nodes");
+  expect_refused("info --nodes 0-3", "--plans");
+}
+
 // ---- verify ---------------------------------------------------------------------------------------------------
 
 TEST_F(Command, VerifyFindsADamagedSchedule) {

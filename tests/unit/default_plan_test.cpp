@@ -77,6 +77,21 @@ TEST(DefaultPlan, TakesBfbWhereThatIsOptimal) {
   }
 }
 
+TEST(DefaultPlan, ThePlanForSmallVectorsEndsWhereTheyMeet) {
+  // Allreduce, degree 3, 1 us and 25 Gbps a link: T_L 4 and T_B 9/4 by BFB, 6 and 7/4 by ForestColl.
+  const Topology topology = generate("random_regular:8,3,5").value();
+  const DefaultPlans plans = plan_default(broadcast_planners(), topology, Collective::allreduce, {}).value();
+  ASSERT_TRUE(plans.least_steps.has_value());
+  EXPECT_NEAR(static_cast<double>(small_up_to(*plans.least_steps, plans.least_bandwidth_time).value()), 37500, 1);
+  EXPECT_EQ(small_up_to(plans.least_bandwidth_time, *plans.least_steps), std::nullopt);  // more steps
+  EXPECT_EQ(small_up_to(*plans.least_steps, *plans.least_steps), std::nullopt);
+  // Without latencies steps cost nothing.
+  std::vector<Link> links(topology.links().begin(), topology.links().end());
+  for (Link& link : links) link.latency_seconds = 0;
+  const Topology quick = Topology::make("no latency", numbered_nodes(8), std::move(links)).value();
+  EXPECT_FALSE(plan_default(broadcast_planners(), quick, Collective::allreduce, {})->least_steps.has_value());
+}
+
 TEST(CutBound, OfABarbellIsThatOfItsOneCable) {
   // Two cliques of six hosts, one cable between them: six shards cross one link of capacity 1, degree 6.
   std::vector<Link> links;

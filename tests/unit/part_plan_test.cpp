@@ -11,11 +11,13 @@
 #include <string>
 #include <vector>
 
+#include "planner/default_plan.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 #include "planner/topology/generators.h"
 #include "planner/topology/part.h"
+#include "tests/unit/random_regular.h"
 
 namespace libcoll {
 namespace {
@@ -38,7 +40,9 @@ std::vector<Planner> table() {
 }
 
 Result<Schedule> plan(const Topology& topology, Collective collective, std::string_view algorithm = {}) {
-  return plan_part(table(), topology, collective, algorithm, {});
+  Result<DefaultPlans> plans = plan_part(table(), topology, collective, algorithm, {});
+  if (!plans) return plans.error();
+  return std::move(plans->least_bandwidth_time);
 }
 
 bool has_routes_of_several_links(const Schedule& schedule) {
@@ -136,10 +140,51 @@ TEST(PartPlan, FiguresAloneAreThoseOfTheSchedule) {
   const Topology diagonal = part("torus:4x4", {0, 5, 10, 15});
   PlanOptions figures_only;
   figures_only.schedule = false;
-  const Result<Schedule> figures = plan_part(table(), diagonal, Collective::allgather, {}, figures_only);
+  const Result<DefaultPlans> figures = plan_part(table(), diagonal, Collective::allgather, {}, figures_only);
   ASSERT_TRUE(figures.ok());
-  EXPECT_TRUE(figures->transfers.empty());
-  EXPECT_EQ(figures->proof, plan(diagonal, Collective::allgather)->proof);
+  EXPECT_TRUE(figures->least_bandwidth_time.transfers.empty());
+  EXPECT_EQ(figures->least_bandwidth_time.proof, plan(diagonal, Collective::allgather)->proof);
+}
+
+TEST(PartPlan, APartThatIsAFabricOfItsOwnHasThePlansOfThatFabric) {
+  // random_regular:8,3,5 with a ninth host, through whose NIC nothing passes.
+  const Topology inner = generate("random_regular:8,3,5").value();
+  std::vector<Link> links(inner.links().begin(), inner.links().end());
+  links.push_back({0, 8});
+  links.push_back({8, 0});
+  Topology fabric = Topology::make("nine", numbered_nodes(9), std::move(links)).value();
+  fabric.set_nics_forward(false);
+  const Topology eight = part_of(fabric, Nodes{0, 1, 2, 3, 4, 5, 6, 7}).value();
+  for (const Collective collective : {Collective::allgather, Collective::reduce_scatter, Collective::allreduce}) {
+    const DefaultPlans plans = plan_part(table(), eight, collective, {}, {}).value();
+    const DefaultPlans expected = plan_default(table(), inner, collective, {}).value();
+    expect_good(plans.least_bandwidth_time, eight, "usual");
+    EXPECT_EQ(plans.least_bandwidth_time.proof.bandwidth_time, expected.least_bandwidth_time.proof.bandwidth_time);
+    ASSERT_EQ(plans.least_steps.has_value(), expected.least_steps.has_value());
+    if (!plans.least_steps) continue;
+    expect_good(*plans.least_steps, eight, "small");
+    EXPECT_EQ(plans.least_steps->algorithm, "bfb");
+    EXPECT_EQ(plans.least_steps->steps, expected.least_steps->steps);
+    EXPECT_EQ(small_up_to(*plans.least_steps, plans.least_bandwidth_time),
+              small_up_to(*expected.least_steps, expected.least_bandwidth_time));
+  }
+  // T_L 4 and T_B 9/4 by BFB, 6 and 7/4 by ForestColl, B = 3 · 25 Gbps: M = (6 - 4) · 1 us · B / (9/4 - 7/4).
+  const DefaultPlans plans = plan_part(table(), eight, Collective::allreduce, {}, {}).value();
+  ASSERT_TRUE(plans.least_steps.has_value());
+  EXPECT_NEAR(static_cast<double>(small_up_to(*plans.least_steps, plans.least_bandwidth_time).value()), 37500, 1);
+}
+
+TEST(PartPlan, WherePlannersAreNamedThereIsNoPlanForSmallVectors) {
+  const Topology some = part("random_regular:12,3,1", {0, 1, 2, 3, 4, 5, 6});
+  const DefaultPlans best = plan_part(table(), some, Collective::allreduce, {}, {}).value();
+  ASSERT_TRUE(best.least_steps.has_value());
+  expect_good(best.least_bandwidth_time, some, "usual");
+  expect_good(*best.least_steps, some, "small");
+  EXPECT_LE(best.least_steps->steps, best.least_bandwidth_time.steps);
+  EXPECT_GT(best.least_steps->proof.bandwidth_time, best.least_bandwidth_time.proof.bandwidth_time);
+  EXPECT_GT(best.candidates.size(), 1U);
+  EXPECT_FALSE(plan_part(table(), some, Collective::allreduce, "multitree", {})->least_steps.has_value());
+  EXPECT_FALSE(plan_part(table(), some, Collective::alltoall, {}, {})->least_steps.has_value());
 }
 
 TEST(PartPlan, AnyHostsOfAnyFabric) {

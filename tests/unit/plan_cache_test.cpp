@@ -326,5 +326,28 @@ TEST(DefaultCacheDir, FollowsTheEnvironment) {
   EXPECT_EQ(default_cache_dir(), "");
 }
 
+TEST_F(PlanCache, ThePlanForSmallVectorsGoesWithTheUsualOne) {
+  const auto load = [&] { return load_plans(directory_, pair(), Collective::allgather, automatic_plan); };
+  const std::string small_file = directory_ + "/" + plan_file_name(pair(), Collective::allgather, automatic_small_plan);
+  ASSERT_TRUE(store_plans(directory_, {exchange("ring"), exchange()}, automatic_plan).ok());
+  ASSERT_TRUE(load().ok());
+  ASSERT_TRUE(load()->has_value());
+  EXPECT_EQ((*load())->usual, exchange("ring"));
+  EXPECT_EQ((*load())->small, exchange());
+  // One that is lost is not the same as none.
+  ASSERT_EQ(unlink(small_file.c_str()), 0);
+  ASSERT_TRUE(load().ok());
+  EXPECT_FALSE(load()->has_value());
+  ASSERT_TRUE(store_plans(directory_, {exchange("ring"), std::nullopt}, automatic_plan).ok());
+  ASSERT_TRUE(load()->has_value());
+  EXPECT_EQ((*load())->small, std::nullopt);
+  // Nor is one that was cut.
+  std::ofstream(small_file, std::ios::trunc) << "";
+  EXPECT_FALSE(load().ok());
+  // Planners that are named make one plan.
+  ASSERT_TRUE(store_plans(directory_, {exchange(), std::nullopt}, "bfb").ok());
+  EXPECT_TRUE(load_plans(directory_, pair(), Collective::allgather, "bfb")->has_value());
+}
+
 }  // namespace
 }  // namespace libcoll

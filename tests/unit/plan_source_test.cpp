@@ -47,7 +47,8 @@ class PlanSourceTest : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(directory_); }
 
   /// Plans are given up after a second, give or take what a busy machine takes.
-  void expect_in_time(std::chrono::steady_clock::time_point began, const Result<Schedule>& plan) {
+  template <class Plan>
+  void expect_in_time(std::chrono::steady_clock::time_point began, const Result<Plan>& plan) {
     constexpr std::chrono::seconds most{8};
     EXPECT_LT(std::chrono::steady_clock::now() - began, most);
     ASSERT_FALSE(plan.ok());
@@ -70,11 +71,17 @@ class PlanSourceTest : public testing::Test {
   }
 
   /// Asks until there is an answer.
-  Result<Schedule> insist(const PlanRequest& wanted) {
+  Result<PlanPair> insist_on_both(const PlanRequest& wanted) {
     for (;;) {
-      if (std::optional<Result<Schedule>> plan = source_.obtain(config_, wanted)) return std::move(*plan);
+      if (std::optional<Result<PlanPair>> plans = source_.obtain(config_, wanted)) return std::move(*plans);
       sched_yield();
     }
+  }
+  Result<Schedule> insist(const PlanRequest& wanted) { return usual(insist_on_both(wanted)); }
+
+  static Result<Schedule> usual(Result<PlanPair> plans) {
+    if (!plans) return plans.error();
+    return std::move(plans->usual);
   }
 
   static void expect_good(const Result<Schedule>& plan, const PlanRequest& wanted) {
@@ -82,6 +89,13 @@ class PlanSourceTest : public testing::Test {
     EXPECT_EQ(plan->topology, wanted.topology);
     EXPECT_EQ(plan->collective, wanted.collective);
     EXPECT_EQ(verify(*plan), std::vector<std::string>{});
+  }
+
+  /// MultiTree has less T_B there than ForestColl, and takes more steps.
+  [[nodiscard]] static PlanRequest part_with_two_plans() {
+    const std::vector<NodeId> nodes{0, 1, 2, 3, 4, 5, 6};
+    const Topology fabric = generate("random_regular:12,3,1").value();
+    return {part_of(fabric, nodes).value(), node_ranges(nodes), Collective::allreduce};
   }
 
   [[nodiscard]] bool is_cached(const PlanRequest& wanted) const {
@@ -99,9 +113,9 @@ TEST_F(PlanSourceTest, SmallPlansOfTheAllgatherFamilyAreThereAtOnce) {
   for (const PlanRequest& wanted : {request({}, Collective::allreduce), request({0, 1, 2}, Collective::allgather),
                                     request({0, 4, 8}, Collective::reduce_scatter)}) {
     ASSERT_TRUE(planned_at_once(wanted));
-    const std::optional<Result<Schedule>> plan = source_.obtain(config_, wanted);
+    const std::optional<Result<PlanPair>> plan = source_.obtain(config_, wanted);
     ASSERT_TRUE(plan.has_value());
-    expect_good(*plan, wanted);
+    expect_good(usual(*plan), wanted);
     EXPECT_TRUE(is_cached(wanted));
   }
 }
@@ -113,37 +127,84 @@ TEST_F(PlanSourceTest, DefaultsAreThoseOfTheCommand) {
     for (const Collective collective : {Collective::allgather, Collective::reduce_scatter, Collective::allreduce}) {
       const PlanRequest wanted{topology, "", collective};
       const DefaultPlans plans = plan_default(broadcast_planners(), topology, collective, {}).value();
-      EXPECT_EQ(insist(wanted).value(), plans.least_bandwidth_time);
-      EXPECT_EQ(insist(wanted)->proof.bandwidth_time, cut_bound(topology, collective, 0));
+      const PlanPair made = insist_on_both(wanted).value();
+      EXPECT_EQ(made.usual, plans.least_bandwidth_time);
+      EXPECT_EQ(made.usual.proof.bandwidth_time, cut_bound(topology, collective, 0));
+      EXPECT_EQ(made.small, plans.least_steps);
       // T_L of BFB is the diameter; of an allreduce there and back.
       const std::int32_t ways = collective == Collective::allreduce ? 2 : 1;
-      const std::optional<Schedule> small = source_.fewest_steps(config_, wanted);
-      ASSERT_TRUE(small.has_value());
-      expect_good(*small, wanted);
-      EXPECT_EQ(small->steps, ways * graph_facts(topology).diameter);
-      EXPECT_EQ(source_.fewest_steps(config_, wanted), small);  // from the cache
+      const Schedule& small = made.small ? *made.small : made.usual;
+      expect_good(small, wanted);
+      EXPECT_EQ(small.steps, ways * graph_facts(topology).diameter);
+      EXPECT_EQ(insist_on_both(wanted)->small, made.small);  // from the cache
     }
   }
 }
 
 TEST_F(PlanSourceTest, WhereAPlannerIsSetThereIsNoOther) {
+  config_.topology = "random_regular:8,3,5";
   config_.allreduce = "ring";
-  EXPECT_EQ(source_.fewest_steps(config_, request({}, Collective::allreduce)), std::nullopt);
-  EXPECT_TRUE(source_.fewest_steps(config_, request({}, Collective::allgather)).has_value());
-  EXPECT_EQ(source_.fewest_steps(config_, request({}, Collective::alltoall)), std::nullopt);
+  EXPECT_FALSE(insist_on_both(request({}, Collective::allreduce))->small.has_value());
+  config_.allreduce = "auto";
+  EXPECT_TRUE(insist_on_both(request({}, Collective::allreduce))->small.has_value());
+  EXPECT_FALSE(insist_on_both(request({}, Collective::alltoall))->small.has_value());
+  // No planner of that name: parts get the best of several, and that alone.
+  config_.allreduce = "no-such-planner";
+  const PlanPair part = insist_on_both(part_with_two_plans()).value();
+  EXPECT_FALSE(part.small.has_value());
+  config_.allreduce = "auto";
+  EXPECT_TRUE(insist_on_both(part_with_two_plans())->small.has_value());
 }
 
-TEST_F(PlanSourceTest, LargePlansOfFewestStepsComeWithTheOthers) {
-  // The command puts both into the cache.
-  config_.topology = "genkautz:70,3";
+TEST_F(PlanSourceTest, PartsHaveAPlanForSmallVectors) {
+  const PlanRequest wanted = part_with_two_plans();
+  ASSERT_TRUE(planned_at_once(wanted));
+  const PlanPair made = insist_on_both(wanted).value();
+  expect_good(made.usual, wanted);
+  ASSERT_TRUE(made.small.has_value());
+  expect_good(*made.small, wanted);
+  EXPECT_LT(made.small->steps, made.usual.steps);
+  EXPECT_LT(made.usual.proof.bandwidth_time, made.small->proof.bandwidth_time);
+  EXPECT_TRUE(small_up_to(*made.small, made.usual).has_value());
+  const PlanPair again = insist_on_both(wanted).value();
+  EXPECT_EQ(again.usual, made.usual);
+  EXPECT_EQ(again.small, made.small);
+}
+
+TEST_F(PlanSourceTest, PlansDoNotDependOnTheCache) {
+  // Above 64 nodes the command plans. Empty cache, full cache, a cache that lost the plan for small vectors, none.
+  config_.topology = "random_regular:70,3,1";
   const PlanRequest wanted = request({}, Collective::allgather);
-  EXPECT_EQ(source_.fewest_steps(config_, wanted), std::nullopt);
-  const Result<Schedule> usual = insist(wanted);
-  expect_good(usual, wanted);
-  const std::optional<Schedule> small = source_.fewest_steps(config_, wanted);
-  ASSERT_TRUE(small.has_value());
-  EXPECT_LE(small->steps, usual->steps);
-  expect_good(*small, wanted);
+  ASSERT_FALSE(planned_at_once(wanted));
+  const PlanPair first = insist_on_both(wanted).value();
+  expect_good(first.usual, wanted);
+  ASSERT_TRUE(first.small.has_value());
+  expect_good(*first.small, wanted);
+  EXPECT_LT(first.small->steps, first.usual.steps);
+  const auto expect_the_same = [&](const char* what) {
+    const PlanPair again = insist_on_both(wanted).value();
+    EXPECT_EQ(again.usual, first.usual) << what;
+    EXPECT_EQ(again.small, first.small) << what;
+  };
+  expect_the_same("full cache");
+  const std::string small_file =
+      config_.cache_dir + "/" + plan_file_name(wanted.topology, wanted.collective, automatic_small_plan);
+  ASSERT_TRUE(std::filesystem::remove(small_file));
+  expect_the_same("small plan lost");
+  ASSERT_TRUE(std::filesystem::exists(small_file));
+  config_.cache_dir = "/proc/no-such-directory";
+  expect_the_same("no cache");
+}
+
+TEST_F(PlanSourceTest, WhereThereIsNoPlanForSmallVectorsTheCacheSaysSo) {
+  // BFB is optimal on tori (paper 000), and the command need not be asked again.
+  config_.topology = "torus:9x8";
+  const PlanRequest wanted = request({}, Collective::allgather);
+  EXPECT_FALSE(insist_on_both(wanted)->small.has_value());
+  config_.command = "/nonexistent/libcoll";
+  const PlanPair again = insist_on_both(wanted).value();
+  expect_good(again.usual, wanted);
+  EXPECT_FALSE(again.small.has_value());
 }
 
 TEST_F(PlanSourceTest, OthersAreMadeInTheBackground) {
@@ -164,9 +225,9 @@ TEST_F(PlanSourceTest, LargeOnesOfTheAllgatherFamilyAsWell) {
   expect_good(insist(wanted), wanted);
   config_.command.clear();
   const PlanRequest other = request({}, Collective::allgather);
-  const std::optional<Result<Schedule>> here = source_.obtain(config_, other);  // nobody else can
+  const std::optional<Result<PlanPair>> here = source_.obtain(config_, other);  // nobody else can
   ASSERT_TRUE(here.has_value());
-  expect_good(*here, other);
+  expect_good(usual(*here), other);
 }
 
 TEST_F(PlanSourceTest, APlannerThatIsSetPlansPartsAsFarAsItCan) {
@@ -191,9 +252,9 @@ TEST_F(PlanSourceTest, APlannerThatIsSetPlansPartsAsFarAsItCan) {
 TEST_F(PlanSourceTest, WhoeverDoesNotWantToLeaveCallsToMpiWaits) {
   config_.background_planning = false;
   const PlanRequest wanted = request({0, 1, 3, 4}, Collective::alltoall);
-  const std::optional<Result<Schedule>> plan = source_.obtain(config_, wanted);
+  const std::optional<Result<PlanPair>> plan = source_.obtain(config_, wanted);
   ASSERT_TRUE(plan.has_value());
-  expect_good(*plan, wanted);
+  expect_good(usual(*plan), wanted);
 }
 
 TEST_F(PlanSourceTest, APlanIsNotMadeTwiceAtATime) {
@@ -204,13 +265,13 @@ TEST_F(PlanSourceTest, APlanIsNotMadeTwiceAtATime) {
     ASSERT_EQ(other.turn, PlanTurn::ours);
     for (int i = 0; i < 3; ++i) EXPECT_FALSE(source_.obtain(config_, wanted).has_value());
     std::vector<Planner> table(flow_planners().begin(), flow_planners().end());
-    const Result<Schedule> made = plan_part(table, wanted.topology, wanted.collective, {}, {});
+    const Result<DefaultPlans> made = plan_part(table, wanted.topology, wanted.collective, {}, {});
     ASSERT_TRUE(made.ok());
-    ASSERT_TRUE(store_plan(config_.cache_dir, *made, automatic_plan).ok());
+    ASSERT_TRUE(store_plan(config_.cache_dir, made->least_bandwidth_time, automatic_plan).ok());
   }
-  const std::optional<Result<Schedule>> plan = source_.obtain(config_, wanted);
+  const std::optional<Result<PlanPair>> plan = source_.obtain(config_, wanted);
   ASSERT_TRUE(plan.has_value());
-  expect_good(*plan, wanted);
+  expect_good(usual(*plan), wanted);
 }
 
 TEST_F(PlanSourceTest, ALockIsForOnePlanAndEndsWithItsHolder) {
@@ -285,7 +346,7 @@ TEST_F(PlanSourceTest, WhoeverWaitsGivesUpToo) {
   const PlanRequest wanted = request({0, 1, 2}, Collective::alltoall);
   for (int i = 0; i < 2; ++i) {
     const auto began = std::chrono::steady_clock::now();
-    const std::optional<Result<Schedule>> plan = source_.obtain(config_, wanted);
+    const std::optional<Result<PlanPair>> plan = source_.obtain(config_, wanted);
     ASSERT_TRUE(plan.has_value());
     expect_in_time(began, *plan);
     EXPECT_EQ(lock_plan(config_.cache_dir, wanted.topology, wanted.collective, automatic_plan).turn, PlanTurn::ours);
@@ -295,7 +356,7 @@ TEST_F(PlanSourceTest, WhoeverWaitsGivesUpToo) {
   const PlanLock lock = lock_plan(config_.cache_dir, other.topology, other.collective, automatic_plan);
   ASSERT_EQ(lock.turn, PlanTurn::ours);
   const auto began = std::chrono::steady_clock::now();
-  const std::optional<Result<Schedule>> plan = source_.obtain(config_, other);
+  const std::optional<Result<PlanPair>> plan = source_.obtain(config_, other);
   ASSERT_TRUE(plan.has_value());
   expect_in_time(began, *plan);
 }
