@@ -1,8 +1,9 @@
 /* What Open MPI 5 has besides and this machine does not: its version, and persistent collectives by their standard
  * names. Behind them is Open MPI 4. */
-#include <mpi-ext.h>
 #include <mpi.h>
 #include <string.h>
+
+#include "persistent_names.h"
 
 int PMPI_Get_library_version(char* version, int* length) {
   strcpy(version, "Open MPI v5.0.3, a stub");
