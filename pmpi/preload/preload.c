@@ -174,8 +174,7 @@ static void decide_once(bool together) {
   in_decision = false;
 }
 
-/* In place of a function that this MPI does not have, which no program of it calls: MPI_ERR_OTHER, the same number in
- * all families but one unit. */
+/* In place of a function that this MPI does not have: an error code. Programs of this MPI do not call it. */
 static libcoll_word no_function(void) { return 16; }
 
 /* Where a call goes that comes first. */
