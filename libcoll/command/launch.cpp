@@ -11,16 +11,15 @@
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <memory>
 #include <optional>
-#include <sstream>
 #include <string_view>
 #include <system_error>
 
+#include "libcoll/command/binary.h"
 #include "libcoll/command/command.h"
 
 namespace libcoll::command {
@@ -57,19 +56,6 @@ enum class Launcher : std::uint8_t {
   other,
 };
 
-/// The file that the shell would run, links followed; the program itself where there is none.
-fs::path found_in_path(const std::string& program) {
-  std::error_code error;
-  const char* path = std::getenv("PATH");
-  if (program.find('/') != std::string::npos || path == nullptr) return fs::weakly_canonical(program, error);
-  std::istringstream folders(path);
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const fs::path candidate = fs::path(folder) / program;
-    if (access(candidate.c_str(), X_OK) == 0) return fs::weakly_canonical(candidate, error);
-  }
-  return program;
-}
-
 /// Whether the program's --version says so.
 bool says_hydra(const std::string& program) {
   const std::string command = "'" + program + "' --version 2>/dev/null";
@@ -85,7 +71,8 @@ Launcher launcher_of(const std::string& program) {
   const std::string name = fs::path(program).filename();
   const std::string stem = name.substr(0, name.find('.'));
   if (stem != "mpirun" && stem != "mpiexec" && stem != "orterun" && stem != "prterun") return Launcher::other;
-  const std::string file = found_in_path(program).filename();
+  std::error_code error;
+  const std::string file = fs::weakly_canonical(find_program(program), error).filename();
   for (const std::string& each : {name, file}) {
     if (each.ends_with(".openmpi") || each == "orterun" || each == "prterun") return Launcher::open_mpi;
     if (each.ends_with(".mpich") || each.ends_with(".hydra")) return Launcher::hydra;

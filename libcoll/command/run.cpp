@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "libcoll/command/binary.h"
 #include "libcoll/command/command.h"
 #include "libcoll/command/launch.h"
 #include "libcoll/command/planning.h"
@@ -139,6 +140,9 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
   if (!command) return fail(command.error().message);
   const Result<std::string> library = preload_library(options, *command);
   if (!library) return fail(library.error().message);
+  const std::string program = program_among(arguments);
+  const std::string obstacle = preload_obstacle(program.empty() ? arguments.front() : program);
+  if (!obstacle.empty()) warn(obstacle);
   if (!options.no_plan) provide_plans(*config, *topology);
   const Launch launch =
       prepare_launch(arguments, current_environment(), *library, variables(options, *config, *command));

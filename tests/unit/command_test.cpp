@@ -982,6 +982,19 @@ TEST_F(Command, RunForwardsSignalsAndWaitsForTheCommand) {
   EXPECT_TRUE(contains(outcome.out, "caught"));
 }
 
+/// Of programs that a preloaded library cannot reach: without a dynamic linker (no PT_INTERP), with MPI's functions in
+/// them, or with rights of their own (ld.so(8), secure-execution mode).
+TEST_F(Command, RunSaysWhatCannotBeIntercepted) {
+  const auto said = [&](const std::string& program) { return libcoll(std::string(fake) + "-- " + program).err; };
+  EXPECT_FALSE(contains(said("true"), "intercepted"));
+  EXPECT_TRUE(contains(said(LIBCOLL_STATIC_PROGRAM), "is linked statically: nothing of it can be intercepted"));
+  EXPECT_TRUE(contains(said("env -i " LIBCOLL_STATIC_PROGRAM), "is linked statically"));
+  EXPECT_TRUE(contains(said(LIBCOLL_STATIC_MPI_PROGRAM), "has MPI linked into it"));
+  fs::copy_file("/bin/true", path("copy"));
+  fs::permissions(path("copy"), fs::perms::set_uid, fs::perm_options::add);
+  EXPECT_TRUE(contains(said("./copy"), "is set-user-ID"));
+}
+
 TEST_F(Command, RunFindsTheLibraryOfABuildTreeAndOfAnInstallation) {
   for (const char* folder : {"lib", "lib64", "lib/some-triplet"}) {
     const std::string prefix = path(std::string("prefix/") + folder);
