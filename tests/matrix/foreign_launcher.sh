@@ -17,7 +17,7 @@ directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 cd "$directory"
 timeout -k 5 60 "$@" -n "$ranks" env XDG_CONFIG_HOME="$directory" LIBCOLL_TOPOLOGY="complete:$ranks" \
-  OMPI_ALLOW_RUN_AS_ROOT=1 LD_PRELOAD="$library" "$program" 2>stderr </dev/null || fail "exit code $?: $(cat stderr)"
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 LD_PRELOAD="$library" "$program" 2>stderr </dev/null || fail "exit code $?: $(cat stderr)"
 cat stderr >&2
 [[ $(grep -c '^libcoll: warning: the program has .* and was started by a launcher of ' stderr) == 1 ]] ||
   fail "expected one warning"
