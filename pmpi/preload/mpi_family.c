@@ -26,8 +26,8 @@ static libcoll_word mpich_min(void) { return 0x58000002; }
 enum { open_mpi, mpich, family_count };
 static const struct libcoll_mpi_family families[family_count] = {
     {"Open MPI", "libcoll_core_openmpi.so", &open_mpi_world, &open_mpi_int, &open_mpi_min, "OMPI_COMM_WORLD_SIZE",
-     "OMPI_COMM_WORLD_RANK"},
-    {"MPICH", "libcoll_core_mpich.so", &mpich_world, &mpich_int, &mpich_min, "PMI_SIZE", "PMI_RANK"},
+     "OMPI_COMM_WORLD_RANK", false},
+    {"MPICH", "libcoll_core_mpich.so", &mpich_world, &mpich_int, &mpich_min, "PMI_SIZE", "PMI_RANK", true},
 };
 
 static bool is_loaded(const char* library) {

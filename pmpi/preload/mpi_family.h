@@ -18,6 +18,8 @@ struct libcoll_mpi_family {
   /* By which launchers say how many processes they have started. */
   const char* size_variable;
   const char* rank_variable;
+  /* Its processes talk to hydra, which expects of those that begin to do so that they go on to the end. */
+  bool uses_hydra;
 };
 
 /* The family of the MPI that is loaded; NULL where there is none, or no core for it. `reason`, where there is one, is
