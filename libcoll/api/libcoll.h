@@ -35,11 +35,13 @@ typedef enum libcoll_status {
   LIBCOLL_ERROR_INTERNAL = 8   /* a fault of libcoll's */
 } libcoll_status;
 
+/* The last of each enumeration is not for use: any int may be passed, and is refused. */
 typedef enum libcoll_collective {
   LIBCOLL_ALLGATHER = 0,
   LIBCOLL_REDUCE_SCATTER = 1,
   LIBCOLL_ALLREDUCE = 2,
-  LIBCOLL_ALLTOALL = 3
+  LIBCOLL_ALLTOALL = 3,
+  LIBCOLL_COLLECTIVE_MAX = 0x7fffffff
 } libcoll_collective;
 
 typedef enum libcoll_type {
@@ -52,7 +54,8 @@ typedef enum libcoll_type {
   LIBCOLL_UINT32 = 6,
   LIBCOLL_UINT64 = 7,
   LIBCOLL_FLOAT32 = 8,
-  LIBCOLL_FLOAT64 = 9
+  LIBCOLL_FLOAT64 = 9,
+  LIBCOLL_TYPE_MAX = 0x7fffffff
 } libcoll_type;
 
 /* As MPI's operations of these names. Bitwise and logical ones are for integers. */
@@ -66,7 +69,8 @@ typedef enum libcoll_operation {
   LIBCOLL_BXOR = 6,
   LIBCOLL_LAND = 7,
   LIBCOLL_LOR = 8,
-  LIBCOLL_LXOR = 9
+  LIBCOLL_LXOR = 9,
+  LIBCOLL_OPERATION_MAX = 0x7fffffff
 } libcoll_operation;
 
 typedef struct libcoll_topology libcoll_topology;

@@ -78,7 +78,7 @@ TEST_F(Command, RoutesTakesPathBitsThatPortsHave) {
 }
 
 TEST_F(Command, ManPageOfRoutesNamesEveryOptionAndField) {
-  const std::string page = read_file(LIBCOLL_TEST_INSTANCES "/../../libcoll/command/libcoll-routes.1");
+  const std::string page = read_file(LIBCOLL_MANUAL_PAGES "/libcoll-routes.1");
   std::istringstream words(libcoll("routes --help").out);
   int options = 0;
   for (std::string word; words >> word;) {
