@@ -105,7 +105,7 @@ std::string find_program(const std::string& program) {
   const char* path = std::getenv("PATH");
   std::istringstream folders(path == nullptr ? "" : path);
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string candidate = (fs::path(folder) / program).string();
+    std::string candidate = (fs::path(folder) / program).string();
     if (is_program(candidate)) return candidate;
   }
   return "";

@@ -137,6 +137,7 @@ static int begin_space(void* caller, const char* prefix, struct pmix_process* pr
   return code;
 }
 
+/* NOLINTBEGIN(readability-identifier-naming): the names of PMIx */
 LIBCOLL_EXPORT int PMIx_Init(struct pmix_process* process, struct pmix_info* info, size_t count) {
   return begin_space(__builtin_return_address(0), "", process, info, count);
 }
@@ -144,6 +145,7 @@ LIBCOLL_EXPORT int PMIx_Init(struct pmix_process* process, struct pmix_info* inf
 LIBCOLL_EXPORT int OPAL_MCA_PMIX3X_PMIx_Init(struct pmix_process* process, struct pmix_info* info, size_t count) {
   return begin_space(__builtin_return_address(0), EMBEDDED_PREFIX, process, info, count);
 }
+/* NOLINTEND(readability-identifier-naming) */
 
 void libcoll_announce(void) {
   static bool announced;

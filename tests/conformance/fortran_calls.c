@@ -35,4 +35,4 @@ int serves_fortran_call(const char* name, int ranks) {
 }
 
 /* As MPI_F_SYNC_REG, which MPICH 4.0.2 has only in mpi_f08: the compiler takes it for a change of the variable. */
-void sync_registers_(void* variable) { (void)variable; }
+void sync_registers_(void* variable) { (void)variable; }  // NOLINT(readability-identifier-naming): Fortran's
