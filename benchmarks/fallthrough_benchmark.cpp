@@ -1,8 +1,9 @@
 // What interposition adds to a call that is left to MPI: the call by its name beside the same call as MPI's library has
 // it, in turn, within one process. Without the preloaded library both are the same function, and added_ns shows what
 // this can tell apart.
-//   [LD_PRELOAD=libcoll_pmpi.so] [mpirun -n 2] fallthrough_benchmark
+//   [LD_PRELOAD=libcoll_pmpi.so] [mpirun -n 2] fallthrough_benchmark (under MPICH fallthrough_benchmark_mpich)
 #define OMPI_SKIP_MPICXX 1
+#define MPICH_SKIP_MPICXX 1
 #include <benchmark/benchmark.h>
 #include <dlfcn.h>
 #include <mpi.h>
@@ -15,10 +16,16 @@
 
 namespace {
 
+#ifdef OPEN_MPI
+constexpr const char* mpi_library = "libmpi.so.40";
+#else
+constexpr const char* mpi_library = "libmpich.so.12";
+#endif
+
 /// MPI's own definition of a function.
 template <class Function>
 Function* native(Function* /*type*/, const char* name) {
-  return reinterpret_cast<Function*>(dlsym(dlopen("libmpi.so.40", RTLD_LAZY | RTLD_NOLOAD), name));
+  return reinterpret_cast<Function*>(dlsym(dlopen(mpi_library, RTLD_LAZY | RTLD_NOLOAD), name));
 }
 const auto native_allreduce = native(&PMPI_Allreduce, "PMPI_Allreduce");
 const auto native_allgather = native(&PMPI_Allgather, "PMPI_Allgather");

@@ -35,7 +35,7 @@ use_fabric() {
   local said
   if [ "$local" = yes ]; then
     said='--local was given'
-  elif said=$("$libcoll" fabric --name "$fabric" up "$topology" --rate "$rate" --routes auto 2>&1); then
+  elif said=$("$libcoll" fabric --name "$fabric" up "$topology" --rate "$rate" --routes auto --share "$work" 2>&1); then
     printf '\nOn an emulated fabric: %s\n' "$said"
     printf '8 nodes share %d processors: both ways, a rank that yields sleeps 50 us (yield_sleep.so).\n' "$(nproc)"
     over=("$libcoll" fabric --name "$fabric" run --)

@@ -13,13 +13,15 @@
 #include <vector>
 
 #include "planner/broadcast/bfb_steps.h"
+#include "planner/broadcast/planners.h"
 #include "planner/flow/bushes.h"
 #include "planner/flow/chunking.h"
 #include "planner/flow/concurrent_flow.h"
 #include "planner/flow/flow_problem.h"
 #include "planner/flow/path_decomposition.h"
 #include "planner/flow/pdhg.h"
-#include "planner/planner.h"
+#include "planner/flow/planners.h"
+#include "planner/registry/planner.h"
 #include "planner/topology/generators.h"
 
 namespace libcoll {

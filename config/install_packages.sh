@@ -21,6 +21,7 @@ test_packages=(
   mpich
   dpkg-dev man-db  # tests/installation
   ibsim-utils opensm infiniband-diags  # tests/infiniband
+  slurmctld slurmd slurm-client munge environment-modules  # tests/slurm
   g++-aarch64-linux-gnu gfortran-aarch64-linux-gnu mmdebstrap qemu-user-static  # the preset "aarch64"
   libsimgrid-dev  # tests/simgrid
 )

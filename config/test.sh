@@ -99,7 +99,7 @@ run_tests() {
 # The folders that depend on the processor: warnings are errors there, too. Headers that the cross compiler does not have
 # are this machine's.
 check_aarch64() {
-  (cd "$root" && printf '%s\0' libcoll/node/*.cpp libcoll/transport/*.cpp libcoll/reduce/kernels.cpp |
+  (cd "$root" && printf '%s\0' libcoll/node/*.cpp libcoll/transport/*.cpp libcoll/transport/*/*.cpp libcoll/reduce/kernels.cpp |
     xargs -0 -P "$jobs" -n 1 aarch64-linux-gnu-g++ -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Werror \
       -DLIBCOLL_KERNELS_SVE -I. -Ibuild/generated -idirafter /usr/include -idirafter "/usr/include/$(gcc -print-multiarch)")
 }
@@ -114,6 +114,7 @@ aarch64_tests='^(unit\.(node|threads|transport|reduce)|matrix-emulated)'
 # Jobs that run side by side share processors: a rank that waits makes room also where its own job would have enough.
 export OMPI_MCA_mpi_yield_when_idle=1
 part 'Format' check_format || note 'format'
+part 'Layers' "$root/config/layers.py" || note 'layers'
 part 'Build' build_with developer || fail 'the build failed; see above.'
 part 'Check for aarch64' check_aarch64 || note 'aarch64'
 part 'Tests' run_tests tests "$build" -LE '^(unit|large|release|fabric)$' || note 'tests'

@@ -1,5 +1,5 @@
 /* What crosses between libcoll_pmpi.so, which is preloaded, and the core for the MPI of the process
- * (libcoll_core_openmpi.so, libcoll_core_mpich.so), which it loads when it is needed.
+ * (libcoll_core_openmpi.so and so on: preload/mpi_family.c), which it loads when it is needed.
  * Plain C: neither sees the other's libraries. Both have to be of one version. */
 #ifndef LIBCOLL_PMPI_CORE_INTERFACE_H
 #define LIBCOLL_PMPI_CORE_INTERFACE_H

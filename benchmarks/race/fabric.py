@@ -5,6 +5,7 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
 import time
 import xml.etree.ElementTree as xml
 from collections import defaultdict
@@ -111,6 +112,7 @@ class Fabric:
     def up(self, specification, rate, classes=0, ranks_per_node=1):
         """Brings it up, in place of what there was, with SSSP as default routing and no planned routes."""
         options = ["--rate", rate, "--ranks-per-node", str(ranks_per_node), "--default-routes", "sssp"]
+        options += ["--share", tempfile.gettempdir()]  # where races keep their plans and figures
         if classes > 0:
             options += ["--layers", str(classes)]
         call([*self.command, "up", specification, *options])

@@ -31,7 +31,7 @@ race() {
 median() { sort -g "$1" | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
 spread() { sort -g "$1" | awk 'NR == 1 { low = $1 } END { printf "%.1f .. %.1f", low * 1000, $1 * 1000 }'; }
 
-fabric up "$topology" --rate "$rate" --layers 4 || exit 1
+fabric up "$topology" --rate "$rate" --layers 4 --share "$work" || exit 1
 file=$(fabric run -- printenv LIBCOLL_TOPOLOGY)
 cp "$file" "$work/was.toml"
 fabric rate 0 1 "$(awk -v rate="$rate" 'BEGIN { print rate / 10 }')${rate##*[0-9]}" || exit 1

@@ -36,7 +36,7 @@
 #include <vector>
 
 #include "libcoll/fabric/addressing.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
 
 namespace libcoll {
 namespace {

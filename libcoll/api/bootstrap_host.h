@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "libcoll/api/libcoll.h"
-#include "libcoll/runtime/communicator.h"
+#include "libcoll/comm/communicator.h"
 
 namespace libcoll::api {
 

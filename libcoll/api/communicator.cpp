@@ -1,5 +1,5 @@
 // The C API's communicators: the runtime of a preloaded program, with the caller's bootstrap in place of MPI.
-#include "libcoll/runtime/communicator.h"
+#include "libcoll/comm/communicator.h"
 
 #include <unistd.h>
 
@@ -17,8 +17,8 @@
 #include "libcoll/api/bootstrap_host.h"
 #include "libcoll/api/collectives.h"
 #include "libcoll/api/handles.h"
-#include "libcoll/runtime/topology_file.h"
-#include "libcoll/transport/ucx_transport.h"
+#include "libcoll/plan/topology_file.h"
+#include "libcoll/transport/ucx/ucx_transport.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "libcoll/api/libcoll.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

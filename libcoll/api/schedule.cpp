@@ -10,16 +10,16 @@
 
 #include "libcoll/api/collectives.h"
 #include "libcoll/api/handles.h"
-#include "libcoll/runtime/config.h"
-#include "libcoll/runtime/plan_cache.h"
-#include "libcoll/runtime/plan_source.h"
-#include "libcoll/runtime/system_error.h"
+#include "libcoll/base/config.h"
+#include "libcoll/base/system_error.h"
+#include "libcoll/plan/plan_cache.h"
+#include "libcoll/plan/plan_source.h"
+#include "planner/base/text_file.h"
 #include "planner/broadcast/bruck.h"
-#include "planner/claims.h"
+#include "planner/plan/claims.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 #include "planner/simulate/simulation.h"
-#include "planner/text_file.h"
 
 namespace libcoll::api {
 namespace {

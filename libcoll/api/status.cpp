@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "libcoll/api/handles.h"
-#include "libcoll/runtime/library_directory.h"
-#include "libcoll/runtime/log.h"
+#include "libcoll/base/library_directory.h"
+#include "libcoll/base/log.h"
 #include "libcoll/version.h"
 
 namespace libcoll::api {

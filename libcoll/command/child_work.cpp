@@ -15,8 +15,8 @@
 #include <cstdio>
 #include <string_view>
 
+#include "libcoll/base/safe_file.h"
 #include "libcoll/command/command.h"
-#include "libcoll/runtime/safe_file.h"
 
 namespace libcoll::command {
 namespace {

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "planner/deadline.h"
-#include "planner/result.h"
+#include "planner/base/deadline.h"
+#include "planner/base/result.h"
 
 namespace libcoll::command {
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "libcoll/runtime/plan_cache.h"
+#include "libcoll/plan/plan_cache.h"
 
 namespace libcoll::command {
 namespace {

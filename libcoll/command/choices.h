@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "libcoll/base/config.h"
 #include "libcoll/command/command.h"
-#include "libcoll/runtime/choice_file.h"
-#include "libcoll/runtime/config.h"
+#include "libcoll/select/choice_file.h"
 
 namespace libcoll::command {
 

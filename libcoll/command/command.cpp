@@ -8,8 +8,8 @@
 #include <system_error>
 
 #include "libcoll/command/planning.h"
-#include "planner/planner.h"
-#include "planner/text_file.h"
+#include "planner/base/text_file.h"
+#include "planner/registry/planner.h"
 #include "planner/topology/generators.h"
 
 namespace libcoll::command {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/result.h"
+#include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
 namespace CLI {
@@ -66,6 +66,8 @@ void add_report(CLI::App& app, int& exit_code);
 void add_run(CLI::App& app, const std::vector<std::string>& command, int& exit_code);
 /// The launcher stands behind the `--`.
 void add_tune(CLI::App& app, const std::vector<std::string>& command, int& exit_code);
+/// The same.
+void add_doctor(CLI::App& app, const std::vector<std::string>& command, int& exit_code);
 /// The same for `fabric exec` and `fabric run`.
 void add_fabric(CLI::App& app, const std::vector<std::string>& command, int& exit_code);
 

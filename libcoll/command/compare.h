@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "libcoll/command/command.h"
-#include "planner/deadline.h"
-#include "planner/planner.h"
+#include "planner/base/deadline.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/lockstep_time.h"
 
 namespace libcoll::command {

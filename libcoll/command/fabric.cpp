@@ -6,10 +6,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "libcoll/command/launch.h"
@@ -17,10 +19,10 @@
 #include "libcoll/command/validators.h"
 #include "libcoll/fabric/addressing.h"
 #include "libcoll/fabric/fabric.h"
-#include "libcoll/runtime/plan_cache.h"
+#include "libcoll/plan/plan_cache.h"
 #include "planner/route/dor.h"
-#include "planner/route/route_binding.h"
 #include "planner/route/sssp.h"
+#include "planner/schedule/route_binding.h"
 #include "planner/schedule/xml.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/reader.h"
@@ -40,6 +42,7 @@ struct Options {
   bool none = false;
   bool all = false;
   bool oneway = false;
+  std::vector<std::string> shared;
   std::string node;
   std::string from;
   std::string to;
@@ -155,6 +158,26 @@ void print_up(const FabricState& state, double seconds) {
               static_cast<int>(state.classes), state.classes == 1 ? "" : "es", state.default_routes.c_str(), seconds);
 }
 
+/// The working directory and the folder that this command is installed in come along, as with a shared file system.
+Result<std::vector<std::string>> shared_directories(const Options& options) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> directories;
+  std::error_code error;
+  for (const std::string& each : options.shared) {
+    const fs::path path = fs::absolute(each, error);
+    if (error || !fs::is_directory(path, error)) return Error{"--share " + each + ": found no such directory"};
+    directories.push_back(path.lexically_normal().string());
+  }
+  const fs::path here = fs::current_path(error);
+  if (!error) directories.push_back(here.string());
+  const Result<std::string> command = own_path();
+  if (command) directories.push_back(fs::path(*command).parent_path().parent_path().string());
+  for (const std::string& directory : directories) {
+    if (directory.find('\n') != std::string::npos) return Error{"found a line end in the name of a directory"};
+  }
+  return directories;
+}
+
 Result<FabricOrder> make_order(const Options& options) {
   const Result<std::int64_t> rate = parse_bandwidth(options.rate);
   if (!rate) return Error{"--rate: " + rate.error().message};
@@ -167,6 +190,9 @@ Result<FabricOrder> make_order(const Options& options) {
   order.name = options.name;
   order.topology = std::move(emulated).value();
   order.ranks_per_node = options.ranks_per_node;
+  Result<std::vector<std::string>> shared = shared_directories(options);
+  if (!shared) return shared.error();
+  order.shared_directories = std::move(shared).value();
   order.default_routes = options.default_routes.empty() ? "sssp" : options.default_routes;
   if (!options.routes.empty()) {
     Result<std::vector<Route>> planned = read_routes(options.routes, order.topology, order.topology);
@@ -373,6 +399,10 @@ void add_up(CLI::App* fabric, const Shared& options, int& exit_code) {
   sub->add_option("--ranks-per-node", options->ranks_per_node, "MPI ranks that mpirun puts on a node")
       ->capture_default_str()
       ->check(whole_in(1, 1024));
+  sub->add_option("--share", options->shared,
+                  "Directory below /tmp, /run or /var that nodes see, too; may be given again")
+      ->type_name("DIRECTORY")
+      ->allow_extra_args(false);
   add_default_routes(sub, options);
   add_json(sub, options);
   sub->callback([options, &exit_code] { exit_code = up(*options); });

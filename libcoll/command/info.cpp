@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "libcoll/base/config.h"
 #include "libcoll/command/choices.h"
 #include "libcoll/command/command.h"
 #include "libcoll/command/launch.h"
@@ -16,7 +17,6 @@
 #include "libcoll/command/planning.h"
 #include "libcoll/command/plans_by_size.h"
 #include "libcoll/command/validators.h"
-#include "libcoll/runtime/config.h"
 #include "libcoll/version.h"
 #include "planner/topology/generators.h"
 #include "planner/topology/reader.h"

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "planner/deadline.h"
-#include "planner/result.h"
+#include "planner/base/deadline.h"
+#include "planner/base/result.h"
 
 namespace libcoll::command {
 

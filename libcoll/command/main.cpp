@@ -1,11 +1,13 @@
 // The `libcoll` command: one subcommand per file.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <optional>
 #include <string_view>
 
 #include "libcoll/command/command.h"
+#include "libcoll/command/doctor_probe.h"
 #include "libcoll/command/fabric.h"
 #include "libcoll/command/manual.h"
 #include "libcoll/fabric/namespace_keeper.h"
@@ -17,8 +19,11 @@ namespace {
 /// Takes the command line of `libcoll run … -- COMMAND` (or fabric run, fabric exec) apart, so that nothing in COMMAND
 /// is read as an option of ours. `arguments` keeps what stands before the `--`.
 std::vector<std::string> cut_command(std::vector<std::string>& arguments) {
-  if (arguments.empty() || (arguments.front() != "run" && arguments.front() != "fabric" && arguments.front() != "tune"))
+  constexpr std::array<std::string_view, 4> with_commands{"run", "fabric", "tune", "doctor"};
+  if (arguments.empty() ||
+      std::find(with_commands.begin(), with_commands.end(), arguments.front()) == with_commands.end()) {
     return {};
+  }
   const auto mark = std::find(arguments.begin(), arguments.end(), "--");
   if (mark == arguments.end()) return {};
   std::vector<std::string> command(mark + 1, arguments.end());
@@ -39,6 +44,7 @@ bool has_subcommand(const CLI::App& app, const std::string& name) {
 std::optional<int> run_hidden(const std::vector<std::string>& arguments) {
   const std::string first = first_word(arguments);
   if (first == keeper_subcommand) return hold_fabric();
+  if (first == probe_subcommand) return doctor_probe({arguments.begin() + 1, arguments.end()});
   if (first == agent_subcommand) return fabric_agent({arguments.begin() + 1, arguments.end()});
   return std::nullopt;
 }
@@ -67,6 +73,7 @@ void add_subcommands(CLI::App& app, const std::vector<std::string>& command, int
   add_report(app, exit_code);
   add_run(app, command, exit_code);
   add_tune(app, command, exit_code);
+  add_doctor(app, command, exit_code);
   add_fabric(app, command, exit_code);
 }
 
@@ -81,9 +88,10 @@ int parse_and_run(std::vector<std::string> arguments) {
     return write_manual_page(app, {arguments.begin() + 1, arguments.end()});
   }
   if (const std::string sub = first_word(arguments); !sub.empty() && !has_subcommand(app, sub)) {
-    return fail("unknown subcommand '" + sub +
-                    "', expected topo, plan, harvest, verify, routes, simulate, info, report, run, tune or fabric",
-                json);
+    return fail(
+        "unknown subcommand '" + sub +
+            "', expected topo, plan, harvest, verify, routes, simulate, info, report, run, tune, doctor or fabric",
+        json);
   }
   try {
     std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back

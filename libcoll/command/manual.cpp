@@ -11,13 +11,13 @@
 #include <string_view>
 #include <utility>
 
+#include "libcoll/base/config.h"
 #include "libcoll/command/command.h"
 #include "libcoll/command/option_records.h"
 #include "libcoll/command/planner_help.h"
 #include "libcoll/command/planning.h"
-#include "libcoll/runtime/config.h"
 #include "libcoll/version.h"
-#include "planner/planner.h"
+#include "planner/registry/planner.h"
 #include "planner/topology/generators.h"
 
 namespace libcoll::command {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "planner/result.h"
+#include "planner/base/result.h"
 
 namespace libcoll::command {
 

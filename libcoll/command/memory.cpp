@@ -15,18 +15,18 @@
 #include <optional>
 #include <utility>
 
+#include "libcoll/base/safe_file.h"
+#include "libcoll/base/system_error.h"
 #include "libcoll/command/planning.h"
 #include "libcoll/execute/execution.h"
 #include "libcoll/execute/task_graph.h"
-#include "libcoll/runtime/safe_file.h"
-#include "libcoll/runtime/system_error.h"
-#include "libcoll/transport/ofi_transport.h"
+#include "libcoll/transport/ofi/ofi_transport.h"
 #include "libcoll/transport/transport.h"
-#include "libcoll/transport/ucx_transport.h"
-#include "planner/planner.h"
-#include "planner/route/route_binding.h"
+#include "libcoll/transport/ucx/ucx_transport.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/packed.h"
 #include "planner/schedule/program.h"
+#include "planner/schedule/route_binding.h"
 
 namespace libcoll::command {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "libcoll/runtime/config.h"
-#include "planner/result.h"
+#include "libcoll/base/config.h"
+#include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll::command {

@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "libcoll/base/config.h"
 #include "libcoll/command/child_work.h"
 #include "libcoll/command/command.h"
 #include "libcoll/command/compare.h"
@@ -21,14 +22,13 @@
 #include "libcoll/command/planning.h"
 #include "libcoll/command/time_limit.h"
 #include "libcoll/command/validators.h"
-#include "libcoll/runtime/config.h"
-#include "libcoll/runtime/plan_cache.h"
+#include "libcoll/plan/plan_cache.h"
 #include "planner/broadcast/forest_optimum.h"
-#include "planner/default_plan.h"
 #include "planner/flow/demand.h"
 #include "planner/flow/demand_reader.h"
-#include "planner/part_plan.h"
-#include "planner/planner_options.h"
+#include "planner/plan/default_plan.h"
+#include "planner/plan/part_plan.h"
+#include "planner/registry/planner_options.h"
 #include "planner/route/forwarding_table.h"
 #include "planner/schedule/xml.h"
 #include "planner/topology/part.h"

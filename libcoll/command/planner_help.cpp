@@ -9,7 +9,7 @@
 #include "libcoll/command/command.h"
 #include "libcoll/command/option_records.h"
 #include "libcoll/command/planning.h"
-#include "planner/planner.h"
+#include "planner/registry/planner.h"
 
 namespace libcoll::command {
 namespace {

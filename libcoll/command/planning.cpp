@@ -15,15 +15,18 @@
 #include <variant>
 
 #include "libcoll/command/progress.h"
-#include "libcoll/runtime/cost_model.h"
-#include "libcoll/runtime/plan_cache.h"
+#include "libcoll/plan/plan_cache.h"
+#include "libcoll/select/cost_model.h"
 #include "planner/broadcast/cut_bound.h"
-#include "planner/claims.h"
+#include "planner/broadcast/planners.h"
+#include "planner/flow/planners.h"
 #include "planner/flow/single_path.h"
-#include "planner/part_plan.h"
-#include "planner/route/route_binding.h"
+#include "planner/plan/claims.h"
+#include "planner/plan/part_plan.h"
+#include "planner/reconfigure/planners.h"
 #include "planner/route/route_classes.h"
 #include "planner/schedule/cost.h"
+#include "planner/schedule/route_binding.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/facts.h"
 

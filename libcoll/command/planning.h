@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "libcoll/command/command.h"
-#include "planner/deadline.h"
-#include "planner/default_plan.h"
-#include "planner/planner.h"
+#include "planner/base/deadline.h"
+#include "planner/plan/default_plan.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 
 namespace libcoll::command {

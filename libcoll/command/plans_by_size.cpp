@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "libcoll/command/planning.h"
-#include "libcoll/runtime/plan_source.h"
-#include "planner/default_plan.h"
+#include "libcoll/plan/plan_source.h"
+#include "planner/plan/default_plan.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/part.h"
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "libcoll/base/config.h"
 #include "libcoll/command/command.h"
-#include "libcoll/runtime/config.h"
-#include "planner/rational.h"
-#include "planner/result.h"
+#include "planner/base/rational.h"
+#include "planner/base/result.h"
 #include "planner/schedule/lockstep_time.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"

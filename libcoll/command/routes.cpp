@@ -16,14 +16,15 @@
 #include <vector>
 
 #include "libcoll/command/command.h"
+#include "libcoll/command/ip_routes.h"
 #include "libcoll/command/planning.h"
 #include "libcoll/command/validators.h"
-#include "libcoll/runtime/plan_cache.h"
+#include "libcoll/plan/plan_cache.h"
+#include "planner/base/index.h"
 #include "planner/exchange/ibnetdiscover.h"
 #include "planner/exchange/opensm.h"
 #include "planner/exchange/subnet_plan.h"
 #include "planner/exchange/subnet_topology.h"
-#include "planner/index.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 #include "planner/topology/reader.h"
@@ -49,6 +50,7 @@ struct RoutesOptions {
   std::string cache_dir;
   std::vector<std::string> verify;
   SubnetLimits limits;
+  IpOptions ip;
   double time_limit_seconds = 0;
   bool json = false;
 };
@@ -121,9 +123,8 @@ Result<Schedule> plan_all_to_all(const Topology& topology, const RoutesOptions& 
   return std::move(plan->schedule);
 }
 
-/// The schedule of a file; or an all-to-all on the topology given, or on the fabric itself.
-Result<Schedule> schedule_for(const RoutesOptions& options, const Fabric& fabric) {
-  if (options.plan.empty()) return plan_all_to_all(fabric.readings.front().topology, options);
+/// The schedule of a file, or an all-to-all on the topology given.
+Result<Schedule> named_schedule(const RoutesOptions& options) {
   std::error_code ignored;
   if (options.plan == "-" || std::filesystem::is_regular_file(options.plan, ignored)) {
     const Result<std::string> text = read_text(options.plan);
@@ -133,6 +134,11 @@ Result<Schedule> schedule_for(const RoutesOptions& options, const Fabric& fabric
   const Result<Topology> topology = load_topology(options.plan);
   if (!topology) return topology.error();
   return plan_all_to_all(*topology, options);
+}
+
+/// The same, or an all-to-all on the fabric itself.
+Result<Schedule> schedule_for(const RoutesOptions& options, const Fabric& fabric) {
+  return options.plan.empty() ? plan_all_to_all(fabric.readings.front().topology, options) : named_schedule(options);
 }
 
 // ---- writing ----------------------------------------------------------------------------------------------------
@@ -243,6 +249,24 @@ int make_routes(const RoutesOptions& options) {
     print_json(routes_json(*plan, *schedule, before));
   } else {
     std::fputs(routes_text(*plan, *schedule, before, options.output).c_str(), stdout);
+  }
+  return ExitCode::good;
+}
+
+int make_routes_of_hosts(const RoutesOptions& options) {
+  if (options.plan.empty()) return fail("--ip needs PLAN, a schedule or a topology to plan for", options.json);
+  Result<Schedule> schedule = named_schedule(options);
+  if (!schedule) return fail(schedule.error().message, options.json);
+  const Result<Json> made = make_ip_routes(options.ip, options.device, options.output, *schedule);
+  if (!made) return fail(made.error().message, options.json);
+  if (const Status stored = store(options, *schedule); !stored) return fail(stored.error().message, options.json);
+  if (options.json) {
+    print_json(*made);
+  } else {
+    std::printf("%s\n  %zu routes in %d classes, digest %s%s%s\n", schedule->topology.name().c_str(),
+                schedule->routes.size(), (*made)["classes"].get<int>(),
+                (*made)["routes_digest"].get<std::string>().c_str(), options.output.empty() ? "" : ", written to ",
+                options.output.c_str());
   }
   return ExitCode::good;
 }
@@ -384,17 +408,24 @@ int verify_routes(const RoutesOptions& options) {
   return first.empty() ? ExitCode::good : ExitCode::bad;
 }
 
+int routes(const RoutesOptions& options) {
+  if (options.ip.wanted) return make_routes_of_hosts(options);
+  if (options.fabric.empty()) {
+    return fail("found neither --fabric FILE (InfiniBand) nor --ip (plain IP and RoCE), expected one", options.json);
+  }
+  return options.verify.empty() ? make_routes(options) : verify_routes(options);
+}
+
 }  // namespace
 
 void add_routes(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<RoutesOptions>();
   CLI::App* sub =
-      app.add_subcommand("routes", "Write an InfiniBand subnet's forwarding tables for a plan, or check them");
+      app.add_subcommand("routes", "Write a plan's routes for InfiniBand, RoCE or IP fabrics, or check a subnet's");
   sub->add_option("plan", options->plan,
                   "All-to-all schedule, or a topology to plan for; left out: plan for the fabric");
-  sub->add_option("--fabric", options->fabric, "What ibnetdiscover prints; - is standard input")
-      ->type_name("FILE")
-      ->required();
+  CLI::Option* fabric =
+      sub->add_option("--fabric", options->fabric, "What ibnetdiscover prints; - is standard input")->type_name("FILE");
   sub->add_option("--node-name-map", options->names, "Names by GUID, as infiniband-diags take them")->type_name("FILE");
   sub->add_option("--host-switches", options->host_switches,
                   "Switches of one host: auto, collapse or keep; left out: as the plan has them")
@@ -421,8 +452,38 @@ void add_routes(CLI::App& app, int& exit_code) {
     verify->excludes(sub->get_option(other));
   }
   sub->add_flag("--json", options->json, "Machine-readable output");
-  sub->callback(
-      [options, &exit_code] { exit_code = options->verify.empty() ? make_routes(*options) : verify_routes(*options); });
+  CLI::Option* ip =
+      sub->add_flag("--ip", options->ip.wanted, "For plain IP and RoCE: ip -batch files by host, CSV tables by switch")
+          ->excludes(fabric)
+          ->excludes(verify);
+  sub->add_option("--steer-by", options->ip.steering,
+                  "device: an address and a device for each class; gid: an address on one RoCE port; port: UDP source "
+                  "port of RoCE v2")
+      ->type_name("device|gid|port")
+      ->needs(ip)
+      ->capture_default_str();
+  sub->add_option("--network", options->ip.network,
+                  "Host i has NETWORK + 65536 * class + 256 * (i / 250) + i % 250 + 1")
+      ->type_name("ADDRESS")
+      ->needs(ip)
+      ->capture_default_str();
+  sub->add_option("--devices", options->ip.devices, "Device, or switch port, of each link: lines FROM,TO,DEVICE")
+      ->type_name("FILE")
+      ->needs(ip);
+  sub->add_option("--link-device", options->ip.link_device,
+                  "Device of other links: {number} and {name} of the neighbour")
+      ->type_name("NAME")
+      ->needs(ip)
+      ->capture_default_str();
+  sub->add_option("--class-device", options->ip.class_device, "Device that has the address of a class")
+      ->type_name("NAME")
+      ->needs(ip)
+      ->capture_default_str();
+  sub->add_option("--first-gid-index", options->ip.first_gid_index, "GID index of class 0; the others follow")
+      ->check(whole_in(0, 255))
+      ->needs(ip)
+      ->capture_default_str();
+  sub->callback([options, &exit_code] { exit_code = routes(*options); });
 }
 
 }  // namespace libcoll::command

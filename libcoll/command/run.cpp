@@ -8,14 +8,14 @@
 #include <optional>
 #include <utility>
 
+#include "libcoll/base/config.h"
 #include "libcoll/command/binary.h"
 #include "libcoll/command/command.h"
 #include "libcoll/command/launch.h"
 #include "libcoll/command/planning.h"
-#include "libcoll/runtime/config.h"
-#include "libcoll/runtime/plan_cache.h"
-#include "libcoll/runtime/plan_source.h"
-#include "libcoll/runtime/tuning_table.h"
+#include "libcoll/plan/plan_cache.h"
+#include "libcoll/plan/plan_source.h"
+#include "libcoll/select/tuning_table.h"
 #include "planner/topology/generators.h"
 #include "planner/topology/reader.h"
 

@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "libcoll/base/config.h"
 #include "libcoll/command/command.h"
 #include "libcoll/command/time_limit.h"
 #include "libcoll/command/validators.h"
-#include "libcoll/runtime/config.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 #include "planner/simulate/simulation.h"

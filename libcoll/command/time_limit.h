@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "planner/deadline.h"
+#include "planner/base/deadline.h"
 
 namespace libcoll::command {
 

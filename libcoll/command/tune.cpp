@@ -13,16 +13,18 @@
 #include <sstream>
 #include <utility>
 
+#include "libcoll/base/config.h"
 #include "libcoll/command/command.h"
 #include "libcoll/command/launch.h"
 #include "libcoll/command/time_limit.h"
 #include "libcoll/command/tuning_sweep.h"
 #include "libcoll/command/validators.h"
 #include "libcoll/execute/task_graph.h"
-#include "libcoll/runtime/config.h"
-#include "libcoll/runtime/plan_cache.h"
-#include "libcoll/runtime/tuning_table.h"
-#include "planner/planner.h"
+#include "libcoll/plan/plan_cache.h"
+#include "libcoll/select/tuning_table.h"
+#include "planner/broadcast/planners.h"
+#include "planner/flow/planners.h"
+#include "planner/registry/planner.h"
 #include "planner/topology/reader.h"
 
 namespace libcoll::command {

@@ -11,8 +11,8 @@
 #include <sstream>
 #include <utility>
 
+#include "libcoll/base/safe_file.h"
 #include "libcoll/command/launch.h"
-#include "libcoll/runtime/safe_file.h"
 
 namespace libcoll::command {
 namespace {

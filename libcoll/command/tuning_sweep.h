@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "libcoll/command/command.h"
-#include "libcoll/runtime/tuning_table.h"
-#include "planner/deadline.h"
+#include "libcoll/select/tuning_table.h"
+#include "planner/base/deadline.h"
 
 namespace libcoll::command {
 

@@ -9,7 +9,7 @@
 #include "libcoll/command/command.h"
 #include "libcoll/command/time_limit.h"
 #include "libcoll/command/validators.h"
-#include "planner/claims.h"
+#include "planner/plan/claims.h"
 #include "planner/schedule/xml.h"
 
 namespace libcoll::command {

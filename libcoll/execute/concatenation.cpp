@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 
 namespace libcoll {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 
 namespace libcoll {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "libcoll/fabric/addressing.h"
-#include "planner/index.h"
+#include "planner/base/index.h"
 
 namespace libcoll {
 namespace {

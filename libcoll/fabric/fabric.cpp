@@ -18,8 +18,8 @@
 #include "libcoll/fabric/namespace_keeper.h"
 #include "libcoll/fabric/namespaces.h"
 #include "libcoll/fabric/processes.h"
-#include "planner/index.h"
-#include "planner/rational.h"
+#include "planner/base/index.h"
+#include "planner/base/rational.h"
 #include "planner/topology/writer.h"
 
 namespace libcoll {
@@ -171,7 +171,9 @@ Result<FabricState> build(const FabricOrder& order, const ForwardingTables& tabl
   if (Status written = directory.write("hosts", hosts_file(order.topology)); !written) return written.error();
   if (Status written = directory.write("hostfile", hostfile(state)); !written) return written.error();
   if (Status made = directory.make_directory("session"); !made) return made.error();
-  KeeperOrder hold{order.name, directory.path("hosts"), tcp_window_factor(order.topology), {}};
+  KeeperOrder hold{
+      order.name, directory.path("hosts"), tcp_window_factor(order.topology), order.shared_directories, {}};
+  hold.shared_directories.push_back(directory.path());
   for (const Node& node : order.topology.nodes()) hold.host_names.push_back(node.host);
   Result<Keepers> holders = start_keepers(hold);
   if (!holders) return holders.error();

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "libcoll/fabric/state.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
@@ -32,6 +32,8 @@ struct FabricOrder {
   std::string default_routes;   ///< name of the algorithm, for the record
   std::vector<Route> defaults;  ///< one per ordered pair of hosts
   std::vector<Route> planned;   ///< with classes 1..classes
+  /// Absolute paths that nodes see although /tmp, /run and /var are private to them.
+  std::vector<std::string> shared_directories;
 };
 
 /// Ends whatever is left of a fabric of that name, then brings it up. On failure nothing is left.

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <spawn.h>
-#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -17,9 +16,10 @@
 #include <string_view>
 #include <utility>
 
+#include "libcoll/base/safe_file.h"
+#include "libcoll/base/system_error.h"
 #include "libcoll/fabric/configuration.h"
-#include "libcoll/runtime/safe_file.h"
-#include "libcoll/runtime/system_error.h"
+#include "libcoll/fabric/private_files.h"
 
 namespace libcoll {
 namespace {
@@ -43,25 +43,15 @@ Status apply_kernel_settings(std::int64_t window_factor) {
   return {};
 }
 
-/// A private view of what tells the nodes of one machine apart: /sys (its network devices), shared memory, host names.
-Status mount_private_files(const std::string& hosts_file) {
-  if (mount(nullptr, "/", nullptr, MS_REC | MS_SLAVE, nullptr) != 0) {
-    return Error{"mounts cannot be made private: " + reason()};
-  }
-  if (mount("sysfs", "/sys", "sysfs", 0, nullptr) != 0) return Error{"/sys cannot be mounted: " + reason()};
-  if (mount("tmpfs", "/dev/shm", "tmpfs", MS_NOSUID | MS_NODEV, "mode=1777") != 0) {
-    return Error{"/dev/shm cannot be mounted: " + reason()};
-  }
-  if (access("/etc/hosts", F_OK) == 0 && mount(hosts_file.c_str(), "/etc/hosts", nullptr, MS_BIND, nullptr) != 0) {
-    return Error{"/etc/hosts cannot be bound: " + reason()};
-  }
-  return {};
-}
+enum class Place : std::uint8_t { control, node };
 
-Status make_node(const std::string& host_name, const KeeperOrder& order) {
+Status make_node(const std::string& host_name, const KeeperOrder& order, Place place) {
   if (unshare(node_namespaces) != 0) return Error{"no new namespaces: " + reason()};
   if (sethostname(host_name.data(), host_name.size()) != 0) return Error{"no host name: " + reason()};
-  if (Status mounted = mount_private_files(order.hosts_file); !mounted) return mounted;
+  if (Status mounted = mount_private_view(order.hosts_file); !mounted) return mounted;
+  if (place == Place::node) {
+    if (Status mounted = mount_private_directories(order.shared_directories); !mounted) return mounted;
+  }
   return apply_kernel_settings(order.window_factor);
 }
 
@@ -84,7 +74,7 @@ Status make_control(const KeeperOrder& order) {
   }
   // A change of credentials hides a process from others of the same user, who could not enter its namespaces then.
   prctl(PR_SET_DUMPABLE, 1);
-  return make_node(control_host, order);
+  return make_node(control_host, order, Place::control);
 }
 
 [[noreturn]] void wait_to_be_killed() {
@@ -107,7 +97,7 @@ Result<pid_t> fork_holder(const std::string& host_name, const KeeperOrder& order
   if (pid == 0) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != control) _exit(1);
-    const Status made = make_node(host_name, order);
+    const Status made = make_node(host_name, order, Place::node);
     say(out.get(), made.ok() ? std::string("ready") : made.error().message);
     close_range(0, ~0U, 0);
     wait_to_be_killed();
@@ -123,19 +113,26 @@ Result<pid_t> fork_holder(const std::string& host_name, const KeeperOrder& order
   return pid;
 }
 
-/// The order as lines: hosts file, window factor, then host names. What order_text() wrote.
+/// The order as lines: hosts file, window factor, number of shared directories and these, then host names. What
+/// order_text() wrote.
 KeeperOrder read_order() {
   KeeperOrder order;
-  std::string factor;
+  std::string number;
   std::getline(std::cin, order.hosts_file);
-  std::getline(std::cin, factor);
-  order.window_factor = std::strtoll(factor.c_str(), nullptr, 10);
+  std::getline(std::cin, number);
+  order.window_factor = std::strtoll(number.c_str(), nullptr, 10);
+  std::getline(std::cin, number);
+  for (std::int64_t left = std::strtoll(number.c_str(), nullptr, 10); left > 0 && std::cin.good(); --left) {
+    std::getline(std::cin, order.shared_directories.emplace_back());
+  }
   for (std::string name; std::getline(std::cin, name);) order.host_names.push_back(name);
   return order;
 }
 
 std::string order_text(const KeeperOrder& order) {
-  std::string text = order.hosts_file + "\n" + std::to_string(order.window_factor) + "\n";
+  std::string text = order.hosts_file + "\n" + std::to_string(order.window_factor) + "\n" +
+                     std::to_string(order.shared_directories.size()) + "\n";
+  for (const std::string& directory : order.shared_directories) text += directory + "\n";
   for (const std::string& name : order.host_names) text += name + "\n";
   return text;
 }

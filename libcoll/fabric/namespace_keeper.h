@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "libcoll/fabric/processes.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
 
 namespace libcoll {
 
@@ -16,8 +16,10 @@ inline constexpr const char* keeper_subcommand = "fabric-hold";
 /// What the control process is told.
 struct KeeperOrder {
   std::string fabric;
-  std::string hosts_file;               ///< absolute path; bound over /etc/hosts in every node
-  std::int64_t window_factor = 1;       ///< of kernel_settings()
+  std::string hosts_file;          ///< absolute path; bound over /etc/hosts in every node
+  std::int64_t window_factor = 1;  ///< of kernel_settings()
+  /// Absolute paths that nodes see as they are, also below what is private to them (private_files.h).
+  std::vector<std::string> shared_directories;
   std::vector<std::string> host_names;  ///< by node
 };
 

@@ -15,7 +15,7 @@
 #include <thread>
 #include <utility>
 
-#include "libcoll/runtime/system_error.h"
+#include "libcoll/base/system_error.h"
 
 namespace libcoll {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "libcoll/fabric/processes.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
 
 namespace libcoll {
 

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "libcoll/runtime/safe_file.h"
-#include "planner/result.h"
+#include "libcoll/base/safe_file.h"
+#include "planner/base/result.h"
 
 namespace libcoll {
 

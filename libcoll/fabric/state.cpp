@@ -13,7 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <type_traits>
 
-#include "libcoll/runtime/system_error.h"
+#include "libcoll/base/system_error.h"
 
 namespace libcoll {
 namespace {

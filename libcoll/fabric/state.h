@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
+#include "libcoll/base/safe_file.h"
 #include "libcoll/fabric/processes.h"
-#include "libcoll/runtime/safe_file.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "libcoll/runtime/page_size.h"
+#include "libcoll/base/page_size.h"
 
 namespace libcoll {
 namespace {

@@ -5,18 +5,15 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "libcoll/node/call_order.h"
 #include "libcoll/node/phases.h"
 #include "libcoll/node/rank_layout.h"
 #include "libcoll/node/segment.h"
 #include "libcoll/node/staging.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
 
 namespace libcoll {
-
-class HierarchicalCollective;
 
 class NodeMemory {
  public:
@@ -46,10 +43,6 @@ class NodeMemory {
   /// The half that the round of that number works in.
   [[nodiscard]] std::byte* half(std::uint32_t round) const;
 
-  /// The calls that have begun and are not over, in the order of their beginnings: the first one goes on, the others
-  /// wait for their turn.
-  [[nodiscard]] std::vector<HierarchicalCollective*>& calls() { return calls_; }
-
  private:
   [[nodiscard]] std::size_t bytes() const;
 
@@ -60,7 +53,6 @@ class NodeMemory {
   std::unique_ptr<CallOrder> call_order_;
   std::unique_ptr<CallOrder> verdicts_;
   std::uint32_t rounds_ = 0;
-  std::vector<HierarchicalCollective*> calls_;
 };
 
 }  // namespace libcoll

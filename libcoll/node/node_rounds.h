@@ -4,11 +4,11 @@
 #include <cstdint>
 #include <memory>
 
+#include "libcoll/execute/call.h"
 #include "libcoll/execute/task_graph.h"
 #include "libcoll/node/rank_layout.h"
 #include "libcoll/node/stages.h"
 #include "libcoll/node/staging.h"
-#include "libcoll/runtime/call.h"
 
 namespace libcoll {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "libcoll/runtime/safe_file.h"
-#include "planner/result.h"
+#include "libcoll/base/safe_file.h"
+#include "planner/base/result.h"
 
 namespace libcoll {
 

@@ -10,10 +10,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "libcoll/execute/execution.h"
 #include "libcoll/transport/buffer_pool.h"
 #include "libcoll/transport/packet.h"
-#include "planner/index.h"
+#include "libcoll/transport/tag_space.h"
+#include "planner/base/index.h"
 
 namespace libcoll {
 namespace {

@@ -10,13 +10,13 @@
 #include <span>
 #include <string>
 
+#include "planner/base/work_sharing.h"
 #include "planner/broadcast/bfb_steps.h"
 #include "planner/broadcast/max_flow.h"
-#include "planner/effort.h"
+#include "planner/registry/effort.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/reverse.h"
 #include "planner/topology/facts.h"
-#include "planner/work_sharing.h"
 
 namespace libcoll {
 namespace {

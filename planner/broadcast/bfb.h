@@ -3,9 +3,9 @@
 
 #include <vector>
 
-#include "planner/planner.h"
-#include "planner/rational.h"
-#include "planner/result.h"
+#include "planner/base/rational.h"
+#include "planner/base/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <utility>
 
+#include "planner/base/index.h"
+#include "planner/base/run_on_threads.h"
 #include "planner/broadcast/bfb.h"
-#include "planner/index.h"
-#include "planner/run_on_threads.h"
 #include "planner/topology/automorphisms.h"
 
 namespace libcoll {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
-#include "planner/rational.h"
-#include "planner/result.h"
+#include "planner/base/rational.h"
+#include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

@@ -1,9 +1,9 @@
 // Bidirectional ring: every shard goes both ways, half around the ring each (paper 000 §F.1, Figure 17).
 #pragma once
 
+#include "planner/base/result.h"
 #include "planner/broadcast/pattern.h"
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
+#include "planner/base/result.h"
 #include "planner/broadcast/pattern.h"
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

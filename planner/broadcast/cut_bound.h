@@ -1,8 +1,8 @@
 // The cut bound on T_B of the allgather family (paper 004, Equation 1).
 #pragma once
 
-#include "planner/effort.h"
-#include "planner/rational.h"
+#include "planner/base/rational.h"
+#include "planner/registry/effort.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 
 namespace libcoll {
 namespace {

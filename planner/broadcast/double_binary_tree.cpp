@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "planner/base/index.h"
 #include "planner/broadcast/forest_optimum.h"
 #include "planner/broadcast/pattern.h"
-#include "planner/index.h"
 #include "planner/topology/facts.h"
 
 namespace libcoll {

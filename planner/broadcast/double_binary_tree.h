@@ -2,8 +2,8 @@
 // with odd N (Sanders, Speck, Träff 2009; NCCL).
 #pragma once
 
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

@@ -10,10 +10,10 @@
 #include <tuple>
 #include <utility>
 
+#include "planner/base/index.h"
+#include "planner/base/work_sharing.h"
 #include "planner/broadcast/flow_network.h"
 #include "planner/broadcast/forest_optimum.h"
-#include "planner/index.h"
-#include "planner/work_sharing.h"
 
 namespace libcoll {
 namespace {

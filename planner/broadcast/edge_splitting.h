@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
-#include "planner/effort.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
+#include "planner/registry/effort.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "planner/base/index.h"
 #include "planner/broadcast/bfb.h"
-#include "planner/index.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/reverse.h"
 #include "planner/topology/expansion.h"

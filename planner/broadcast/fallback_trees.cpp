@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/base/index.h"
 #include "planner/broadcast/bfb.h"
 #include "planner/broadcast/bidirectional_ring.h"
 #include "planner/broadcast/forest_optimum.h"
@@ -14,7 +15,6 @@
 #include "planner/broadcast/pattern.h"
 #include "planner/broadcast/ring.h"
 #include "planner/broadcast/rooted_trees.h"
-#include "planner/index.h"
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
 

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <string_view>
 
-#include "planner/deadline.h"
-#include "planner/planner.h"
-#include "planner/rational.h"
-#include "planner/result.h"
+#include "planner/base/deadline.h"
+#include "planner/base/rational.h"
+#include "planner/base/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

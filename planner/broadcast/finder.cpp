@@ -11,8 +11,8 @@
 #include <span>
 #include <string_view>
 
+#include "planner/base/index.h"
 #include "planner/broadcast/bfb_steps.h"
-#include "planner/index.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
 

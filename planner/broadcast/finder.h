@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "planner/base/deadline.h"
+#include "planner/base/rational.h"
 #include "planner/broadcast/expansion.h"
-#include "planner/deadline.h"
-#include "planner/rational.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "planner/base/deadline.h"
+#include "planner/base/result.h"
 #include "planner/broadcast/finder.h"
-#include "planner/deadline.h"
-#include "planner/result.h"
 
 namespace libcoll {
 

@@ -8,9 +8,9 @@
 #include <numeric>
 #include <string>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
+#include "planner/base/work_sharing.h"
 #include "planner/topology/facts.h"
-#include "planner/work_sharing.h"
 
 namespace libcoll {
 namespace {

@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
+#include "planner/base/rational.h"
+#include "planner/base/result.h"
 #include "planner/broadcast/flow_network.h"
-#include "planner/effort.h"
-#include "planner/rational.h"
-#include "planner/result.h"
+#include "planner/registry/effort.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

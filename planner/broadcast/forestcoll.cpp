@@ -10,8 +10,8 @@
 #include <string>
 #include <utility>
 
+#include "planner/base/index.h"
 #include "planner/broadcast/fallback_trees.h"
-#include "planner/index.h"
 #include "planner/route/lash.h"
 #include "planner/route/route_classes.h"
 #include "planner/schedule/cost.h"

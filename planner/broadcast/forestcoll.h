@@ -3,11 +3,11 @@
 
 #include <vector>
 
+#include "planner/base/result.h"
 #include "planner/broadcast/edge_splitting.h"
 #include "planner/broadcast/forest_optimum.h"
 #include "planner/broadcast/tree_packing.h"
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <utility>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/topology/generators.h"
 #include "planner/topology/grid.h"
 #include "planner/topology/specification.h"

@@ -1,8 +1,8 @@
 // HDRM: halving-doubling with rank mapping on BiGraph (EFLOPS, Dong et al. 2020; paper 001 [29]).
 #pragma once
 
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

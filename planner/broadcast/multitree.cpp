@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "planner/deadline.h"
-#include "planner/index.h"
+#include "planner/base/deadline.h"
+#include "planner/base/index.h"
 #include "planner/topology/facts.h"
 
 namespace libcoll {

@@ -2,9 +2,9 @@
 // 1).
 #pragma once
 
+#include "planner/base/result.h"
 #include "planner/broadcast/pattern.h"
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

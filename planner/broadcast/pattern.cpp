@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "planner/base/index.h"
 #include "planner/broadcast/forest_optimum.h"
-#include "planner/index.h"
 #include "planner/route/lash.h"
 #include "planner/route/route_classes.h"
 #include "planner/schedule/cost.h"

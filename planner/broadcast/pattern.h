@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

@@ -1,3 +1,5 @@
+#include "planner/broadcast/planners.h"
+
 #include <array>
 
 #include "planner/broadcast/bfb.h"
@@ -15,7 +17,6 @@
 #include "planner/broadcast/rooted_trees.h"
 #include "planner/broadcast/shifted_ring.h"
 #include "planner/broadcast/swing.h"
-#include "planner/planner.h"
 
 namespace libcoll {
 namespace {

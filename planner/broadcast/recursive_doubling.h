@@ -1,8 +1,8 @@
 // Recursive doubling and halving: partners at distances 1, 2, 4, … (Thakur, Rabenseifner, Gropp 2005).
 #pragma once
 
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

@@ -1,9 +1,9 @@
 // Ring: every shard travels once around one ring (Patarasuk and Yuan 2009; paper 001 Fig. 1).
 #pragma once
 
+#include "planner/base/result.h"
 #include "planner/broadcast/pattern.h"
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

@@ -2,8 +2,8 @@
 // §II-C describes it).
 #pragma once
 
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

@@ -2,8 +2,8 @@
 // paper 000 §8.2, there two two-way rings).
 #pragma once
 
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

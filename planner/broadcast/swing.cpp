@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "planner/base/index.h"
 #include "planner/broadcast/pattern.h"
-#include "planner/index.h"
 #include "planner/topology/grid.h"
 
 namespace libcoll {

@@ -6,11 +6,11 @@
 #include <optional>
 #include <utility>
 
+#include "planner/base/index.h"
+#include "planner/base/work_sharing.h"
 #include "planner/broadcast/cut_pool.h"
 #include "planner/broadcast/max_flow.h"
 #include "planner/broadcast/tree_shortening.h"
-#include "planner/index.h"
-#include "planner/work_sharing.h"
 
 namespace libcoll {
 namespace {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "planner/base/result.h"
 #include "planner/broadcast/forest_optimum.h"
-#include "planner/result.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/topology.h"
 

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "planner/base/deadline.h"
 #include "planner/broadcast/forest_optimum.h"
 #include "planner/broadcast/tree_packing.h"
-#include "planner/deadline.h"
 
 namespace libcoll {
 

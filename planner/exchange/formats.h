@@ -5,9 +5,9 @@
 #include <string>
 #include <string_view>
 
+#include "planner/base/result.h"
 #include "planner/exchange/ibnetdiscover.h"
 #include "planner/exchange/subnet_topology.h"
-#include "planner/result.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "planner/result.h"
+#include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

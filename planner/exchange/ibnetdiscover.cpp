@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "planner/base/index.h"
 #include "planner/exchange/line_scanner.h"
-#include "planner/index.h"
 
 namespace libcoll {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "planner/base/result.h"
 #include "planner/exchange/subnet.h"
-#include "planner/result.h"
 
 namespace libcoll {
 

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <system_error>
 
-#include "planner/result.h"
+#include "planner/base/result.h"
 
 namespace libcoll {
 

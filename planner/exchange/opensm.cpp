@@ -7,8 +7,8 @@
 #include <map>
 #include <optional>
 
+#include "planner/base/index.h"
 #include "planner/exchange/line_scanner.h"
-#include "planner/index.h"
 
 namespace libcoll {
 namespace {

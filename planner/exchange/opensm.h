@@ -7,9 +7,9 @@
 #include <string_view>
 #include <vector>
 
+#include "planner/base/result.h"
 #include "planner/exchange/subnet.h"
 #include "planner/exchange/subnet_tables.h"
-#include "planner/result.h"
 
 namespace libcoll {
 

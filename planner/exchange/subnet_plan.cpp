@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <utility>
 
-#include "planner/claims.h"
+#include "planner/base/index.h"
 #include "planner/exchange/ibsim.h"
-#include "planner/index.h"
+#include "planner/plan/claims.h"
 #include "planner/schedule/cost.h"
 
 namespace libcoll {

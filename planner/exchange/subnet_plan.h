@@ -5,12 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "planner/base/result.h"
 #include "planner/exchange/opensm.h"
 #include "planner/exchange/subnet_tables.h"
 #include "planner/exchange/subnet_topology.h"
-#include "planner/result.h"
 #include "planner/route/destination_classes.h"
-#include "planner/route/route_binding.h"
+#include "planner/schedule/route_binding.h"
 #include "planner/schedule/schedule.h"
 
 namespace libcoll {

@@ -5,9 +5,9 @@
 #include <span>
 #include <vector>
 
+#include "planner/base/result.h"
 #include "planner/exchange/subnet.h"
 #include "planner/exchange/subnet_topology.h"
-#include "planner/result.h"
 #include "planner/route/destination_classes.h"
 
 namespace libcoll {

@@ -6,9 +6,9 @@
 #include <set>
 #include <utility>
 
+#include "planner/base/index.h"
 #include "planner/exchange/named_graph.h"
 #include "planner/exchange/natural_order.h"
-#include "planner/index.h"
 #include "planner/topology/generators.h"
 
 namespace libcoll {

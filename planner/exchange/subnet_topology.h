@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "planner/base/result.h"
 #include "planner/exchange/subnet.h"
-#include "planner/result.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

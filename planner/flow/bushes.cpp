@@ -8,8 +8,8 @@
 #include <numeric>
 #include <utility>
 
+#include "planner/base/index.h"
 #include "planner/flow/cycle_canceller.h"
-#include "planner/index.h"
 
 namespace libcoll {
 namespace {

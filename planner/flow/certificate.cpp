@@ -7,8 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "planner/base/index.h"
 #include "planner/flow/block_distances.h"
-#include "planner/index.h"
 
 namespace libcoll {
 namespace {

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "planner/base/rational.h"
 #include "planner/flow/link_classes.h"
-#include "planner/rational.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

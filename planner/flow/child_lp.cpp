@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/lp/glpk_solver.h"
 
 namespace libcoll {

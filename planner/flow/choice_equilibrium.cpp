@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 
 namespace libcoll {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "planner/flow/deadline.h"
+#include "planner/base/deadline.h"
 #include "planner/flow/negotiation.h"
 
 namespace libcoll {

@@ -8,8 +8,8 @@
 #include <set>
 #include <utility>
 
+#include "planner/base/index.h"
 #include "planner/flow/demand.h"
-#include "planner/index.h"
 #include "planner/topology/facts.h"
 
 namespace libcoll {

@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "planner/base/deadline.h"
 #include "planner/flow/concurrent_flow.h"
-#include "planner/flow/deadline.h"
 #include "planner/flow/negotiation.h"
-#include "planner/planner.h"
+#include "planner/registry/planner.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

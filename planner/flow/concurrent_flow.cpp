@@ -10,12 +10,12 @@
 #include <span>
 #include <utility>
 
+#include "planner/base/index.h"
 #include "planner/flow/bushes.h"
 #include "planner/flow/flow_problem.h"
 #include "planner/flow/master_lp.h"
 #include "planner/flow/pdhg.h"
 #include "planner/flow/tree_columns.h"
-#include "planner/index.h"
 #include "planner/topology/automorphisms.h"
 #include "planner/topology/facts.h"
 

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
+#include "planner/base/result.h"
 #include "planner/flow/certificate.h"
 #include "planner/flow/link_classes.h"
 #include "planner/flow/path_decomposition.h"
-#include "planner/result.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 
 namespace libcoll {
 

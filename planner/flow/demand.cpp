@@ -7,8 +7,8 @@
 #include <numeric>
 #include <string>
 
+#include "planner/base/index.h"
 #include "planner/flow/length_tree.h"
-#include "planner/index.h"
 
 namespace libcoll {
 namespace {

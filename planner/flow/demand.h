@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "planner/base/result.h"
 #include "planner/flow/certificate.h"
-#include "planner/result.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

@@ -10,10 +10,10 @@
 #include <optional>
 #include <utility>
 
+#include "planner/base/index.h"
+#include "planner/base/text_file.h"
+#include "planner/base/toml_node.h"
 #include "planner/flow/demand.h"
-#include "planner/index.h"
-#include "planner/text_file.h"
-#include "planner/topology/toml_node.h"
 
 namespace libcoll {
 namespace {

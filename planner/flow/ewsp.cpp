@@ -5,11 +5,11 @@
 #include <string>
 #include <utility>
 
+#include "planner/base/index.h"
 #include "planner/flow/demand.h"
 #include "planner/flow/lowering.h"
 #include "planner/flow/path_sets.h"
 #include "planner/flow/widest_paths.h"
-#include "planner/index.h"
 
 namespace libcoll {
 namespace {}  // namespace

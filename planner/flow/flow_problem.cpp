@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <numeric>
 
+#include "planner/base/index.h"
+#include "planner/base/run_on_threads.h"
 #include "planner/flow/block_distances.h"
-#include "planner/flow/run_on_threads.h"
-#include "planner/index.h"
 
 namespace libcoll {
 namespace {

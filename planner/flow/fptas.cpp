@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "planner/base/index.h"
 #include "planner/flow/demand.h"
 #include "planner/flow/length_tree.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/widest_paths.h"
-#include "planner/index.h"
 
 namespace libcoll {
 namespace {

@@ -3,10 +3,10 @@
 
 #include <span>
 
+#include "planner/base/result.h"
 #include "planner/flow/concurrent_flow.h"
 #include "planner/flow/lowering.h"
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

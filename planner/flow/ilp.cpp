@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "planner/base/index.h"
 #include "planner/flow/lowering.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/path_sets.h"
-#include "planner/index.h"
 #include "planner/lp/glpk_solver.h"
 
 namespace libcoll {

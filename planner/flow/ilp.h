@@ -1,8 +1,8 @@
 // One path for every pair, chosen by integer programming (paper 003 §5.2): the strong single-path baselines.
 #pragma once
 
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "planner/rational.h"
+#include "planner/base/rational.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

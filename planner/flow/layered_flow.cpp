@@ -8,9 +8,9 @@
 #include <numeric>
 #include <utility>
 
+#include "planner/base/index.h"
 #include "planner/flow/demand.h"
 #include "planner/flow/path_lp.h"
-#include "planner/index.h"
 #include "planner/route/ascending_paths.h"
 
 namespace libcoll {

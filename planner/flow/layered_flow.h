@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
-#include "planner/flow/deadline.h"
+#include "planner/base/deadline.h"
+#include "planner/base/result.h"
 #include "planner/flow/path_decomposition.h"
-#include "planner/result.h"
 #include "planner/route/layer_orders.h"
 #include "planner/topology/topology.h"
 

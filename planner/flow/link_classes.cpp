@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 
 namespace libcoll {
 namespace {

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "planner/rational.h"
+#include "planner/base/rational.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/topology.h"
 

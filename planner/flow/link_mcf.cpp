@@ -7,12 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "planner/base/index.h"
 #include "planner/flow/demand.h"
 #include "planner/flow/fptas.h"
 #include "planner/flow/lowering.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/widest_paths.h"
-#include "planner/index.h"
 
 namespace libcoll {
 namespace {

@@ -1,8 +1,8 @@
 // The link-variable max concurrent flow LP (paper 003 §3.1.1, (1)–(5)), one commodity for each pair: a reference.
 #pragma once
 
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

@@ -7,12 +7,12 @@
 #include <numeric>
 #include <utility>
 
+#include "planner/base/index.h"
 #include "planner/flow/demand.h"
 #include "planner/flow/layered_flow.h"
 #include "planner/flow/master_lp.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/step_partition.h"
-#include "planner/index.h"
 #include "planner/route/layer_rerouting.h"
 #include "planner/route/layers.h"
 #include "planner/route/route_classes.h"

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "planner/base/deadline.h"
+#include "planner/base/result.h"
 #include "planner/flow/chunking.h"
 #include "planner/flow/concurrent_flow.h"
-#include "planner/flow/deadline.h"
 #include "planner/flow/injection.h"
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/registry/planner.h"
 #include "planner/route/layer_orders.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"

@@ -4,9 +4,9 @@
 #include <span>
 #include <vector>
 
+#include "planner/base/result.h"
 #include "planner/flow/link_classes.h"
 #include "planner/lp/linear_program.h"
-#include "planner/result.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

@@ -1,8 +1,8 @@
 // All-to-all by max concurrent flow (paper 003 §3), as routes or as store-and-forward on links.
 #pragma once
 
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "planner/base/index.h"
 #include "planner/flow/child_lp.h"
 #include "planner/flow/demand.h"
 #include "planner/flow/fptas.h"
@@ -15,7 +16,6 @@
 #include "planner/flow/path_decomposition.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/widest_paths.h"
-#include "planner/index.h"
 
 namespace libcoll {
 namespace {

@@ -1,9 +1,9 @@
 // The decomposed MCF of paper 003 (§3.1.2): the master LP (6)–(9), and three ways from its flow to paths.
 #pragma once
 
+#include "planner/base/result.h"
 #include "planner/flow/lowering.h"
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

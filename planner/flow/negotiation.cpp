@@ -7,7 +7,7 @@
 #include <numeric>
 #include <span>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 
 namespace libcoll {
 namespace {

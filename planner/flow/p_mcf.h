@@ -1,8 +1,8 @@
 // pMCF: max concurrent flow over chosen paths (paper 003 §3.1.4, (21)–(24)).
 #pragma once
 
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <utility>
 
+#include "planner/base/index.h"
+#include "planner/base/run_on_threads.h"
 #include "planner/flow/link_classes.h"
-#include "planner/flow/run_on_threads.h"
-#include "planner/index.h"
 
 namespace libcoll {
 namespace {

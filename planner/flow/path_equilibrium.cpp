@@ -3,9 +3,9 @@
 #include <cstddef>
 #include <utility>
 
+#include "planner/base/index.h"
 #include "planner/flow/choice_equilibrium.h"
 #include "planner/flow/chunking.h"
-#include "planner/index.h"
 
 namespace libcoll {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "planner/flow/deadline.h"
+#include "planner/base/deadline.h"
 #include "planner/flow/path_lp.h"
 
 namespace libcoll {

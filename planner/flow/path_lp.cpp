@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
+#include "planner/base/index.h"
 #include "planner/flow/demand.h"
-#include "planner/index.h"
 #include "planner/lp/glpk_solver.h"
 
 namespace libcoll {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/topology/facts.h"
 
 namespace libcoll {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "planner/base/result.h"
 #include "planner/flow/path_decomposition.h"
-#include "planner/result.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

@@ -10,11 +10,11 @@
 #include <span>
 #include <utility>
 
+#include "planner/base/index.h"
+#include "planner/base/run_on_threads.h"
 #include "planner/flow/block_distances.h"
 #include "planner/flow/cycle_canceller.h"
-#include "planner/flow/run_on_threads.h"
 #include "planner/flow/vector_target.h"
-#include "planner/index.h"
 
 namespace libcoll {
 namespace {

@@ -1,3 +1,5 @@
+#include "planner/flow/planners.h"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -15,7 +17,6 @@
 #include "planner/flow/p_mcf.h"
 #include "planner/flow/single_path.h"
 #include "planner/flow/ts_mcf.h"
-#include "planner/planner.h"
 
 namespace libcoll {
 namespace {

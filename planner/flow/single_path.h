@@ -1,8 +1,8 @@
 // All-to-all over one route per pair: what a fabric's own routing allows, as the opponent of mcf-path.
 #pragma once
 
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/base/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

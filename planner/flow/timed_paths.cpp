@@ -6,9 +6,9 @@
 #include <numeric>
 #include <utility>
 
+#include "planner/base/index.h"
 #include "planner/flow/choice_equilibrium.h"
 #include "planner/flow/demand.h"
-#include "planner/index.h"
 
 namespace libcoll {
 namespace {

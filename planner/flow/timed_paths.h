@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "planner/flow/deadline.h"
+#include "planner/base/deadline.h"
 #include "planner/flow/link_classes.h"
 #include "planner/flow/negotiation.h"
 #include "planner/flow/path_decomposition.h"

@@ -7,7 +7,7 @@
 #include <queue>
 #include <utility>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/lp/glpk_solver.h"
 
 namespace libcoll {

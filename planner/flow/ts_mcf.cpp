@@ -9,12 +9,12 @@
 #include <tuple>
 #include <utility>
 
+#include "planner/base/index.h"
 #include "planner/flow/concurrent_flow.h"
 #include "planner/flow/demand.h"
 #include "planner/flow/lowering.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/timed_paths.h"
-#include "planner/index.h"
 #include "planner/route/sssp.h"
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"

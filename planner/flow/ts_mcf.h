@@ -5,10 +5,10 @@
 #include <span>
 #include <vector>
 
+#include "planner/base/result.h"
 #include "planner/flow/link_classes.h"
 #include "planner/flow/timed_paths.h"
-#include "planner/planner.h"
-#include "planner/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 
 namespace libcoll {
 namespace {

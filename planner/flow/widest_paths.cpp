@@ -8,8 +8,8 @@
 #include <tuple>
 #include <utility>
 
+#include "planner/base/index.h"
 #include "planner/flow/length_tree.h"
-#include "planner/index.h"
 
 namespace libcoll {
 namespace {

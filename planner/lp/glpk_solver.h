@@ -1,8 +1,8 @@
 // Linear programs solved by GLPK. GLPK is GPL-3: what links this file is GPL-3 as a whole.
 #pragma once
 
+#include "planner/base/result.h"
 #include "planner/lp/linear_program.h"
-#include "planner/result.h"
 
 namespace libcoll {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 
 namespace libcoll {
 namespace {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "planner/base/result.h"
 #include "planner/reconfigure/configuration.h"
 #include "planner/reconfigure/staged_collective.h"
-#include "planner/result.h"
 
 namespace libcoll {
 

@@ -8,13 +8,13 @@
 #include <string>
 #include <vector>
 
-#include "planner/deadline.h"
+#include "planner/base/deadline.h"
+#include "planner/base/result.h"
 #include "planner/reconfigure/candidates.h"
 #include "planner/reconfigure/configuration.h"
 #include "planner/reconfigure/interval_program.h"
 #include "planner/reconfigure/staged_collective.h"
 #include "planner/reconfigure/step_flow.h"
-#include "planner/result.h"
 
 namespace libcoll {
 

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/lp/glpk_solver.h"
 #include "planner/lp/linear_program.h"
 #include "planner/reconfigure/step_flow.h"

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <span>
 
+#include "planner/base/result.h"
 #include "planner/reconfigure/harvest.h"
-#include "planner/result.h"
 
 namespace libcoll {
 

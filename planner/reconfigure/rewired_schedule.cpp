@@ -10,7 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
+#include "planner/reconfigure/planners.h"
 #include "planner/route/lash.h"
 #include "planner/route/route_classes.h"
 #include "planner/schedule/cost.h"

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "planner/planner.h"
+#include "planner/base/result.h"
 #include "planner/reconfigure/harvest.h"
-#include "planner/result.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 
 namespace libcoll {

@@ -8,10 +8,10 @@
 #include <numeric>
 #include <utility>
 
+#include "planner/base/index.h"
 #include "planner/broadcast/bruck.h"
 #include "planner/broadcast/rooted_trees.h"
 #include "planner/broadcast/swing.h"
-#include "planner/index.h"
 #include "planner/reconfigure/birkhoff.h"
 #include "planner/topology/generators.h"
 

@@ -9,9 +9,9 @@
 #include <tuple>
 #include <vector>
 
+#include "planner/base/rational.h"
+#include "planner/base/result.h"
 #include "planner/broadcast/pattern.h"
-#include "planner/rational.h"
-#include "planner/result.h"
 #include "planner/schedule/schedule.h"
 
 namespace libcoll {

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/lp/glpk_solver.h"
 #include "planner/lp/linear_program.h"
 #include "planner/reconfigure/symmetry.h"

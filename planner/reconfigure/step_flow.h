@@ -6,10 +6,10 @@
 #include <span>
 #include <vector>
 
-#include "planner/deadline.h"
+#include "planner/base/deadline.h"
+#include "planner/base/result.h"
 #include "planner/reconfigure/configuration.h"
 #include "planner/reconfigure/staged_collective.h"
-#include "planner/result.h"
 
 namespace libcoll {
 

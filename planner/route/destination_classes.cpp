@@ -8,7 +8,7 @@
 #include <tuple>
 #include <utility>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/route/lane_completion.h"
 #include "planner/route/rooted_layers.h"
 #include "planner/route/route_classes.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "planner/result.h"
+#include "planner/base/result.h"
 #include "planner/schedule/schedule.h"
 
 namespace libcoll {

@@ -3,7 +3,7 @@
 #include <array>
 #include <cstddef>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/route/table_completion.h"
 
 namespace libcoll {

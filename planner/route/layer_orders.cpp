@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/route/acyclic_layer.h"
 #include "planner/route/sssp.h"
 #include "planner/topology/facts.h"

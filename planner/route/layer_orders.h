@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "planner/result.h"
+#include "planner/base/result.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/route/acyclic_layer.h"
 #include "planner/route/ascending_paths.h"
 #include "planner/route/layer_orders.h"

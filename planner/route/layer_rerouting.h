@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "planner/deadline.h"
+#include "planner/base/deadline.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

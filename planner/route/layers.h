@@ -5,8 +5,8 @@
 #include <span>
 #include <string_view>
 
-#include "planner/deadline.h"
-#include "planner/result.h"
+#include "planner/base/deadline.h"
+#include "planner/base/result.h"
 #include "planner/route/lash.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/route/acyclic_layer.h"
 
 namespace libcoll {

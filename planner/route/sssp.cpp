@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/route/lash.h"
 #include "planner/topology/facts.h"
 

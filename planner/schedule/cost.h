@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "planner/rational.h"
+#include "planner/base/rational.h"
 #include "planner/schedule/schedule.h"
 
 namespace libcoll {

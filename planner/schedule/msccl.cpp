@@ -10,7 +10,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 

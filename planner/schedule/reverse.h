@@ -1,7 +1,7 @@
 // Mirror images of schedules (paper 000 §3 and appendix B).
 #pragma once
 
-#include "planner/result.h"
+#include "planner/base/result.h"
 #include "planner/schedule/schedule.h"
 
 namespace libcoll {

@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
-#include "planner/rational.h"
-#include "planner/result.h"
+#include "planner/base/rational.h"
+#include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

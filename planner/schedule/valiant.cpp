@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/schedule/cost.h"
 
 namespace libcoll {

@@ -2,7 +2,7 @@
 // every node as the place between in turn instead of a random one.
 #pragma once
 
-#include "planner/result.h"
+#include "planner/base/result.h"
 #include "planner/schedule/schedule.h"
 
 namespace libcoll {

@@ -9,10 +9,10 @@
 #include <span>
 #include <tuple>
 
-#include "planner/index.h"
-#include "planner/route/channel_dependency.h"
+#include "planner/base/index.h"
+#include "planner/base/work_sharing.h"
+#include "planner/schedule/channel_dependency.h"
 #include "planner/schedule/cost.h"
-#include "planner/work_sharing.h"
 
 namespace libcoll {
 namespace {

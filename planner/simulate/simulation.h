@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "planner/result.h"
+#include "planner/base/result.h"
 #include "planner/schedule/schedule.h"
 
 namespace libcoll {

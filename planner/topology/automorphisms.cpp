@@ -11,7 +11,7 @@
 #include <tuple>
 #include <utility>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/topology/specification.h"
 
 namespace libcoll {

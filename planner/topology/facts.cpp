@@ -5,7 +5,7 @@
 #include <numeric>
 #include <string>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/topology/specification.h"
 
 namespace libcoll {

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "planner/rational.h"
-#include "planner/result.h"
+#include "planner/base/rational.h"
+#include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "planner/result.h"
+#include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

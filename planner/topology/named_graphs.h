@@ -4,7 +4,7 @@
 #include <span>
 #include <string_view>
 
-#include "planner/result.h"
+#include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 
 namespace libcoll {
 namespace {

@@ -8,13 +8,13 @@
 #include <optional>
 #include <utility>
 
-#include "planner/index.h"
-#include "planner/text_file.h"
+#include "planner/base/index.h"
+#include "planner/base/text_file.h"
+#include "planner/base/toml_node.h"
+#include "planner/base/toml_text.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
 #include "planner/topology/specification.h"
-#include "planner/topology/toml_node.h"
-#include "planner/topology/toml_text.h"
 
 namespace libcoll {
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "planner/result.h"
+#include "planner/base/result.h"
 
 namespace libcoll {
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "planner/rational.h"
-#include "planner/result.h"
+#include "planner/base/rational.h"
+#include "planner/base/result.h"
 
 namespace libcoll {
 

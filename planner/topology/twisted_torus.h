@@ -1,7 +1,7 @@
 // Twisted tori (Cámara et al. 2010; the form of TPU v4, paper 000 §6.2).
 #pragma once
 
-#include "planner/result.h"
+#include "planner/base/result.h"
 #include "planner/topology/family.h"
 #include "planner/topology/topology.h"
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "planner/result.h"
+#include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {

@@ -23,11 +23,18 @@ static libcoll_word mpich_world(void) { return 0x44000000; }
 static libcoll_word mpich_int(void) { return 0x4c000405; }
 static libcoll_word mpich_min(void) { return 0x58000002; }
 
-enum { open_mpi, mpich, family_count };
+/* The standard's are numbers, too (MPI-5.0, appendix A). */
+static libcoll_word standard_world(void) { return 0x101; }
+static libcoll_word standard_int(void) { return 0x209; }
+static libcoll_word standard_min(void) { return 0x22; }
+
+enum { open_mpi, mpich, standard_abi, family_count };
 static const struct libcoll_mpi_family families[family_count] = {
     {"Open MPI", "libcoll_core_openmpi.so", &open_mpi_world, &open_mpi_int, &open_mpi_min, "OMPI_COMM_WORLD_SIZE",
-     "OMPI_COMM_WORLD_RANK", false},
-    {"MPICH", "libcoll_core_mpich.so", &mpich_world, &mpich_int, &mpich_min, "PMI_SIZE", "PMI_RANK", true},
+     "OMPI_COMM_WORLD_RANK"},
+    {"MPICH", "libcoll_core_mpich.so", &mpich_world, &mpich_int, &mpich_min, "PMI_SIZE", "PMI_RANK"},
+    /* Any MPI can be behind it, and any launcher before it. */
+    {"the MPI standard ABI", "libcoll_core_standard_abi.so", &standard_world, &standard_int, &standard_min, NULL, NULL},
 };
 
 static bool is_loaded(const char* library) {
@@ -39,6 +46,23 @@ static bool is_loaded(const char* library) {
 /* MPICH calls its library libmpi.so.12, as do those that share its interface (Intel MPI, Cray MPICH, MVAPICH); Debian
  * calls it libmpich.so.12. */
 static bool has_mpich(void) { return is_loaded("libmpich.so.12") || is_loaded("libmpi.so.12"); }
+
+/* The library of the standard's binary interface: its number is that interface's version. MPICH 5.0 calls it 0. */
+static bool has_standard_abi(void) { return is_loaded("libmpi_abi.so.1") || is_loaded("libmpi_abi.so.0"); }
+
+/* Whether the program's calls go to that library. */
+static bool is_bound_to(const char* library) {
+  static const char name[] = "PMPI_Comm_size";
+  void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+  void* own = handle == NULL ? NULL : dlsym(handle, name);
+  if (handle != NULL) dlclose(handle);
+  return own != NULL && own == libcoll_next_symbol(name);
+}
+
+/* An MPI of another binary interface may be loaded because it does the work behind the standard's. */
+static bool is_bound_to_another(void) {
+  return is_bound_to("libmpi.so.40") || is_bound_to("libmpich.so.12") || is_bound_to("libmpi.so.12");
+}
 
 /* In one line, from a static buffer. */
 static const char* library_version(void) {
@@ -59,6 +83,11 @@ static bool is_known_open_mpi(const char* version) {
 
 const struct libcoll_mpi_family* libcoll_find_mpi_family(char* reason, size_t size) {
   reason[0] = '\0';
+  if (has_standard_abi()) {
+    if (!is_bound_to_another()) return &families[standard_abi];
+    snprintf(reason, size, "the process has two MPIs, one of them by the MPI standard ABI, and calls the other");
+    return NULL;
+  }
   const bool has_open_mpi = object("ompi_mpi_comm_world") != NULL;
   if (has_open_mpi && has_mpich()) {
     snprintf(reason, size, "the process has two MPIs, Open MPI and MPICH");
@@ -67,8 +96,19 @@ const struct libcoll_mpi_family* libcoll_find_mpi_family(char* reason, size_t si
   if (!has_open_mpi && has_mpich()) return &families[mpich];
   const char* version = library_version();
   if (has_open_mpi && is_known_open_mpi(version)) return &families[open_mpi];
-  snprintf(reason, size, "unsupported MPI (expected Open MPI 4 or 5 or MPICH, found %.40s)", version);
+  snprintf(reason, size, "unsupported MPI (expected Open MPI 4 or 5, MPICH or the MPI standard ABI, found %.40s)",
+           version);
   return NULL;
+}
+
+bool libcoll_uses_hydra(const struct libcoll_mpi_family* family) {
+  if (family != &families[standard_abi]) return family == &families[mpich];
+  static const char* const of_mpich[] = {"MPICH", "MVAPICH", "Intel(R) MPI"};
+  const char* version = library_version();
+  for (size_t i = 0; i < sizeof of_mpich / sizeof *of_mpich; ++i) {
+    if (strstr(version, of_mpich[i]) != NULL) return true;
+  }
+  return false;
 }
 
 static const char* value_of(const char* variable) {
@@ -77,9 +117,11 @@ static const char* value_of(const char* variable) {
 }
 
 bool libcoll_is_foreign_launcher(const struct libcoll_mpi_family* family, char* text, size_t size) {
+  if (family->size_variable == NULL) return false;
   for (int each = 0; each < family_count; ++each) {
     const struct libcoll_mpi_family* other = &families[each];
-    if (other == family || strtol(value_of(other->size_variable), NULL, 10) < 2) continue;
+    if (other == family || other->size_variable == NULL || strtol(value_of(other->size_variable), NULL, 10) < 2)
+      continue;
     if (strtol(value_of(family->size_variable), NULL, 10) >= 2) return false;
     snprintf(text, size, "the program has %s and was started by a launcher of %s, so each process is a job of its own",
              family->name, other->name);

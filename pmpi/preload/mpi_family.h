@@ -15,16 +15,17 @@ struct libcoll_mpi_family {
   libcoll_word (*world)(void);
   libcoll_word (*int_type)(void);
   libcoll_word (*min_operation)(void);
-  /* By which launchers say how many processes they have started. */
+  /* By which its launcher says how many processes it has started; NULL: there is none that is its alone. */
   const char* size_variable;
   const char* rank_variable;
-  /* Its processes talk to hydra, which expects of those that begin to do so that they go on to the end. */
-  bool uses_hydra;
 };
 
 /* The family of the MPI that is loaded; NULL where there is none, or no core for it. `reason`, where there is one, is
  * a sentence about that, else empty. MPI need not be initialised. */
 const struct libcoll_mpi_family* libcoll_find_mpi_family(char* reason, size_t size);
+
+/* Its processes talk to hydra, which expects of those that begin to do so that they go on to the end. */
+bool libcoll_uses_hydra(const struct libcoll_mpi_family* family);
 
 /* The process is a job of its own although a launcher has started several, for it is that of another MPI; then `text`
  * says so. */

@@ -4,16 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
-static void* symbol_of_loaded(const char* library, const char* name) {
-  void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
-  return handle == NULL ? NULL : dlsym(handle, name);
-}
-
 void* libcoll_next_symbol(const char* name) {
-  static const char* const mpi_libraries[] = {"libmpi.so.40", "libmpich.so.12", "libmpi.so.12"};
+  /* In this order: the first may have one of the others do its work. */
+  static const char* const mpi_libraries[] = {"libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi.so.40", "libmpich.so.12",
+                                              "libmpi.so.12"};
   void* found = dlsym(RTLD_NEXT, name);
   for (size_t i = 0; found == NULL && i < sizeof mpi_libraries / sizeof *mpi_libraries; ++i) {
-    found = symbol_of_loaded(mpi_libraries[i], name);
+    void* handle = dlopen(mpi_libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+    if (handle != NULL) return dlsym(handle, name);
   }
   return found;
 }

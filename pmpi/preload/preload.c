@@ -226,6 +226,9 @@ FORWARD_INIT(PMPI_Init, 2)
 FORWARD_INIT(MPI_Init_thread, 4)
 FORWARD_INIT(PMPI_Init_thread, 4)
 
+/* For `libcoll doctor`. */
+LIBCOLL_EXPORT const char libcoll_preload_version[] = LIBCOLL_VERSION;
+
 /* Calls of a collective ("allreduce", "reduce_scatter_block", …: MPI's names in lower case) that libcoll served in
  * this process so far; -1 for an unknown name. A program finds it with dlsym(RTLD_DEFAULT, "libcoll_calls_served"). */
 LIBCOLL_EXPORT long libcoll_calls_served(const char* collective) {

@@ -154,7 +154,7 @@ void libcoll_announce(void) {
   char text[longest_text];
   char key[longest_key];
   const struct libcoll_mpi_family* family = libcoll_find_mpi_family(text, sizeof text);
-  if (family == NULL || !family->uses_hydra) return;
+  if (family == NULL || !libcoll_uses_hydra(family)) return;
   describe_settings(text, sizeof text);
   snprintf(key, sizeof key, VERSION_KEY ".%s", getenv("PMI_RANK") == NULL ? "" : getenv("PMI_RANK"));
   libcoll_pmi_put(key, text);

@@ -7,7 +7,7 @@
 #include <thread>
 #include <utility>
 
-#include "libcoll/runtime/clock.h"
+#include "libcoll/base/clock.h"
 
 namespace libcoll::pmpi {
 

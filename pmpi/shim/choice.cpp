@@ -12,15 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include "libcoll/runtime/choice_file.h"
-#include "libcoll/runtime/clock.h"
-#include "libcoll/runtime/cost_model.h"
-#include "libcoll/runtime/crossover.h"
-#include "libcoll/runtime/log.h"
-#include "libcoll/runtime/measured_costs.h"
-#include "libcoll/runtime/plan_cache.h"
-#include "libcoll/runtime/plan_source.h"
-#include "libcoll/runtime/setup_times.h"
+#include "libcoll/base/clock.h"
+#include "libcoll/base/log.h"
+#include "libcoll/observe/setup_times.h"
+#include "libcoll/plan/plan_cache.h"
+#include "libcoll/plan/plan_source.h"
+#include "libcoll/select/choice_file.h"
+#include "libcoll/select/cost_model.h"
+#include "libcoll/select/crossover.h"
+#include "libcoll/select/measured_costs.h"
 
 namespace libcoll::pmpi {
 namespace {

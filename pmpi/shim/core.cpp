@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "libcoll/runtime/config.h"
-#include "libcoll/transport/ucx_transport.h"
+#include "libcoll/base/config.h"
+#include "libcoll/transport/ucx/ucx_transport.h"
 #include "libcoll/version.h"
 #include "pmpi/core_interface.h"
 #include "pmpi/shim/entries.h"

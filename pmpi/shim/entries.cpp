@@ -3,7 +3,7 @@
 
 #include <iterator>
 
-#include "libcoll/runtime/calls.h"
+#include "libcoll/base/calls.h"
 #include "pmpi/shim/next.h"
 #include "pmpi/shim/persistent.h"
 #include "pmpi/shim/polling.h"

@@ -7,8 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "libcoll/runtime/calls.h"
-#include "libcoll/runtime/statistics.h"
+#include "libcoll/base/calls.h"
+#include "libcoll/observe/statistics.h"
 
 namespace libcoll::pmpi {
 

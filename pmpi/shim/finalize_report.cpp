@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "libcoll/runtime/figures.h"
-#include "libcoll/runtime/log.h"
+#include "libcoll/base/log.h"
+#include "libcoll/observe/figures.h"
 #include "pmpi/shim/mpi_symbols.h"
 #include "pmpi/shim/own_communicator.h"
 #include "pmpi/shim/process.h"

@@ -1,9 +1,9 @@
 // What is written when the program ends: statistics of the whole job, and every rank's trace.
 #pragma once
 
-#include "libcoll/runtime/config.h"
-#include "libcoll/runtime/statistics.h"
-#include "libcoll/runtime/trace.h"
+#include "libcoll/base/config.h"
+#include "libcoll/observe/statistics.h"
+#include "libcoll/observe/trace.h"
 
 namespace libcoll::pmpi {
 

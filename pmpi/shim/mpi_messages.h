@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "libcoll/transport/mpi_transport.h"
+#include "libcoll/transport/mpi/mpi_transport.h"
 #include "pmpi/shim/mpi_symbols.h"
 
 namespace libcoll::pmpi {

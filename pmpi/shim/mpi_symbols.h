@@ -11,7 +11,7 @@
 
 namespace libcoll::pmpi {
 
-/// A handle as a number: Open MPI's are addresses, MPICH's ints.
+/// A handle as a number: Open MPI's and the standard interface's are addresses, MPICH's ints.
 template <class Handle>
 std::uint64_t number_of(Handle handle) noexcept {
   if constexpr (std::is_pointer_v<Handle>) {

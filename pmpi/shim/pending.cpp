@@ -5,7 +5,7 @@
 #include <mutex>
 #include <string>
 
-#include "libcoll/runtime/log.h"
+#include "libcoll/base/log.h"
 
 namespace libcoll::pmpi {
 namespace {

@@ -15,9 +15,9 @@
 #include <string_view>
 #include <vector>
 
-#include "libcoll/runtime/library_directory.h"
-#include "libcoll/runtime/log.h"
-#include "libcoll/transport/ucx_transport.h"
+#include "libcoll/base/library_directory.h"
+#include "libcoll/base/log.h"
+#include "libcoll/transport/ucx/ucx_transport.h"
 #include "libcoll/version.h"
 #include "pmpi/shim/accepted_pairs.h"
 #include "pmpi/shim/agreeing.h"
@@ -130,18 +130,28 @@ void register_progress(Runtime& process, bool serves) {
   process.set_background_progress(serves ? &attend : nullptr);
 }
 
-constexpr const char* local_size_variable = "OMPI_COMM_WORLD_LOCAL_SIZE";
+constexpr std::array local_size_variables{"OMPI_COMM_WORLD_LOCAL_SIZE"};
 #else
-/// MPICH takes no callbacks.
+/// MPICH takes no callbacks, and the standard interface knows of none.
 void register_progress(Runtime& process, bool) { process.use_progress_thread(); }
 
-constexpr const char* local_size_variable = "MPI_LOCALNRANKS";
+#ifdef LIBCOLL_STANDARD_ABI
+constexpr std::array local_size_variables{"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS"};
+#else
+constexpr std::array local_size_variables{"MPI_LOCALNRANKS"};
+#endif
 #endif
 
-/// The launcher says how many processes of the job it started on this host.
+/// The launcher says how many processes of the job it started on this host. One inside another's job leaves both words.
 HostMates host_mates() {
-  const char* ranks = std::getenv(local_size_variable);
-  return ranks != nullptr && std::string_view(ranks) == "1" ? HostMates::none : HostMates::possible;
+  HostMates mates = HostMates::possible;
+  for (const char* variable : local_size_variables) {
+    const char* ranks = std::getenv(variable);
+    if (ranks == nullptr) continue;
+    if (std::string_view(ranks) != "1") return HostMates::possible;
+    mates = HostMates::none;
+  }
+  return mates;
 }
 
 /// "rank 2 on n2 has none, rank 5 on n3 has 0.9.0"
@@ -357,7 +367,13 @@ std::string MpiHost::name() const {
   std::array<char, MPI_MAX_OBJECT_NAME> text{};
   int length = 0;
   PMPI_Comm_get_name(comm_, text.data(), &length);
-  return length > 0 ? std::string(text.data()) : "communicator " + std::to_string(PMPI_Comm_c2f(comm_));
+#ifdef LIBCOLL_STANDARD_ABI
+  // It has no numbers for Fortran.
+  const std::uint64_t number = number_of(comm_);
+#else
+  const MPI_Fint number = PMPI_Comm_c2f(comm_);
+#endif
+  return length > 0 ? std::string(text.data()) : "communicator " + std::to_string(number);
 }
 
 MPI_Comm own_of(MPI_Comm comm) {

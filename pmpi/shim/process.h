@@ -6,9 +6,9 @@
 #include <memory>
 #include <optional>
 
-#include "libcoll/runtime/communicator.h"
-#include "libcoll/runtime/figures.h"
-#include "libcoll/runtime/runtime.h"
+#include "libcoll/comm/communicator.h"
+#include "libcoll/comm/runtime.h"
+#include "libcoll/observe/figures.h"
 #include "pmpi/shim/mpi_symbols.h"
 
 namespace libcoll::pmpi {

@@ -6,8 +6,8 @@
 #include <optional>
 #include <vector>
 
-#include "libcoll/runtime/communicator.h"
-#include "libcoll/runtime/figures.h"
+#include "libcoll/comm/communicator.h"
+#include "libcoll/observe/figures.h"
 #include "pmpi/shim/blocks.h"
 #include "pmpi/shim/fall_through_cache.h"
 #include "pmpi/shim/mpi_symbols.h"

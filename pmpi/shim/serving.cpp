@@ -4,9 +4,9 @@
 #include <numeric>
 #include <string>
 
-#include "libcoll/runtime/clock.h"
-#include "libcoll/runtime/log.h"
-#include "libcoll/runtime/trace.h"
+#include "libcoll/base/clock.h"
+#include "libcoll/base/log.h"
+#include "libcoll/observe/trace.h"
 #include "pmpi/shim/choice.h"
 #include "pmpi/shim/device_memory.h"
 #include "pmpi/shim/fall_through_cache.h"

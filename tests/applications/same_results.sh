@@ -9,6 +9,7 @@
 #     -e EXPRESSION  what results have to match (extended regular expression)
 #     -s COLLECTIVE  calls of it must have been served; may be given again
 #     -p NAME=VALUE  environment of both runs
+#     -m LAUNCHER    of the program's MPI, default "mpirun --oversubscribe"
 set -euo pipefail
 
 fail() {
@@ -16,8 +17,8 @@ fail() {
   exit 1
 }
 
-libcoll='' package='' inputs=() output=stdout filter='' expression=. collectives=() settings=()
-while getopts l:d:i:o:f:e:s:p: option; do
+libcoll='' package='' inputs=() output=stdout filter='' expression=. collectives=() settings=() launcher=(mpirun --oversubscribe)
+while getopts l:d:i:o:f:e:s:p:m: option; do
   case $option in
     l) libcoll=$OPTARG ;;
     d) package=$OPTARG ;;
@@ -27,6 +28,7 @@ while getopts l:d:i:o:f:e:s:p: option; do
     e) expression=$OPTARG ;;
     s) collectives+=("$OPTARG") ;;
     p) settings+=("$OPTARG") ;;
+    m) read -ra launcher <<<"$OPTARG" ;;
     *) fail "wrong usage" ;;
   esac
 done
@@ -47,14 +49,14 @@ cd "$directory"
 mkdir cache session native planned
 export TMPDIR=$directory/session XDG_CONFIG_HOME=$directory LIBCOLL_CACHE_DIR=$directory/cache LIBCOLL_COST_MODEL=no
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
-launch=(mpirun --oversubscribe -n "$ranks" "$program" "$@")
+launch=("${launcher[@]}" -n "$ranks" "$program" "$@")
 
 # run native|planned COMMAND…: leaves the results that are to be equal in FOLDER.results.
 run() {
   local way=$1 code=0
   shift
   for input in "${inputs[@]}"; do cp "$input" "$way/"; done
-  (cd "$way" && exec env "${settings[@]}" timeout -k 5 60 "$@" >stdout 2>stderr </dev/null) || code=$?
+  (cd "$way" && exec env "${settings[@]}" timeout -k 5 300 "$@" >stdout 2>stderr </dev/null) || code=$?
   cat "$way/stderr" >&2
   if [[ $code != 0 ]]; then
     tail -n 20 "$way/stdout" >&2

@@ -133,6 +133,12 @@ static void describe_side(const struct Case* c, int is_receiving, struct Side* s
   arrange(side, arrangement_of(c->collective));
 }
 
+static long elements_of(const struct Side* side) {
+  long total = 0;
+  for (int block = 0; block < side->blocks; ++block) total += side->counts[block];
+  return total;
+}
+
 struct Buffers {
   unsigned char* send;
   unsigned char* kept;
@@ -217,9 +223,11 @@ static int needs_mpi(const struct Case* c) {
 }
 
 static struct CallFacts facts_of(const struct Case* c, long total) {
+  /* Everybody knows what is gathered; in an exchange somebody else may have something to send. */
+  const int is_known = c->collective != alltoallv && c->collective != alltoallw;
   return (struct CallFacts){c->collective, c->mode, c->nodes,
                             is_reduction(c->collective) && (is_own(c->op) || needs_mpi(c)),
-                            total * size_of_type(c->type) == 0};
+                            is_known && total * size_of_type(c->type) == 0};
 }
 
 /* One call, or of a persistent one one of its starts. */
@@ -237,11 +245,7 @@ static void check_moved(const struct Case* c) {
   describe_side(c, 1, &receive);
   struct Buffers buffers = make_buffers(send.bytes, receive.bytes);
   const struct Arguments arguments = arguments_of(c, &send, &receive, &buffers);
-  long total = 0;
-  for (int block = 0; block < receive.blocks; ++block) total += receive.counts[block];
-  struct CallFacts facts = facts_of(c, total);
-  /* Everybody knows what is gathered; in an exchange somebody else may have something to send. */
-  if (c->collective == alltoallv || c->collective == alltoallw) facts.nothing = 0;
+  const struct CallFacts facts = facts_of(c, elements_of(&receive));
   MPI_Request request = MPI_REQUEST_NULL;
   for (int start = 0; start < starts_of(c); ++start) {
     fill_moved(c, start, &send, &receive, &buffers);
@@ -342,6 +346,14 @@ static void check_reduction(const struct Case* all_ranks) {
 
 /* ---- cases ------------------------------------------------------------------------------------------------------- */
 
+/* Elements that a rank receives, or that are reduced; 0 on all ranks or on none, but in an exchange. */
+static long total_of(const struct Case* c) {
+  if (is_reduction(c->collective)) return share_of(c).total;
+  struct Side receive;
+  describe_side(c, 1, &receive);
+  return elements_of(&receive);
+}
+
 struct Options {
   long every;
   long seed;
@@ -367,6 +379,8 @@ static int is_wrong_in_mpi(const struct Case* c) {
   /* All are compared with a sign; operations of the program's own on types with gaps go astray. */
   if (is_reduction(c->collective) && (c->op == max || c->op == min) && c->type->kind == natural) return 1;
   if (is_reduction(c->collective) && is_own(c->op) && c->type->extent != size_of_type(c->type)) return 1;
+  /* Every start of a persistent call lets go of its derived types, which one init holds: the second frees them. */
+  if (c->mode == persistent) return 1;
 #endif
   if (!is_reduction(c->collective)) return is_out_of_step(c);
   if (is_quad_reduction(c)) return 1;
@@ -391,7 +405,8 @@ static void check_case(struct Case* c, const struct Options* options, int count_
   const int counts[count_choices] = {0, 1, c->ranks - 1, c->ranks, c->ranks + 1, 101};
   c->count = counts[count_choice];
   c->root = (int)((c->bits >> 8) % (uint64_t)c->ranks);
-  const struct CallFacts facts = facts_of(c, c->count);
+  c->is_alike = 1;
+  const struct CallFacts facts = facts_of(c, total_of(c));
   const int is_ours = options->is_counted && is_served(&facts);
   if (is_wrong_in_init(c) || (!is_ours && is_wrong_in_mpi(c))) return;
   /* Algorithms of Open MPI's own are chosen by the rank's datatype, and hang where ranks choose differently. */

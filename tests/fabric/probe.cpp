@@ -26,7 +26,7 @@
 #include "libcoll/fabric/counters.h"
 #include "libcoll/fabric/fabric.h"
 #include "libcoll/fabric/namespaces.h"
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/route/sssp.h"
 #include "planner/schedule/xml.h"
 #include "planner/topology/reader.h"

@@ -111,6 +111,16 @@ case $case in
     [[ $(fabric exec n0 -- cat /dev/shm/probe) == here ]] || fail "/dev/shm of a node"
     if fabric exec n1 -- test -e /dev/shm/probe; then fail "/dev/shm of another node"; fi
     [[ ! -e /dev/shm/probe ]] || fail "/dev/shm of this machine"
+    # So are /tmp, /run and /var, but for the directory the fabric was brought up in.
+    for place in /tmp /run /var /var/tmp /run/lock; do
+      fabric exec n0 -- touch "$place/of-$fabric"
+      if fabric exec n1 -- test -e "$place/of-$fabric"; then fail "$place of another node"; fi
+      [[ ! -e $place/of-$fabric ]] || fail "$place of this machine"
+    done
+    fabric exec n0 -- touch "$directory/shared"
+    [[ -e shared ]] || fail "nodes do not share $directory with this machine"
+    fabric exec n1 -- test -e "$directory/shared" || fail "nodes do not share $directory"
+    fabric exec n0 -- test -r "$directory_of_fabrics/$fabric/topology.toml" || fail "the fabric's files are not there"
     code=0
     fabric exec n0 -- sh -c 'exit 42' || code=$?
     [[ $code == 42 ]] || fail "exit code $code"

@@ -1,5 +1,5 @@
 // The reader of route binding files.
-#include "planner/route/route_binding.h"
+#include "planner/schedule/route_binding.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,7 +1,7 @@
 // The reader of the plan cache: a file under the name of a wanted plan, whatever stands in it.
 #include <fstream>
 
-#include "libcoll/runtime/plan_cache.h"
+#include "libcoll/plan/plan_cache.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/generators.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,5 +1,5 @@
 // The reader of configuration files.
-#include "libcoll/runtime/config.h"
+#include "libcoll/base/config.h"
 
 #include <fstream>
 #include <vector>

@@ -1,5 +1,5 @@
 // The small grammars of command lines and files: specifications, host lists, bandwidths, latencies, sizes.
-#include "libcoll/runtime/config.h"
+#include "libcoll/base/config.h"
 #include "planner/topology/generators.h"
 #include "planner/topology/reader.h"
 #include "tests/fuzz/fuzz.h"

@@ -1,5 +1,5 @@
 // The reader of tuning tables.
-#include "libcoll/runtime/tuning_table.h"
+#include "libcoll/select/tuning_table.h"
 #include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

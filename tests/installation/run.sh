@@ -64,6 +64,7 @@ cd "$prefix"
 check "$prefix"
 check_api "$prefix"
 completes fab | grep -qx fabric || fail "fab is not completed: $(completes fab)"
+completes doc | grep -qx doctor || fail "doc is not completed: $(completes doc)"
 completes fabric cu | grep -qx cut || fail "fabric cu is not completed: $(completes fabric cu)"
 completes run --topo | grep -qx -e --topology || fail "run --topo is not completed: $(completes run --topo)"
 grep -qx "prepend-path PATH $prefix/bin" share/modulefiles/libcoll/* || fail "the modulefile has another path"
@@ -82,12 +83,14 @@ needed=$(objdump -p "$libraries/libcoll_pmpi.so" | awk '$1 == "NEEDED" {print $2
 [[ $needed == libc.so.6 ]] || fail "the preload needs $needed"
 others=$(nm -D --defined-only "$libraries/libcoll_pmpi.so" | awk '$2 != "A" {print $3}' | grep -v -E '^(P?MPIX?_|PMIx_Init|OPAL_MCA_PMIX3X_PMIx_Init|libcoll_).*@@LIBCOLL_1$' || true)
 [[ -z $others ]] || fail "the preload exports $others"
-for mpi in openmpi mpich; do
+for mpi in openmpi mpich standard_abi; do
   others=$(nm -D --defined-only "$libraries/libcoll_core_$mpi.so" | awk '$2 != "A" {print $3}' | grep -v '^libcoll_' || true)
   [[ -z $others ]] || fail "the core for $mpi exports $others"
 done
-needed=$(objdump -p "$libraries/libcoll_core_mpich.so" | awk '$1 == "NEEDED" {print $2}' | grep mpi || true)
-[[ -z $needed ]] || fail "the core for MPICH and its relatives needs $needed"
+for mpi in mpich standard_abi; do
+  needed=$(objdump -p "$libraries/libcoll_core_$mpi.so" | awk '$1 == "NEEDED" {print $2}' | grep mpi || true)
+  [[ -z $needed ]] || fail "the core for $mpi, whose library has several names, needs $needed"
+done
 others=$(nm -D --defined-only "$libraries/libcoll.so" | awk '$2 != "A" {print $3}' | grep -v '^libcoll_[a-z_]*@@LIBCOLL_API_1$' || true)
 [[ -z $others ]] || fail "the library exports $others"
 declared=$(grep -o 'libcoll_[a-z_]*(' include/libcoll.h | tr -d '(' | sort -u)

@@ -22,8 +22,10 @@ void check_failed(const char* file, int line, const char* condition, const char*
 }
 
 void* native_symbol(const char* name) {
-#ifdef OPEN_MPI
+#if defined OPEN_MPI
   void* mpi = dlopen("libmpi.so.40", RTLD_LAZY | RTLD_NOLOAD);
+#elif defined LIBCOLL_STANDARD_ABI
+  void* mpi = dlopen("libmpi_abi.so.1", RTLD_LAZY | RTLD_NOLOAD);
 #else
   void* mpi = dlopen("libmpich.so.12", RTLD_LAZY | RTLD_NOLOAD);
 #endif

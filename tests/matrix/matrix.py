@@ -25,13 +25,13 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 KEYS = {
     "name", "label", "program", "topology", "ranks", "hosts", "binding", "threads", "plans", "settings",
-    "environment", "rank_environment", "log", "statistics", "exit_code", "limit", "cases", "arguments", "mpi", "mpich",
+    "environment", "rank_environment", "log", "statistics", "exit_code", "limit", "cases", "arguments", "mpi", "mpich", "standard_abi",
 }  # fmt: skip
 WORDS = {
     "all": "allreduce=yes allgather=yes alltoall=yes bcast=yes reduce=yes",
     "none": "allreduce=no allgather=no alltoall=no bcast=no reduce=no",
 }
-LAUNCHERS = {"openmpi": ["mpirun", "--oversubscribe"], "mpich": ["mpiexec.mpich"]}
+LAUNCHERS = {"openmpi": ["mpirun", "--oversubscribe"], "mpich": ["mpiexec.mpich"], "standard_abi": ["mpiexec.mpich"]}
 START_SECONDS = 60  # until the first case begins, and from the end of the last one to the end of the job
 
 # Sets what is meant for one rank, and becomes the program. Each rank has a file for what it says, as the launcher may cut
@@ -70,12 +70,12 @@ def load():
             raise SystemExit(f"launches.toml: launch {name}: unknown {unknown}, missing {missing}, named {names[name]} times")
         if ("cases" in launch) == ("program" in launch):
             raise SystemExit(f"launches.toml: launch {name}: expected either cases or a program")
-    return launches + [under_mpich(launch) for launch in launches if launch.get("mpich")]
+    return launches + [under(mpi, launch) for mpi in ("mpich", "standard_abi") for launch in launches if launch.get(mpi)]
 
 
-def under_mpich(launch):
-    label = "release" if launch["mpich"] == "release" else launch.get("label", "matrix")
-    return launch | {"name": f"{launch['name']}_mpich", "mpi": "mpich", "label": label}
+def under(mpi, launch):
+    label = "release" if launch[mpi] == "release" else launch.get("label", "matrix")
+    return launch | {"name": f"{launch['name']}_{mpi}", "mpi": mpi, "label": label}
 
 
 def in_tests(text):

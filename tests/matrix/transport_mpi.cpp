@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "libcoll/transport/mpi_transport.h"
+#include "libcoll/transport/mpi/mpi_transport.h"
 #include "pmpi/shim/mpi_messages.h"
 #include "tests/unit/transport_conformance.h"
 

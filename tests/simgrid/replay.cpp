@@ -21,10 +21,10 @@
 #include <utility>
 #include <vector>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
+#include "planner/base/text_file.h"
 #include "planner/schedule/schedule.h"
 #include "planner/schedule/xml.h"
-#include "planner/text_file.h"
 
 namespace libcoll {
 namespace {

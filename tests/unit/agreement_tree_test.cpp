@@ -1,10 +1,11 @@
 // The tree that ranks agree along when links have died.
+#include "libcoll/recover/agreement_tree.h"
+
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "libcoll/runtime/transport_host.h"
-#include "planner/index.h"
+#include "planner/base/index.h"
 
 namespace libcoll {
 namespace {

@@ -8,16 +8,17 @@
 #include <utility>
 #include <vector>
 
-#include "planner/broadcast/bfb_lp.h"
 #include "planner/broadcast/bfb_steps.h"
 #include "planner/broadcast/max_flow.h"
-#include "planner/planner.h"
+#include "planner/broadcast/planners.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/reverse.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/random_regular.h"
+#include "tests/unit/support/bfb_lp.h"
 
 namespace libcoll {
 namespace {

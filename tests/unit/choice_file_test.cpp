@@ -1,5 +1,5 @@
 // What is kept of measured choices: for whom it is, and whom it is not believed from.
-#include "libcoll/runtime/choice_file.h"
+#include "libcoll/select/choice_file.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp

@@ -1,5 +1,5 @@
 // Every figure that a schedule claims is computed again, and named when it is another.
-#include "planner/claims.h"
+#include "planner/plan/claims.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "planner/planner.h"
+#include "planner/broadcast/planners.h"
+#include "planner/flow/planners.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 #include "planner/topology/generators.h"

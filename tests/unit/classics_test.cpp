@@ -12,7 +12,8 @@
 
 #include "planner/broadcast/bruck.h"
 #include "planner/broadcast/hamiltonian.h"
-#include "planner/planner.h"
+#include "planner/broadcast/planners.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/lockstep_time.h"
 #include "planner/schedule/verify.h"

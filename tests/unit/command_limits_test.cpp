@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <string>
 
-#include "planner/deadline.h"
+#include "planner/base/deadline.h"
 #include "planner/flow/lowering.h"
 #include "planner/route/layers.h"
 #include "planner/route/sssp.h"

@@ -5,8 +5,11 @@
 #include <string>
 #include <vector>
 
-#include "planner/planner.h"
-#include "planner/planner_options.h"
+#include "planner/broadcast/planners.h"
+#include "planner/flow/planners.h"
+#include "planner/reconfigure/planners.h"
+#include "planner/registry/planner.h"
+#include "planner/registry/planner_options.h"
 #include "tests/unit/command_fixture.h"
 
 namespace libcoll {

@@ -17,12 +17,15 @@
 #include <string>
 #include <vector>
 
-#include "libcoll/runtime/choice_file.h"
-#include "libcoll/runtime/config.h"
-#include "libcoll/runtime/plan_cache.h"
-#include "libcoll/runtime/tuning_table.h"
+#include "libcoll/base/config.h"
+#include "libcoll/plan/plan_cache.h"
+#include "libcoll/select/choice_file.h"
+#include "libcoll/select/tuning_table.h"
 #include "libcoll/version.h"
-#include "planner/planner.h"
+#include "planner/broadcast/planners.h"
+#include "planner/flow/planners.h"
+#include "planner/reconfigure/planners.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 #include "planner/topology/generators.h"

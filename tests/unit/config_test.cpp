@@ -1,5 +1,5 @@
 // Settings: parsing, precedence, warnings, and the commented configuration file that is made from the same records.
-#include "libcoll/runtime/config.h"
+#include "libcoll/base/config.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -91,7 +91,7 @@ TEST(Settings, EveryRecordIsCompleteAndAgreesWithConfig) {
     EXPECT_TRUE(setting.text.ends_with('.')) << setting.name;
     EXPECT_EQ(setting.default_value, setting.print(Config{})) << setting.name;
   }
-  EXPECT_EQ(names.size(), 43U);  // one for each member of Config
+  EXPECT_EQ(names.size(), 44U);  // one for each member of Config
 }
 
 TEST(Settings, PrintedValuesAreReadBack) {
@@ -132,6 +132,7 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"poll_microseconds", "0"},
                                                                    {"pacing", "yes"},
                                                                    {"host", "c101-001"},
+                                                                   {"placement", "/p"},
                                                                    {"leaders", "2"},
                                                                    {"node_bytes", "16M"},
                                                                    {"one_node", "no"},
@@ -280,6 +281,7 @@ TEST(Settings, ThoseOfARankAreNamed) {
                                             "tuning_table",
                                             "ofi_provider",
                                             "host",
+                                            "placement",
                                             "stats",
                                             "trace",
                                             "trace_events",

@@ -1,5 +1,5 @@
 // The cost model: lines and choices worked out by hand, and what it is measured from, with a clock that the calls turn.
-#include "libcoll/runtime/cost_model.h"
+#include "libcoll/select/cost_model.h"
 
 #include <gtest/gtest.h>
 
@@ -11,8 +11,9 @@
 #include <utility>
 #include <vector>
 
-#include "libcoll/runtime/measured_costs.h"
-#include "planner/planner.h"
+#include "libcoll/select/measured_costs.h"
+#include "planner/broadcast/planners.h"
+#include "planner/registry/planner.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/two_ranks.h"
 

@@ -1,5 +1,5 @@
 // The choice between a plan and MPI by trying both, with a clock that the calls turn.
-#include "libcoll/runtime/crossover.h"
+#include "libcoll/select/crossover.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp

@@ -1,7 +1,7 @@
 // The default plans: T_B of the bottleneck cut, T_L of the diameter.
 //
 // LIBCOLL_DIGRAPHS (default 20): how many random digraphs.
-#include "planner/default_plan.h"
+#include "planner/plan/default_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -14,6 +14,7 @@
 
 #include "planner/broadcast/cut_bound.h"
 #include "planner/broadcast/forest_optimum.h"
+#include "planner/broadcast/planners.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"

@@ -3,10 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "planner/base/index.h"
 #include "planner/flow/mcf.h"
-#include "planner/index.h"
-#include "planner/route/channel_dependency.h"
 #include "planner/route/table_completion.h"
+#include "planner/schedule/channel_dependency.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/route_checks.h"
 

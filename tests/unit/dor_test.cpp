@@ -2,7 +2,7 @@
 #include "planner/route/dor.h"
 
 #include "planner/flow/single_path.h"
-#include "planner/route/channel_dependency.h"
+#include "planner/schedule/channel_dependency.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/generators.h"
 #include "planner/topology/reader.h"

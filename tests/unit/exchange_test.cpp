@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "planner/base/index.h"
 #include "planner/exchange/formats.h"
 #include "planner/exchange/natural_order.h"
 #include "planner/exchange/opensm.h"
@@ -13,7 +14,6 @@
 #include "planner/exchange/subnet_tables.h"
 #include "planner/exchange/subnet_topology.h"
 #include "planner/flow/single_path.h"
-#include "planner/index.h"
 #include "planner/topology/generators.h"
 #include "planner/topology/reader.h"
 

@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "planner/planner.h"
+#include "planner/broadcast/planners.h"
+#include "planner/flow/planners.h"
+#include "planner/registry/planner.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/execution_harness.h"
 #include "tests/unit/random_regular.h"

@@ -7,7 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "planner/planner.h"
+#include "planner/broadcast/planners.h"
+#include "planner/registry/planner.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/execution_harness.h"
 #include "tests/unit/small_schedules.h"

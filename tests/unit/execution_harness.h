@@ -17,9 +17,9 @@
 
 #include "libcoll/execute/execution.h"
 #include "libcoll/execute/task_graph.h"
-#include "libcoll/transport/memory_transport.h"
 #include "planner/schedule/program.h"
 #include "planner/schedule/verify.h"
+#include "tests/unit/support/memory_transport.h"
 
 namespace libcoll {
 

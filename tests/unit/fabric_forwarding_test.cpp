@@ -14,7 +14,7 @@
 #include "libcoll/fabric/configuration.h"
 #include "libcoll/fabric/fabric.h"
 #include "libcoll/fabric/forwarding.h"
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/route/dor.h"
 #include "planner/route/sssp.h"
 #include "planner/topology/reader.h"

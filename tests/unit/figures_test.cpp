@@ -1,5 +1,5 @@
 // Figures of communicators on their way from the ranks into one report.
-#include "libcoll/runtime/figures.h"
+#include "libcoll/observe/figures.h"
 
 #include <gtest/gtest.h>
 

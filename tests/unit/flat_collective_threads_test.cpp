@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "libcoll/runtime/plan_cache.h"
-#include "planner/index.h"
+#include "libcoll/plan/plan_cache.h"
+#include "planner/base/index.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/small_schedules.h"
 #include "tests/unit/thread_ranks.h"

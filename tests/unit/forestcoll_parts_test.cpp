@@ -5,10 +5,10 @@
 #include <numeric>
 #include <random>
 
+#include "planner/base/index.h"
 #include "planner/broadcast/edge_splitting.h"
 #include "planner/broadcast/flow_network.h"
 #include "planner/broadcast/max_flow.h"
-#include "planner/index.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/forestcoll_checks.h"
 #include "tests/unit/random_regular.h"

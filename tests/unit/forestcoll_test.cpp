@@ -6,11 +6,11 @@
 #include <string>
 #include <variant>
 
+#include "planner/base/index.h"
 #include "planner/broadcast/bidirectional_ring.h"
 #include "planner/broadcast/fallback_trees.h"
-#include "planner/broadcast/forestcoll_lp.h"
+#include "planner/broadcast/lp/forestcoll_lp.h"
 #include "planner/broadcast/multitree.h"
-#include "planner/index.h"
 #include "planner/route/lash.h"
 #include "planner/route/route_classes.h"
 #include "planner/schedule/cost.h"

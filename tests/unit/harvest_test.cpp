@@ -11,17 +11,18 @@
 #include <string>
 #include <vector>
 
-#include "planner/planner.h"
+#include "planner/broadcast/planners.h"
 #include "planner/reconfigure/birkhoff.h"
 #include "planner/reconfigure/candidates.h"
-#include "planner/reconfigure/enumeration.h"
 #include "planner/reconfigure/integer_interval.h"
 #include "planner/reconfigure/interval_program.h"
+#include "planner/reconfigure/planners.h"
 #include "planner/reconfigure/recursive_doubling_rewirings.h"
 #include "planner/reconfigure/rewired_schedule.h"
 #include "planner/reconfigure/staged_collective.h"
 #include "planner/reconfigure/step_flow.h"
 #include "planner/reconfigure/symmetry.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/lockstep_time.h"
 #include "planner/schedule/reverse.h"
@@ -29,6 +30,7 @@
 #include "planner/schedule/xml.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/sanitized.h"
+#include "tests/unit/support/enumeration.h"
 
 namespace libcoll {
 namespace {

@@ -1,4 +1,4 @@
-#include "libcoll/runtime/histogram.h"
+#include "libcoll/observe/histogram.h"
 
 #include <gtest/gtest.h>
 

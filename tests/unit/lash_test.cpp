@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "planner/route/channel_dependency.h"
 #include "planner/route/dfsssp.h"
 #include "planner/route/sssp.h"
+#include "planner/schedule/channel_dependency.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/random_regular.h"
 

@@ -11,11 +11,11 @@
 #include <string>
 #include <vector>
 
-#include "planner/route/channel_dependency.h"
 #include "planner/route/dfsssp.h"
 #include "planner/route/forwarding_table.h"
 #include "planner/route/layer_rerouting.h"
 #include "planner/route/sssp.h"
+#include "planner/schedule/channel_dependency.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/random_regular.h"
 

@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "planner/planner.h"
+#include "planner/flow/planners.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/program.h"
 #include "planner/schedule/single_path_routes.h"
 #include "planner/schedule/verify.h"

@@ -19,7 +19,9 @@
 #include <vector>
 
 #include "libcoll/transport/resilient_transport.h"
-#include "planner/planner.h"
+#include "planner/broadcast/planners.h"
+#include "planner/flow/planners.h"
+#include "planner/registry/planner.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/execution_harness.h"
 

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/reader.h"
 #include "planner/topology/topology.h"

@@ -10,8 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "planner/claims.h"
-#include "planner/default_plan.h"
+#include "planner/broadcast/planners.h"
+#include "planner/flow/planners.h"
+#include "planner/plan/claims.h"
+#include "planner/plan/default_plan.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 #include "tests/unit/sanitized.h"

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "planner/base/index.h"
 #include "planner/flow/child_lp.h"
 #include "planner/flow/concurrent_flow.h"
 #include "planner/flow/demand.h"
@@ -31,9 +32,8 @@
 #include "planner/flow/single_path.h"
 #include "planner/flow/ts_mcf.h"
 #include "planner/flow/widest_paths.h"
-#include "planner/index.h"
 #include "planner/lp/glpk_solver.h"
-#include "planner/route/channel_dependency.h"
+#include "planner/schedule/channel_dependency.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/facts.h"

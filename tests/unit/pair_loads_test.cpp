@@ -1,5 +1,5 @@
 // What the busiest link of an all-to-all has to carry where blocks are not equally long.
-#include "libcoll/runtime/pair_loads.h"
+#include "libcoll/plan/pair_loads.h"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "planner/base/index.h"
 #include "planner/flow/mcf.h"
-#include "planner/index.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/valiant.h"
 #include "planner/topology/generators.h"

@@ -1,5 +1,5 @@
 // Plans for parts of fabrics: among the hosts themselves where that is best, otherwise through the others' NICs.
-#include "planner/part_plan.h"
+#include "planner/plan/part_plan.h"
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "planner/default_plan.h"
+#include "planner/broadcast/planners.h"
+#include "planner/flow/planners.h"
+#include "planner/plan/default_plan.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"

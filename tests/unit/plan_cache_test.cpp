@@ -1,5 +1,5 @@
 // The plan cache: what goes in comes out, and nothing foreign, damaged or untrusted does.
-#include "libcoll/runtime/plan_cache.h"
+#include "libcoll/plan/plan_cache.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

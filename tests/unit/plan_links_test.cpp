@@ -1,5 +1,5 @@
 // What crosses each link, by the messages of all nodes, against what the schedule's transfers say.
-#include "libcoll/runtime/plan_links.h"
+#include "libcoll/plan/plan_links.h"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "planner/planner.h"
+#include "planner/broadcast/planners.h"
+#include "planner/flow/planners.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/program.h"
 #include "planner/schedule/single_path_routes.h"
 #include "planner/topology/generators.h"

@@ -1,5 +1,5 @@
 // Plans from the cache, from this process and from the command, and who makes them when several ask.
-#include "libcoll/runtime/plan_source.h"
+#include "libcoll/plan/plan_source.h"
 
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -18,12 +18,14 @@
 #include <utility>
 #include <vector>
 
-#include "libcoll/runtime/id_pool.h"
-#include "libcoll/runtime/plan_cache.h"
+#include "libcoll/comm/id_pool.h"
+#include "libcoll/plan/plan_cache.h"
 #include "planner/broadcast/cut_bound.h"
-#include "planner/default_plan.h"
-#include "planner/part_plan.h"
-#include "planner/planner.h"
+#include "planner/broadcast/planners.h"
+#include "planner/flow/planners.h"
+#include "planner/plan/default_plan.h"
+#include "planner/plan/part_plan.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"

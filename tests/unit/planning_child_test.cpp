@@ -1,5 +1,5 @@
 // The planner's process: its output, and that the program never sees it as a child.
-#include "libcoll/runtime/planning_child.h"
+#include "libcoll/plan/planning_child.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 // Rationals are exact whatever their size.
-#include "planner/rational.h"
+#include "planner/base/rational.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "libcoll/transport/registration_cache.h"
+#include "libcoll/transport/ofi/registration_cache.h"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // Ranks agree on dead links, whatever is lost meanwhile.
-#include "libcoll/runtime/repair.h"
+#include "libcoll/recover/repair.h"
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "planner/planner.h"
+#include "planner/broadcast/planners.h"
+#include "planner/flow/planners.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"

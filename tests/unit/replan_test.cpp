@@ -1,6 +1,6 @@
 // New plans come to all ranks, and all go by them from the same call on, however far each has come and whatever is
 // lost.
-#include "libcoll/runtime/replan.h"
+#include "libcoll/recover/replan.h"
 
 #include <gtest/gtest.h>
 
@@ -78,7 +78,7 @@ class Renewing {
     const std::vector<int> parents =
         agreement_tree(speakers, speakers, neighbouring_hosts(generate("hypercube:3").value()));
     for (int self = 0; self < nodes; ++self) {
-      std::vector<TransportHost::Place> places;
+      std::vector<TreePlace> places;
       for (int other = 0; other < nodes; ++other) {
         const PeerId peer = world.transport(self).connect(world.transport(other).address(), 0).value();
         places.push_back({other, parents[static_cast<std::size_t>(other)], peer});

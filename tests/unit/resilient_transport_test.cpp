@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "libcoll/transport/packet.h"
-#include "planner/planner.h"
+#include "planner/registry/planner.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/lossy_world.h"
 #include "tests/unit/small_schedules.h"

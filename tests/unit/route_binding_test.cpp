@@ -1,5 +1,5 @@
 // Route binding files: what is written reads back, what is wrong is refused with its line; digests of route sets.
-#include "planner/route/route_binding.h"
+#include "planner/schedule/route_binding.h"
 
 #include <gtest/gtest.h>
 
@@ -50,6 +50,45 @@ TEST(RouteBinding, FillsInWhatMayBeLeftOut) {
   for (std::int32_t i = 0; i < 3; ++i) EXPECT_EQ(binding->classes[static_cast<std::size_t>(i)].route_class, i);
   EXPECT_TRUE(binding->classes[0].settings.empty());
   EXPECT_EQ(binding->classes[2].settings.front(), (std::pair<std::string, std::string>{"IB_SL", "2"}));
+}
+
+TEST(RouteBinding, TellsTheLayersOfAClassApart) {
+  const auto binding = read_route_binding(R"(
+[[class]]
+class = 1
+layer = 2
+IB_SL = 5
+[[class]]
+class = 1
+layer = 0
+IB_SL = 4
+[[class]]
+class = 2
+IB_SL = 6
+)",
+                                          "a.toml");
+  ASSERT_TRUE(binding.ok()) << binding.error().message;
+  ASSERT_EQ(binding->classes.size(), 4U);
+  EXPECT_EQ(binding->classes[1].layer, 0);
+  EXPECT_EQ(binding->classes[2].layer, 2);
+  EXPECT_EQ(binding->classes[3].layer, std::nullopt);
+  const auto context = [&](std::int32_t route_class, std::int32_t layer) {
+    Route route;
+    route.route_class = route_class;
+    route.layer = layer;
+    return context_of(*binding, route);
+  };
+  EXPECT_EQ(context(0, 7), 0);
+  EXPECT_EQ(context(1, 0), 1);
+  EXPECT_EQ(context(1, 1), std::nullopt);
+  EXPECT_EQ(context(1, 2), 2);
+  EXPECT_EQ(context(1, 3), std::nullopt);
+  EXPECT_EQ(context(2, 0), 3);
+  EXPECT_EQ(context(2, 3), 3);
+  EXPECT_EQ(context(3, 0), std::nullopt);
+  const auto again = read_route_binding(write_route_binding(*binding), "b.toml");
+  ASSERT_TRUE(again.ok()) << again.error().message;
+  EXPECT_EQ(*again, *binding);
 }
 
 TEST(RouteBinding, ReadsBackWhatItWrites) {

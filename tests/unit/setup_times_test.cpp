@@ -1,5 +1,5 @@
 // The line that says where the time before a first call went.
-#include "libcoll/runtime/setup_times.h"
+#include "libcoll/observe/setup_times.h"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,9 @@
 
 #include <string>
 
-#include "planner/planner.h"
+#include "planner/broadcast/planners.h"
+#include "planner/flow/planners.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/lockstep_time.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/generators.h"

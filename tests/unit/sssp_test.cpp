@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "planner/flow/single_path.h"
-#include "planner/route/channel_dependency.h"
+#include "planner/schedule/channel_dependency.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/random_regular.h"

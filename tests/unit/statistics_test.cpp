@@ -1,4 +1,4 @@
-#include "libcoll/runtime/statistics.h"
+#include "libcoll/observe/statistics.h"
 
 #include <gtest/gtest.h>
 #include <stdlib.h>  // NOLINT(modernize-deprecated-headers): mkdtemp
@@ -10,7 +10,7 @@
 #include <sstream>
 #include <string>
 
-#include "libcoll/runtime/figures.h"
+#include "libcoll/observe/figures.h"
 #include "libcoll/version.h"
 
 namespace libcoll {

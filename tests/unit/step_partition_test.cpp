@@ -11,7 +11,7 @@
 
 #include "planner/flow/mcf.h"
 #include "planner/flow/p_mcf.h"
-#include "planner/planner.h"
+#include "planner/registry/planner.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/generators.h"

@@ -19,9 +19,9 @@
 #include <utility>
 #include <vector>
 
-#include "libcoll/runtime/communicator.h"
-#include "libcoll/runtime/running_call.h"
-#include "libcoll/runtime/runtime.h"
+#include "libcoll/comm/communicator.h"
+#include "libcoll/comm/running_call.h"
+#include "libcoll/comm/runtime.h"
 
 namespace libcoll {
 

@@ -1,5 +1,5 @@
 // What toml++ gets to see, and what is refused before.
-#include "planner/topology/toml_text.h"
+#include "planner/base/toml_text.h"
 
 #include <gtest/gtest.h>
 

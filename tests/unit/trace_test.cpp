@@ -1,4 +1,4 @@
-#include "libcoll/runtime/trace.h"
+#include "libcoll/observe/trace.h"
 
 #include <gtest/gtest.h>
 
@@ -14,9 +14,9 @@
 #include <utility>
 #include <vector>
 
+#include "libcoll/base/json_text.h"
 #include "libcoll/execute/execution.h"
-#include "libcoll/runtime/histogram.h"
-#include "libcoll/runtime/json_text.h"
+#include "libcoll/observe/histogram.h"
 #include "tests/unit/execution_harness.h"
 #include "tests/unit/small_schedules.h"
 

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "libcoll/transport/ofi_settings.h"
-#include "libcoll/transport/ofi_transport.h"
+#include "libcoll/transport/ofi/ofi_settings.h"
+#include "libcoll/transport/ofi/ofi_transport.h"
 
 namespace libcoll {
 namespace {

@@ -1,9 +1,9 @@
 #include "libcoll/transport/transport.h"
 
-#include "libcoll/transport/memory_transport.h"
-#include "libcoll/transport/ofi_transport.h"
-#include "libcoll/transport/uct_transport.h"
-#include "libcoll/transport/ucx_transport.h"
+#include "libcoll/transport/ofi/ofi_transport.h"
+#include "libcoll/transport/uct/uct_transport.h"
+#include "libcoll/transport/ucx/ucx_transport.h"
+#include "tests/unit/support/memory_transport.h"
 #include "tests/unit/transport_conformance.h"
 
 namespace libcoll {

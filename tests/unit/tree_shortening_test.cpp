@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "planner/index.h"
+#include "planner/base/index.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/forestcoll_checks.h"
 #include "tests/unit/random_regular.h"

@@ -1,5 +1,5 @@
 // The tuning table: what it says of a call, and its file.
-#include "libcoll/runtime/tuning_table.h"
+#include "libcoll/select/tuning_table.h"
 
 #include <gtest/gtest.h>
 

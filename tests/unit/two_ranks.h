@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "libcoll/runtime/communicator.h"
+#include "libcoll/comm/communicator.h"
 
 namespace libcoll {
 

@@ -1,4 +1,4 @@
-#include "libcoll/transport/uct_transport.h"
+#include "libcoll/transport/uct/uct_transport.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "libcoll/transport/uct_api.h"
-#include "libcoll/transport/uct_inbox.h"
+#include "libcoll/transport/uct/uct_api.h"
+#include "libcoll/transport/uct/uct_inbox.h"
 #include "tests/unit/transport_conformance.h"
 
 namespace libcoll {

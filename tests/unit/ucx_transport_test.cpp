@@ -1,5 +1,5 @@
 // What libcoll's use of UCX costs a process: shared memory, and connections.
-#include "libcoll/transport/ucx_transport.h"
+#include "libcoll/transport/ucx/ucx_transport.h"
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // Lists of UCX's transports without shared memory, in the forms that UCX_TLS may have.
-#include "libcoll/transport/ucx_transports.h"
+#include "libcoll/transport/ucx/ucx_transports.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <tuple>
 #include <vector>
 
+#include "planner/base/index.h"
 #include "planner/flow/mcf.h"
-#include "planner/index.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/small_schedules.h"

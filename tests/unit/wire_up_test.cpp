@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "libcoll/transport/memory_transport.h"
+#include "tests/unit/support/memory_transport.h"
 
 namespace libcoll {
 namespace {

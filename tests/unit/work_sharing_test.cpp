@@ -1,5 +1,5 @@
 // Positions are shared out such that results do not depend on the number of threads.
-#include "planner/work_sharing.h"
+#include "planner/base/work_sharing.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,286 @@
+#include "libcoll/comm/communicator.h"
+
+#include <algorithm>
+#include <bit>
+#include <mutex>
+#include <utility>
+
+#include "libcoll/base/clock.h"
+#include "libcoll/base/log.h"
+#include "libcoll/comm/flat_collective.h"
+#include "libcoll/comm/hierarchical_collective.h"
+#include "libcoll/comm/transport_agreement.h"
+#include "libcoll/execute/wire_up.h"
+#include "libcoll/select/measured_costs.h"
+#include "libcoll/transport/detours.h"
+#include "planner/base/index.h"
+
+namespace libcoll {
+namespace {
+
+/// Calls at which rank 0 says whether a plan is there yet: soon ones first, then now and then.
+bool is_time_to_look(std::uint32_t call) {
+  constexpr std::uint32_t interval = 64;
+  return call % interval == 0 || (call < interval && std::has_single_bit(call));
+}
+
+}  // namespace
+
+Communicator::Communicator(Runtime& runtime, const HostCommunicator& host)
+    : parts_(runtime, host.name(), [this]() -> std::shared_ptr<void> { return weak_from_this().lock(); }) {}
+
+std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunicator& host) {
+  std::unique_ptr<Communicator> communicator(new Communicator(runtime, host));
+  runtime.use_transport();
+  agree_on_transport(runtime, host);
+  const Reason agreed = communicator->agree(host);
+  Membership& members = communicator->parts_.members;
+  members.set_obstacle(agreed);
+  if (agreed != Reason::count_) runtime.unuse_transport();
+  if (host.rank() == 0) {
+    log(LogLevel::info, host.name() + " (" + std::to_string(host.size()) + " ranks): " +
+                            (agreed == Reason::count_
+                                 ? "served over " + members.planned_for().name() + " by " + runtime.transport().name() +
+                                       (members.hierarchy() != nullptr ? ", " + members.hierarchy()->to_string() : "")
+                                 : "falls through, " + std::string(to_string(agreed))));
+  }
+  return communicator;
+}
+
+Reason Communicator::agree(HostCommunicator& host) {
+  Membership& members = parts_.members;
+  const std::int64_t began = steady_nanoseconds();
+  const std::int64_t start = members.runtime().take_start_nanoseconds();
+  const Reason agreed = members.agree(host, start);
+  if (agreed == Reason::count_) {
+    parts_.choices.learn_table();
+    parts_.recovery.enrol(host);
+  }
+  SetupTimes times;
+  times.contexts = members.longest_start_nanoseconds();
+  // A rank that started sooner has waited for the others here.
+  times.addresses = std::max<std::int64_t>(0, steady_nanoseconds() - began - (times.contexts - start));
+  parts_.plans.set_times(times);
+  return agreed;
+}
+
+Reason Communicator::obstacle_of(Collective collective, bool equal_shards) const {
+  if (parts_.members.obstacle() != Reason::count_) return parts_.members.obstacle();
+  const Hierarchy* const hierarchy = parts_.members.hierarchy();
+  return hierarchy != nullptr && !hierarchy->serves(collective, equal_shards) ? Reason::several_ranks : Reason::count_;
+}
+
+Reason Communicator::begins(Collective collective, bool equal_shards) const {
+  const Reason obstacle = obstacle_of(collective, equal_shards);
+  if (obstacle != Reason::count_) return obstacle;
+  const Prospect& asked_for = parts_.plans.prospect(collective);
+  return asked_for.asked ? asked_for.obstacle : Reason::not_agreed;
+}
+
+Reason Communicator::ready(Collective collective, bool equal_shards, HostCommunicator& host) {
+  const Reason obstacle = obstacle_of(collective, equal_shards);
+  if (obstacle != Reason::count_) return obstacle;
+  parts_.recovery.sequence(host);
+  if (parts_.members.is_broken()) return Reason::count_;  // run() says so
+  Prospect& asked_for = parts_.plans.prospect(collective);
+  if (!asked_for.asked || (asked_for.obstacle == Reason::planning && is_time_to_look(++asked_for.calls_without))) {
+    ask(collective, host);
+  }
+  return parts_.members.is_broken() ? Reason::count_ : asked_for.obstacle;
+}
+
+Reason Communicator::persists(Collective collective, bool equal_shards, HostCommunicator& host,
+                              std::shared_ptr<PersistentContext>& persistent) {
+  const Reason obstacle = obstacle_of(collective, equal_shards);
+  if (obstacle != Reason::count_) return obstacle;
+  parts_.recovery.sequence(host, Opening::persistent);
+  const Reason reason = open_channel(collective, equal_shards, host, persistent);
+  parts_.recovery.end_opening(persistent);
+  return reason;
+}
+
+Reason Communicator::open_channel(Collective collective, bool equal_shards, HostCommunicator& host,
+                                  std::shared_ptr<PersistentContext>& persistent) {
+  if (parts_.members.is_broken()) return Reason::transport;
+  Prospect& asked_for = parts_.plans.prospect(collective);
+  if (!asked_for.asked || asked_for.obstacle == Reason::planning) ask(collective, host, Planning::waited_for);
+  if (parts_.members.is_broken()) return Reason::transport;
+  if (asked_for.obstacle != Reason::count_) return asked_for.obstacle;
+  const std::unique_ptr<TransportHost> around = parts_.recovery.agree_safely(host);
+  HostCommunicator& agreement = around ? *around : host;
+  std::shared_ptr<CallMemory> memory;
+  if (parts_.members.hierarchy() != nullptr) {
+    memory = parts_.members.hierarchy()->make_memory(agreement, collective, equal_shards);
+    if (!memory) return Reason::shared_memory;
+  }
+  std::uint32_t id = 0;
+  const Reason agreed = parts_.members.agree_on_id(agreement, parts_.members.id() + 1, id);
+  if (agreed != Reason::count_) return agreed;
+  persistent = std::make_shared<PersistentContext>(parts_.members.ids(), id, std::move(memory), asked_for.plans,
+                                                   parts_.recovery.opening());
+  if (parts_.members.resends()) {
+    const std::lock_guard guard(runtime().lock());
+    runtime().resilient()->annex(id, parts_.members.id());
+    // What a recovery group sends again would be taken for another persistent call's.
+    persistent->keep_id();
+  }
+  return Reason::count_;
+}
+
+LoweredPlanPointer Communicator::plan_for(const Call& call, const PersistentContext* persistent) const {
+  return parts_.choices.chosen_plan(
+      call, persistent != nullptr ? persistent->plans() : parts_.plans.prospect(call.collective).plans);
+}
+
+/// A rank that is not heard in time has died: the communicator's calls fail then, as they would without a new plan, and
+/// none of them goes to MPI on some ranks alone.
+Reason Communicator::ask(Collective collective, HostCommunicator& host, Planning planning) {
+  // From which call on there is a plan must not decide a sum's bits.
+  if (collective == Collective::allreduce || collective == Collective::reduce_scatter) planning = Planning::waited_for;
+  Prospect& asked_for = parts_.plans.prospect(collective);
+  {
+    const std::lock_guard guard(runtime().lock());
+    asked_for.asked = true;
+  }
+  Reason reason = Reason::count_;
+  bool heard = true;
+  if (parts_.plans.left()) {
+    const std::unique_ptr<TransportHost> around = parts_.recovery.agree_around(host);
+    reason = parts_.plans.adopt(collective, *around, planning);
+    heard = around->good();
+  } else {
+    reason = parts_.plans.adopt(collective, host, planning);
+  }
+  const std::lock_guard guard(runtime().lock());
+  if (!heard) parts_.members.note_failure(nullptr);
+  asked_for.obstacle = reason;
+  return reason;
+}
+
+bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
+  const bool matrix = call.collective == Collective::alltoall && !call.counts.empty();
+  if (!matrix || parts_.members.hierarchy() != nullptr) return true;
+  const LoweredPlan& plan = *parts_.plans.prospect(call.collective).plans.usual;
+  if (!plan.forwards && plan.spread == nullptr && !parts_.members.resends()) return true;
+  const std::size_t ranks = parts_.members.rank_of_node().size();
+  const auto own_row =
+      call.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(parts_.members.rank()) * ranks);
+  const std::vector<std::int64_t> mine(own_row, own_row + static_cast<std::ptrdiff_t>(ranks));
+  const std::size_t bytes = ranks * sizeof(std::int64_t);
+  const std::unique_ptr<TransportHost> around = parts_.recovery.agree_safely(host);
+  HostCommunicator& agreement = around ? *around : host;
+  return agreement.allgather(mine.data(), bytes, call.counts.data());
+}
+
+bool Communicator::run(Call call, ProgressHook hook, Protocol selected) {
+  bool good = false;
+  const LoweredPlanPointer plan = parts_.choices.chosen_plan(call, parts_.plans.prospect(call.collective).plans);
+  if (selected == Protocol::chosen) selected = select_protocol(call);
+  if (!parts_.members.is_broken() && selected == Protocol::directly) {
+    good = parts_.direct.exchange(call, parts_.plans.of(call.collective).usual->links, hook);
+  } else if (!parts_.members.is_broken() && selected == Protocol::scattered) {
+    good = parts_.direct.scatter(call, parts_.plans.of(call.collective).usual->links, hook);
+  } else if (!parts_.members.is_broken() && parts_.members.hierarchy() != nullptr) {
+    CallSequence sequence;
+    sequence.epochs = parts_.recovery.epochs();
+    HierarchicalCollective running(parts_, std::move(call), plan, sequence);
+    good = drive(running, hook);
+  } else if (!parts_.members.is_broken()) {
+    FlatCollective running(parts_, std::move(call), plan);
+    good = drive(running, hook);
+  }
+  if (good) return true;
+  const std::lock_guard guard(runtime().lock());
+  parts_.members.note_failure(nullptr);
+  return false;
+}
+
+std::unique_ptr<RunningCall> Communicator::make_call(Call call, std::shared_ptr<PersistentContext> persistent) {
+  CallSequence sequence;
+  LoweredPlanPointer plan;
+  if (parts_.members.resends() && !parts_.members.rank_of_node().empty()) {
+    const std::lock_guard guard(runtime().lock());
+    sequence = parts_.recovery.begin(persistent.get());
+    plan = plan_for(call, persistent.get());
+    if (sequence.settled && persistent)
+      plan = parts_.recovery.settled_plan(call.collective, std::move(plan), sequence, persistent.get());
+  } else {
+    plan = plan_for(call, persistent.get());
+  }
+  if (parts_.members.hierarchy() != nullptr) {
+    return std::make_unique<HierarchicalCollective>(parts_, std::move(call), std::move(plan), sequence,
+                                                    std::move(persistent));
+  }
+  return std::make_unique<FlatCollective>(parts_, std::move(call), std::move(plan), sequence, std::move(persistent));
+}
+
+bool Communicator::drive(RunningCall& running, ProgressHook hook) {
+  {
+    const std::lock_guard guard(runtime().lock());
+    running.begin();
+  }
+  if (running.drive(hook)) return true;
+  const std::lock_guard guard(runtime().lock());
+  running.abandon();
+  return false;
+}
+
+CallProtocol Communicator::protocol_of(CallKind kind, const Call& call, std::int64_t bytes) const {
+  const Protocol selected = is_nonblocking(kind) ? Protocol::planned : select_protocol(call);
+  CallProtocol protocol{"plan", "", "configuration"};
+  if (selected == Protocol::directly) protocol = {"direct", "", "LIBCOLL_PLANLESS_MAX"};
+  if (selected == Protocol::scattered) protocol.use = "scattered";
+  if (selected == Protocol::planned) {
+    const LoweredPlanPointer plan = plan_for(call, nullptr);
+    if (plan != nullptr) protocol.algorithm = plan->algorithm;
+  }
+  const TuningChoice* in_table = tuned(blocking_variant(kind), bytes);
+  const TuningChoice* choice =
+      in_table != nullptr ? in_table : modelled(blocking_variant(kind), bytes, call.order_matters);
+  if (choice != nullptr && way_name(*choice) == protocol.use) {
+    protocol.chosen_by = in_table != nullptr ? "tuning table" : "cost model";
+  }
+  return protocol;
+}
+
+std::string Communicator::way_in_words(const Call& call) const {
+  const Protocol selected = select_protocol(call);
+  if (selected == Protocol::directly) return "directly";
+  if (selected == Protocol::scattered) return "in parts";
+  const LoweredPlanPointer plan = plan_for(call, nullptr);
+  // Who leads no node does not know the plan.
+  return plan == nullptr || plan->algorithm.empty() ? "by the plan" : "by " + plan->algorithm;
+}
+
+/// All neighbours exchange at once, as in a step of a plan.
+std::optional<LinkFigures> Communicator::measure_links(HostCommunicator& host, ProgressHook hook) {
+  if (!parts_.members.part_nodes().empty() || nodes() < 2) return std::nullopt;
+  std::vector<PeerId> peers(parts_.members.rank_of_node().size(), -1);
+  if (!peers.empty()) {
+    const std::vector<std::vector<NodeId>> neighbours = neighbouring_hosts(runtime().topology());
+    for (const NodeId node : neighbours[at(parts_.members.node())]) peers[at(node)] = awaited_peer;
+  }
+  Lanes lanes{peers, parts_.members.node(), parts_.members.rank_of_node()};
+  if (!parts_.connections.wire_up(host, lanes)) return std::nullopt;
+  const auto exchange = [&](std::int64_t bytes, int times) {
+    auto wire = std::make_unique<WireUp>(runtime().transport(), parts_.members.node(), nodes(), peers, at(bytes));
+    for (int i = 0; i < times; ++i) {
+      {
+        const std::lock_guard guard(runtime().lock());
+        wire->start(parts_.connections.next_tags());
+      }
+      if (runtime().drive(*wire, hook, [this] { return parts_.members.name() + ": measuring links"; })) continue;
+      // Messages may yet arrive in its memory.
+      static_cast<void>(wire.release());
+      return false;
+    }
+    return true;
+  };
+  std::optional<LinkFigures> figures = find_link_figures(host, exchange, &steady_nanoseconds);
+  // Slices share the links.
+  if (figures && parts_.members.hierarchy() != nullptr)
+    figures->bytes_per_second *= parts_.members.hierarchy()->slices();
+  return figures;
+}
+
+}  // namespace libcoll

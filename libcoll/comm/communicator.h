@@ -1,0 +1,130 @@
+// libcoll's side of one MPI communicator: agreed once by all its ranks, then plans and calls.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "libcoll/comm/call_choices.h"
+#include "libcoll/comm/communicator_parts.h"
+#include "libcoll/comm/host_communicator.h"
+#include "libcoll/comm/running_call.h"
+#include "libcoll/comm/runtime.h"
+#include "libcoll/execute/call.h"
+#include "libcoll/observe/figures.h"
+#include "libcoll/select/cost_model.h"
+
+namespace libcoll {
+
+class Communicator final : public std::enable_shared_from_this<Communicator> {
+ public:
+  ~Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  /// Collective over the communicator: agrees whether and how it can be served. Never null.
+  static std::unique_ptr<Communicator> make(Runtime& runtime, HostCommunicator& host);
+
+  /// count_ when calls of this collective are served; otherwise why they fall through. The first call for a
+  /// collective is itself collective (the plan is made and distributed). While the plan is being made elsewhere, so are
+  /// the calls 1, 2, 4, …, 64 after it and then every 64th: rank 0 says whether it is there, and from the call in which
+  /// it is all are served. Precondition: all ranks ask for the same calls, in the same order.
+  /// `equal_shards`: no rank's part of the data is longer than another's.
+  Reason ready(Collective collective, bool equal_shards, HostCommunicator& host);
+
+  /// What ready() would say when it need not ask the other ranks, for a call that is begun and not waited for;
+  /// not_agreed as long as ready() has not been called for this collective. Equal on all ranks between the same two of
+  /// their calls. `equal_shards` as for ready().
+  [[nodiscard]] Reason begins(Collective collective, bool equal_shards) const;
+
+  /// For the init of a persistent call: count_ when its starts will be served, by `persistent`; otherwise why they will
+  /// fall through. Collective, and waits for the plan while it is being made. begins() then speaks for the starts.
+  Reason persists(Collective collective, bool equal_shards, HostCommunicator& host,
+                  std::shared_ptr<PersistentContext>& persistent);
+
+  /// Calls fail: where messages are sent again, the others cannot go on when one has failed.
+  [[nodiscard]] bool is_broken() const { return parts_.members.is_broken(); }
+
+  /// Ranks of the communicator.
+  [[nodiscard]] std::int32_t size() const { return parts_.members.size(); }
+
+  /// Nodes that they are on; 0 when it serves nothing.
+  [[nodiscard]] std::int32_t nodes() const { return parts_.members.nodes(); }
+
+  /// Its ranks are on one node, and calls are served only where they were seen to be faster than MPI's.
+  [[nodiscard]] bool must_be_faster() const { return nodes() == 1 && runtime().config().one_node == OneNode::faster; }
+
+  /// A buffer of some rank may be memory of a GPU: then the ranks have to agree on every call. The same on all of them.
+  [[nodiscard]] bool may_have_device_memory() const { return parts_.members.may_have_device_memory(); }
+
+  /// Has what happens counted there from now on (null: nowhere); the record must outlive the communicator.
+  void keep_record(CommunicatorRecord* record) { parts_.members.keep_record(record); }
+
+  /// Completes the counts of a persistent all-to-all of unequal blocks where hosts forward blocks of others, or may do
+  /// so by later plans: collective then, and one allgather of MPI's. False when MPI reported an error. All other calls,
+  /// and nodes with several ranks, tell each other by themselves.
+  bool agree_counts(Call& call, HostCommunicator& host);
+
+  /// What the cost model needs to know. Collective, after ready() said that calls of the collective are served: α and b
+  /// of the links between neighbours, and of the plan on rank 0. Nothing, on all ranks, when it cannot be measured.
+  std::optional<LinkFigures> measure_links(HostCommunicator& host, ProgressHook hook);
+  [[nodiscard]] const PlanCost& plan_of(Collective collective) const { return parts_.plans.prospect(collective).cost; }
+  /// The same on all ranks: whether calls that are short enough can go from rank to rank, whether allreduces can be
+  /// reduced in parts there, and what becomes of this call.
+  [[nodiscard]] bool can_go_direct(Collective collective) const {
+    return !parts_.plans.left() && parts_.direct.can_go(collective);
+  }
+  [[nodiscard]] bool can_be_scattered(Collective collective) const {
+    return can_go_direct(collective) && collective == Collective::allreduce;
+  }
+  [[nodiscard]] Protocol select_protocol(const Call& call) const {
+    return parts_.choices.select(call, can_go_direct(call.collective));
+  }
+  /// How a call of that size goes, and what decides that. Nonblocking ones go by plans.
+  [[nodiscard]] CallProtocol protocol_of(CallKind kind, const Call& call, std::int64_t bytes) const;
+  /// In words, for log lines: "directly", "in parts", "by ring".
+  [[nodiscard]] std::string way_in_words(const Call& call) const;
+  /// How calls go from now on, where the tuning table says nothing; equal on all ranks. Between calls. `order_matters`:
+  /// of reductions whose bits depend on the way; otherwise of all other calls.
+  void add_choices(const std::vector<TuningChoice>& choices, bool order_matters) {
+    parts_.choices.add(choices, order_matters);
+  }
+  /// What these say of calls of a size, and what the tuning table says; null: nothing.
+  [[nodiscard]] const TuningChoice* modelled(CallKind call, std::int64_t bytes, bool order_matters) const {
+    return parts_.choices.modelled(call, bytes, order_matters);
+  }
+  [[nodiscard]] const TuningChoice* tuned(CallKind call, std::int64_t bytes) const {
+    return parts_.choices.tuned(call, bytes);
+  }
+
+  /// Runs one call; precondition ready() == count_, and for a protocol that is not the plan's that it is possible and
+  /// the call short enough. False when the transport failed: the result is then undefined and the communicator serves
+  /// no further calls.
+  bool run(Call call, ProgressHook hook, Protocol selected = Protocol::chosen);
+  /// A call that is not waited for here; precondition begins() == count_. The communicator must outlive it.
+  /// `persistent`: of a persistent call.
+  std::unique_ptr<RunningCall> make_call(Call call, std::shared_ptr<PersistentContext> persistent);
+
+ private:
+  Communicator(Runtime& runtime, const HostCommunicator& host);
+
+  [[nodiscard]] Runtime& runtime() const { return parts_.members.runtime(); }
+  Reason agree(HostCommunicator& host);
+  /// Why calls of the collective are not even asked about; count_: they are.
+  [[nodiscard]] Reason obstacle_of(Collective collective, bool equal_shards) const;
+  /// Makes the collective's plan known where calls may wait for it; collective.
+  Reason ask(Collective collective, HostCommunicator& host, Planning planning = Planning::as_configured);
+  /// Collective; precondition: the turn was taken.
+  Reason open_channel(Collective collective, bool equal_shards, HostCommunicator& host,
+                      std::shared_ptr<PersistentContext>& persistent);
+  /// Of a call that nobody waits for here.
+  [[nodiscard]] LoweredPlanPointer plan_for(const Call& call, const PersistentContext* persistent) const;
+  /// Runs a call from its beginning to its end.
+  bool drive(RunningCall& running, ProgressHook hook);
+
+  CommunicatorParts parts_;
+};
+
+}  // namespace libcoll

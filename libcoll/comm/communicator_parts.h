@@ -1,0 +1,34 @@
+// What a communicator consists of.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "libcoll/comm/call_choices.h"
+#include "libcoll/comm/call_queue.h"
+#include "libcoll/comm/communicator_plans.h"
+#include "libcoll/comm/connections.h"
+#include "libcoll/comm/direct_calls.h"
+#include "libcoll/comm/membership.h"
+#include "libcoll/comm/recovery.h"
+
+namespace libcoll {
+
+/// Each knows those before it.
+struct CommunicatorParts {
+  /// `keeper`: what keeps them; null while the communicator is being made.
+  CommunicatorParts(Runtime& runtime, std::string name, std::function<std::shared_ptr<void>()> keeper)
+      : members(runtime, std::move(name)), recovery(members, connections, plans, std::move(keeper)) {}
+
+  Membership members;
+  Connections connections{members};
+  CallQueue queue{members};
+  CallChoices choices{members};
+  DirectCalls direct{members, connections, queue};
+  CommunicatorPlans plans{members, connections, choices, direct};
+  Recovery recovery;
+};
+
+}  // namespace libcoll

@@ -1,0 +1,113 @@
+// The plans of a communicator: wanted, made on rank 0 or elsewhere, handed to all ranks, and lowered.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "libcoll/comm/call_choices.h"
+#include "libcoll/comm/connections.h"
+#include "libcoll/comm/direct_calls.h"
+#include "libcoll/comm/membership.h"
+#include "libcoll/observe/setup_times.h"
+#include "libcoll/plan/lowered_plan.h"
+#include "libcoll/plan/plan_cache.h"
+#include "libcoll/select/cost_model.h"
+#include "planner/schedule/schedule.h"
+
+namespace libcoll {
+
+/// How far a collective has come.
+struct Prospect {
+  bool asked = false;
+  Reason obstacle = Reason::no_plan;
+  std::uint32_t calls_without = 0;  ///< that came while the plan was being made
+  /// What calls go by that begin now. Changes in blocking calls, at the init of persistent ones, and at calls that
+  /// the ranks have agreed on: there all of them are at the same place among the communicator's calls. So whatever is
+  /// begun between two of these has one plan everywhere, and keeps it, whenever its rounds come to be started.
+  Plans plans;
+  PlanCost cost;  ///< on rank 0, of the usual plan
+};
+
+enum class Planning : std::uint8_t {
+  as_configured,
+  waited_for,
+  for_small_vectors,  ///< the one that came with the usual plan
+};
+
+/// By collective.
+using NewPlans = std::array<LoweredPlanPointer, collective_count>;
+
+class CommunicatorPlans {
+ public:
+  CommunicatorPlans(Membership& members, Connections& connections, const CallChoices& choices, DirectCalls& calls)
+      : members_(members), connections_(connections), choices_(choices), direct_(calls) {}
+
+  [[nodiscard]] Prospect& prospect(Collective collective) { return prospects_[static_cast<std::size_t>(collective)]; }
+  [[nodiscard]] const Prospect& prospect(Collective collective) const {
+    return prospects_[static_cast<std::size_t>(collective)];
+  }
+  [[nodiscard]] const Plans& of(Collective collective) const { return prospect(collective).plans; }
+  /// Collectives whose plans were asked for, as bits.
+  [[nodiscard]] std::uint32_t asked_for() const;
+  /// What plans are made for when links have died; otherwise nothing.
+  [[nodiscard]] const std::optional<Topology>& left() const { return left_; }
+  void set_left(std::optional<Topology> left) { left_ = std::move(left); }
+  /// Before the first plan: what has gone on until then.
+  void set_times(const SetupTimes& times) { times_ = times; }
+
+  /// Has the collective's calls go from now on by its plan, when there is one, and short ones by others: by those of
+  /// planners that the tuning table names, which it waits for, and by the one for small vectors that comes with the
+  /// usual one. Collective.
+  Reason adopt(Collective collective, HostCommunicator& host, Planning planning);
+  /// Calls that begin now go by these, where they are served. Under the runtime's lock.
+  void switch_to(const NewPlans& plans);
+
+  /// For what is left of the topology, as PlanSource::obtain(); not waited for.
+  std::optional<Result<PlanPair>> obtain_without(Collective collective, const Topology& left);
+  /// The plan as others get it.
+  std::string announce(Schedule& schedule) const;
+  /// This rank's part of it; false when it cannot be read.
+  bool lower_text(const std::string& text, LoweredPlan& plan) const;
+
+ private:
+  /// A plan that is wanted.
+  struct Wanted {
+    Collective collective;
+    Planning planning = Planning::as_configured;
+    PlannerName algorithm;  ///< empty: as configured
+  };
+
+  [[nodiscard]] Runtime& runtime() const { return members_.runtime(); }
+  /// Collective.
+  Reason distribute(const Wanted& wanted, HostCommunicator& host, LoweredPlan& plan);
+  void adopt_named(Collective collective, HostCommunicator& host);
+  /// Which plan it is and up to which size it takes less time follow from the topology alone, so that reductions have
+  /// the same bits in every run.
+  void adopt_small(Collective collective, HostCommunicator& host);
+  /// Rank 0's, as PlanSource::obtain().
+  std::optional<Result<PlanPair>> obtain(const Wanted& wanted);
+  /// On rank 0: the plan as all ranks get it; nothing when it is not there yet, an empty text when there will be none.
+  std::optional<std::string> plan_text(const Wanted& wanted, HostCommunicator& host);
+  /// On rank 0: of the plan for small vectors; empty where there is none.
+  std::string small_plan_text(Collective collective);
+  bool take(const std::string& text, LoweredPlan& plan);
+  /// Which way of all nodes calls may go where `schedule` is usual.
+  void lower_spread(const Schedule& schedule, LoweredPlan& plan) const;
+  void record_plan(const Schedule& schedule, LoweredPlan& plan) const;
+  void say_setup_times(Collective collective, const HostCommunicator& host);
+
+  Membership& members_;
+  Connections& connections_;
+  const CallChoices& choices_;
+  DirectCalls& direct_;
+  std::array<Prospect, collective_count> prospects_;
+  std::optional<Topology> left_;
+  SetupTimes times_;               ///< since a plan was last adopted
+  std::optional<Schedule> small_;  ///< on rank 0, between the usual plan's announcement and its own
+  std::int64_t small_up_to_ = 0;   ///< on rank 0, of the small plan that was last announced
+};
+
+}  // namespace libcoll

@@ -1,0 +1,229 @@
+#include "libcoll/comm/hierarchical_collective.h"
+
+#include <algorithm>
+#include <chrono>
+#include <functional>
+#include <limits>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "libcoll/base/log.h"
+#include "libcoll/comm/communicator_parts.h"
+#include "libcoll/comm/hierarchy.h"
+
+namespace libcoll {
+namespace {
+
+/// Who has messages to look after, which others may be waiting for, does so this often while it waits in memory.
+constexpr std::chrono::microseconds longest_sleep_of_the_busy{1000};
+constexpr std::chrono::microseconds longest_sleep_of_others{8000};
+
+/// What a process of this node writes to memory wakes nobody who waits for the transport.
+constexpr int milliseconds_between_looks = 1;
+
+}  // namespace
+
+HierarchicalCollective::HierarchicalCollective(CommunicatorParts& parts, Call call, LoweredPlanPointer plan,
+                                               CallSequence sequence, std::shared_ptr<PersistentContext> persistent)
+    : parts_(parts),
+      plan_(std::move(plan)),
+      sequence_(sequence),
+      persistent_(std::move(persistent)),
+      memory_(persistent_ == nullptr ? parts.members.hierarchy()->memory() : persistent_->memory()),
+      collective_(call.collective),
+      calls_mpi_(call.reducer.calls_mpi),
+      tuning_(parts.choices.tuning_for(call)),
+      rounds_(parts.members.hierarchy()->rounds_of(*memory_, std::move(call))) {}
+
+void HierarchicalCollective::begin() {
+  if (over()) return;
+  memory_->calls().push_back(this);
+  advance();
+}
+
+void HierarchicalCollective::advance() noexcept {
+  try {
+    while (!over() && has_turn() && go_on()) continue;
+  } catch (...) {
+    abandon();  // no memory for the next stage
+  }
+}
+
+void HierarchicalCollective::advance_all_to_this() noexcept {
+  while (!over() && !has_turn()) {
+    HierarchicalCollective& first = *memory_->calls().front();
+    first.advance();
+    if (!first.over()) return;
+  }
+  advance();
+}
+
+bool HierarchicalCollective::go_on() {
+  if (slice_) return end_slice();
+  if (stages_.empty() && !memory_->phases().failed()) begin_round();
+  if (stages_.empty() || !memory_->phases().have_come(stage().awaited)) {
+    if (memory_->phases().failed()) abandon();
+    return false;
+  }
+  const Work work = stage().work;
+  if (work == Work::move && !settle()) {
+    if (parts_.members.is_broken()) abandon();
+    return false;
+  }
+  if (work == Work::move && begin_slice()) return true;
+  perform(work);
+  end_stage();
+  return true;
+}
+
+void HierarchicalCollective::begin_round() {
+  const std::uint32_t number = memory_->next_round();
+  rounds_->begin(round_, memory_->half(number));
+  list_stages(rounds_->outline(), number, stages_);
+}
+
+void HierarchicalCollective::perform(Work work) const {
+  switch (work) {
+    case Work::copy_in:
+      return rounds_->copy_in();
+    case Work::reduce_domain:
+      return rounds_->reduce_domain();
+    case Work::reduce_node:
+      return rounds_->reduce_node();
+    case Work::reduce_alone:
+      return rounds_->reduce_alone();
+    case Work::copy_out:
+      return rounds_->copy_out();
+    case Work::move:
+      return;  // there was nothing to move
+  }
+}
+
+bool HierarchicalCollective::settle() {
+  if (sequence_.settled) return true;
+  if (!parts_.recovery.settles(sequence_, persistent_.get())) return false;
+  plan_ = parts_.recovery.settled_plan(collective_, plan_, sequence_, persistent_.get());
+  sequence_.settled = true;
+  return true;
+}
+
+bool HierarchicalCollective::begin_slice() {
+  SliceMove move = rounds_->move();
+  if (move.empty) return false;
+  // A call of several rounds would have peers of both kinds.
+  if (rounds_->count() == 1 && !parts_.recovery.is_mended(sequence_) &&
+      parts_.direct.moves(move.call, persistent_.get())) {
+    slice_ = &direct_slice_.emplace(parts_, move.call);
+  } else {
+    slice_ = &planned_slice_.emplace(parts_, std::move(move.call), plan_, std::move(move.shape), tuning_, persistent_);
+  }
+  slices_begun_ = true;
+  slice_->begin();
+  return true;
+}
+
+bool HierarchicalCollective::end_slice() {
+  slice_->advance();
+  if (!slice_->over()) return false;
+  if (slice_->failed()) {
+    abandon();
+    return false;
+  }
+  largest_message_bytes_ = std::max(largest_message_bytes_, slice_->largest_message_bytes());
+  slice_ = nullptr;
+  end_stage();
+  return true;
+}
+
+void HierarchicalCollective::end_stage() {
+  if (stage().published != 0) memory_->phases().post(stage().published);
+  ++stages_done_;
+  if (++stage_ < stages_.size()) return;
+  stages_.clear();
+  stage_ = 0;
+  ++round_;
+  if (over()) leave();
+}
+
+void HierarchicalCollective::leave() noexcept {
+  std::vector<HierarchicalCollective*>& calls = memory_->calls();
+  calls.erase(std::remove(calls.begin(), calls.end(), this), calls.end());
+}
+
+void HierarchicalCollective::abandon() noexcept {
+  if (over()) return;
+  if (slice_) slice_->abandon();
+  failed_ = true;
+  leave();
+  memory_->phases().fail();
+  memory_->abandon();
+  parts_.members.note_failure(persistent_.get());
+}
+
+std::span<const PeerId> HierarchicalCollective::peers() const {
+  return direct_slice_ ? direct_slice_->peers() : plan_->peers;
+}
+
+bool HierarchicalCollective::rests() const { return over() || !memory_->calls().front()->slice_; }
+
+int HierarchicalCollective::milliseconds_to_next_advance() const {
+  if (over() || !has_turn()) return std::numeric_limits<int>::max();
+  return slice_ ? slice_->milliseconds_to_next_advance() : milliseconds_between_looks;
+}
+
+bool HierarchicalCollective::exchange_signs_of_life() noexcept {
+  Phases& phases = memory_->phases();
+  phases.signs_of_life().fetch_add(1, std::memory_order_relaxed);
+  if (over() || !has_turn()) return false;
+  const std::uint32_t missing = slice_ || stages_.empty() ? 0 : phases.signs_of_missing(stage().awaited);
+  return std::exchange(signs_seen_, stages_done_ + missing) != stages_done_ + missing;
+}
+
+bool HierarchicalCollective::wait_for_neighbours(ProgressHook hook) {
+  Runtime& runtime = parts_.members.runtime();
+  const auto begin = std::chrono::steady_clock::now();
+  bool told = false;
+  const std::function<void()> other_things = [&] {
+    runtime.progress();
+    hook();
+    if (told) return;
+    const std::lock_guard guard(runtime.lock());
+    told = runtime.warn_of_silence(std::chrono::steady_clock::now() - begin, [this] { return in_words(); });
+  };
+  const Config& config = runtime.config();
+  Patience patience{std::chrono::microseconds(config.poll_microseconds), std::chrono::seconds(config.timeout_seconds),
+                    longest_sleep_of_others, &other_things};
+  for (std::unique_lock guard(runtime.lock());; guard.lock()) {
+    advance_all_to_this();
+    if (over() || !rests()) return !failed_;
+    const Awaited awaited = memory_->calls().front()->stage().awaited;
+    if (parts_.members.hierarchy()->leads() || runtime.has_unattended())
+      patience.longest_sleep = longest_sleep_of_the_busy;
+    guard.unlock();
+    if (!memory_->phases().wait(awaited, patience)) return false;
+  }
+}
+
+std::string HierarchicalCollective::in_words() const {
+  const HierarchicalCollective& first = *memory_->calls().front();
+  if (first.slice_) return first.slice_->in_words();
+  const std::string call = parts_.members.in_words(collective_, static_cast<std::uint32_t>(round_));
+  return call + "waits for other ranks of its node, " +
+         parts_.members.hosts()[static_cast<std::size_t>(parts_.members.rank())];
+}
+
+bool HierarchicalCollective::drive(ProgressHook hook) {
+  hook.signs_of_life = &memory_->phases().signs_of_life();
+  while (wait_for_neighbours(hook)) {
+    if (over() && !slices_begun_) return true;
+    if (!parts_.members.runtime().drive(*this, hook, [this] { return in_words(); })) break;
+    slices_begun_ = false;
+    if (over()) return true;
+  }
+  log(LogLevel::error, "a collective fails: a rank of this node gave up, or gave no sign of life for " +
+                           std::to_string(parts_.members.runtime().config().timeout_seconds) + " s");
+  return false;
+}
+
+}  // namespace libcoll

@@ -1,0 +1,90 @@
+// A call of ranks of which several share a node: its rounds one after the other, each in stages that go through the
+// node's memory, and a leader's part of it over the transport.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "libcoll/comm/call_memory.h"
+#include "libcoll/comm/flat_collective.h"
+#include "libcoll/comm/running_call.h"
+#include "libcoll/comm/slice_exchange.h"
+#include "libcoll/node/node_rounds.h"
+#include "libcoll/node/stages.h"
+
+namespace libcoll {
+
+/// Calls that share a memory go on one after the other.
+class HierarchicalCollective final : public RunningCall {
+ public:
+  /// `parts` of a communicator, which has a hierarchy that serves the call, must outlive this, and the call's buffers
+  /// its end.
+  /// `plan`, as of `sequence`, is the same on every rank. `persistent`: of a persistent call, which has memory of its
+  /// own.
+  HierarchicalCollective(CommunicatorParts& parts, Call call, LoweredPlanPointer plan, CallSequence sequence = {},
+                         std::shared_ptr<PersistentContext> persistent = nullptr);
+
+  void begin() override;
+  void advance() noexcept override;
+  [[nodiscard]] bool over() const override { return failed_ || round_ == rounds_->count(); }
+  [[nodiscard]] bool failed() const override { return failed_; }
+  /// The other processes of the node are told.
+  void abandon() noexcept override;
+  /// Waits in the node's memory or for the transport, whichever has to bring the next thing.
+  bool drive(ProgressHook hook) override;
+  [[nodiscard]] std::string in_words() const override;
+  [[nodiscard]] bool calls_mpi() const override { return calls_mpi_; }
+  [[nodiscard]] std::span<const PeerId> peers() const override;
+  [[nodiscard]] std::int64_t largest_message_bytes() const override { return largest_message_bytes_; }
+  [[nodiscard]] int milliseconds_to_next_advance() const override;
+  [[nodiscard]] bool rests() const override;
+  bool exchange_signs_of_life() noexcept override;
+
+ private:
+  /// Its turn among the memory's calls has come.
+  [[nodiscard]] bool has_turn() const { return memory_->calls().front() == this; }
+  [[nodiscard]] const Stage& stage() const { return stages_[stage_]; }
+  /// Those before it as well.
+  void advance_all_to_this() noexcept;
+  /// Does the next thing if it need not be waited for; whether it has.
+  bool go_on();
+  void begin_round();
+  /// Whether it is known by now what plan it goes by.
+  bool settle();
+  /// False: there is nothing to move between nodes.
+  bool begin_slice();
+  bool end_slice();
+  void end_stage();
+  void perform(Work work) const;
+  void leave() noexcept;
+  /// Until the call is over, or what comes next has to come by the transport. False when an awaited process gave no
+  /// sign of life for the configured time, or one of the node has given up.
+  bool wait_for_neighbours(ProgressHook hook);
+
+  CommunicatorParts& parts_;
+  LoweredPlanPointer plan_;
+  CallSequence sequence_;
+  const std::shared_ptr<PersistentContext> persistent_;  ///< as a rule null
+  const std::shared_ptr<CallMemory> memory_;
+  const Collective collective_;
+  const bool calls_mpi_;
+  const Tuning tuning_;  ///< as of the call's beginning, which all ranks make at one place in their calls
+  const std::unique_ptr<NodeRounds> rounds_;
+  std::int64_t round_ = 0;
+  std::vector<Stage> stages_;  ///< of the round
+  std::size_t stage_ = 0;
+  std::uint32_t stages_done_ = 0;  ///< of all rounds
+  std::uint32_t signs_seen_ = 0;   ///< of stages_done_, and of whom it waited for
+  std::optional<FlatCollective> planned_slice_;
+  std::optional<SliceExchange> direct_slice_;
+  RunningCall* slice_ = nullptr;  ///< one of these, while this rank moves its part between nodes
+  bool slices_begun_ = false;     ///< since drive() last waited for the transport
+  std::int64_t largest_message_bytes_ = 0;
+  bool failed_ = false;
+};
+
+}  // namespace libcoll

@@ -1,0 +1,63 @@
+// Communicators with several ranks per node: the ranks of a node work through shared memory, and its leaders move the
+// node's data over the fabric, each in a slice that has one rank per node.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "libcoll/comm/call_memory.h"
+#include "libcoll/comm/host_communicator.h"
+#include "libcoll/comm/runtime.h"
+#include "libcoll/node/node_rounds.h"
+#include "libcoll/node/rank_layout.h"
+
+namespace libcoll {
+
+class Hierarchy {
+ public:
+  /// Collective over the communicator. Null on every rank when the ranks of some node cannot share memory.
+  static std::unique_ptr<Hierarchy> make(Runtime& runtime, HostCommunicator& host, RankLayout layout);
+
+  /// The same on every rank. `equal_shards`: no rank's part of the data is longer than another's.
+  [[nodiscard]] bool serves(Collective collective, bool equal_shards) const;
+  /// Whether there is anything to move between nodes.
+  [[nodiscard]] bool has_slices() const { return layout_.nodes.size() > 1; }
+  /// Whether this rank is in a slice.
+  [[nodiscard]] bool leads() const { return has_slices() && local() < layout_.leaders; }
+  /// Whether this rank is the one of its node that is in the first slice.
+  [[nodiscard]] bool speaks() const { return local() == 0; }
+  [[nodiscard]] const RankLayout& layout() const { return layout_; }
+  /// This rank's slice: the rank on every node. Precondition: leads().
+  [[nodiscard]] std::vector<std::int32_t> slice() const { return layout_.slice(local()); }
+  /// How many share the links of a node.
+  [[nodiscard]] std::int32_t slices() const { return layout_.leaders; }
+  /// "4 nodes of 2 ranks, 2 leaders", for log lines.
+  [[nodiscard]] std::string to_string() const;
+
+  /// Where the communicator's calls go one after the other, in the order that MPI has all ranks begin them in.
+  [[nodiscard]] const std::shared_ptr<CallMemory>& memory() const { return memory_; }
+  /// Memory for calls of their own order; a part of what memory() has, where that will do. Collective; null on every
+  /// rank when the ranks of some node cannot share more. Precondition: serves().
+  std::shared_ptr<CallMemory> make_memory(HostCommunicator& host, Collective collective, bool equal_shards) const;
+  /// Precondition: serves(). The memory must outlive the rounds.
+  [[nodiscard]] std::unique_ptr<NodeRounds> rounds_of(const NodeMemory& memory, Call call) const {
+    return make_node_rounds(layout_, memory.staging(), rank_, std::move(call));
+  }
+
+ private:
+  Hierarchy(Runtime& runtime, RankLayout layout, std::int32_t rank);
+
+  [[nodiscard]] std::int32_t local() const { return layout_.local_of_rank[static_cast<std::size_t>(rank_)]; }
+  /// Collective; null on every rank when it failed on one.
+  std::shared_ptr<CallMemory> share_memory(HostCommunicator& host, std::int64_t half_bytes) const;
+
+  const RankLayout layout_;
+  const std::int32_t rank_;
+  const std::int64_t half_bytes_;
+  std::shared_ptr<CallMemory> memory_;
+};
+
+}  // namespace libcoll

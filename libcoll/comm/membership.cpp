@@ -1,0 +1,243 @@
+#include "libcoll/comm/membership.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <numeric>
+#include <utility>
+
+#include "libcoll/base/clock.h"
+#include "libcoll/base/log.h"
+#include "libcoll/node/placement.h"
+#include "planner/base/index.h"
+#include "planner/topology/facts.h"
+#include "planner/topology/part.h"
+
+namespace libcoll {
+namespace {
+
+constexpr std::int64_t microsecond = 1000;  // in nanoseconds
+
+/// What every rank tells the others before anything is decided.
+struct Introduction {
+  std::uint64_t settings_digest;
+  std::uint32_t obstacle;
+  std::uint32_t address_bytes;
+  std::uint32_t has_device_memory;  ///< or may have
+  std::int64_t start_nanoseconds;   ///< of the runtime, in the first communicator
+  RankIdentity identity;
+};
+
+/// Whether any of its calls could be: what has to be faster must be tried, or in a table.
+bool serves_one_node(const Config& config) {
+  if (config.one_node != OneNode::faster) return config.one_node == OneNode::yes;
+  return config.cost_model || config.measure || !config.tuning_table.empty();
+}
+
+/// Of this process; what hwloc cannot tell matters for speed only.
+std::int32_t domain_of_process() {
+  const Result<std::int32_t> domain = numa_domain();
+  if (!domain) log(LogLevel::info, domain.error().message);
+  return domain.ok() ? *domain : -1;
+}
+
+}  // namespace
+
+Membership::Membership(Runtime& runtime, std::string name)
+    : runtime_(runtime), name_(std::move(name)), ids_(runtime.communicator_ids()) {}
+
+Membership::~Membership() {
+  // What a call that failed has left under way would be taken for another communicator's, and so would what a recovery
+  // group sends again.
+  if (id_ != 0 && obstacle_ != Reason::transport && !resends_) ids_->give_back(id_);
+}
+
+Reason Membership::agree(HostCommunicator& host, std::int64_t start_nanoseconds) {
+  Introduction mine{};
+  mine.settings_digest = runtime_.settings_digest();
+  mine.obstacle = static_cast<std::uint32_t>(runtime_.obstacle());
+  mine.has_device_memory = host.may_have_device_memory() ? 1 : 0;
+  mine.start_nanoseconds = start_nanoseconds;
+  if (runtime_.obstacle() == Reason::count_) {
+    mine.address_bytes = static_cast<std::uint32_t>(runtime_.transport().address().size());
+  }
+  mine.identity = runtime_.identity(host.host_name(), host.world_rank(), host.world_size());
+  std::vector<Introduction> all(static_cast<std::size_t>(host.size()));
+  if (!host.allgather(&mine, sizeof mine, all.data())) return Reason::settings_differ;
+
+  // From here on every rank looks at the same data and comes to the same end.
+  std::size_t longest = 0;
+  std::vector<RankIdentity> ranks;
+  for (const Introduction& rank : all) {
+    ranks.push_back(rank.identity);
+    if (rank.obstacle < static_cast<std::uint32_t>(Reason::count_)) return static_cast<Reason>(rank.obstacle);
+    if (rank.settings_digest != all.front().settings_digest) return Reason::settings_differ;
+    longest = std::max<std::size_t>(longest, rank.address_bytes);
+    may_have_device_memory_ = may_have_device_memory_ || rank.has_device_memory != 0;
+    longest_start_nanoseconds_ = std::max(longest_start_nanoseconds_, rank.start_nanoseconds);
+  }
+  const bool several_worlds = host.spans_worlds();
+  RankNodes found = nodes_of_ranks(runtime_.topology(), ranks, several_worlds);
+  std::vector<NodeId> nodes = std::move(found.nodes);
+  if (nodes.empty() && on_one_host(ranks)) nodes.assign(all.size(), 0);
+  if (nodes.empty()) {
+    if (found.unknown) runtime_.tell_of_unknown_host(ranks[*found.unknown], host.rank() == 0);
+    return Reason::unknown_nodes;
+  }
+  if (host.size() == host.world_size() && !several_worlds)
+    runtime_.set_node(nodes[static_cast<std::size_t>(host.rank())]);
+  NodeId node_count = 0;
+  const Reason chosen = choose_part(host.rank() == 0, nodes, node_count);
+  if (chosen != Reason::count_) return chosen;
+  for (const RankIdentity& rank : ranks) hosts_.emplace_back(rank.host.data());
+  std::vector<RankPlace> places;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) places.push_back({nodes[rank], ranks[rank].world_rank, -1});
+  rank_ = host.rank();
+  node_ = nodes[static_cast<std::size_t>(rank_)];
+  if (places.size() > static_cast<std::size_t>(node_count)) {
+    places[static_cast<std::size_t>(rank_)].domain = domain_of_process();
+  }
+  if (!host.reach_all(runtime_)) return Reason::transport;
+  const Reason exchanged = exchange_addresses(host, longest, places);
+  return exchanged == Reason::count_ ? settle(host, places, node_count) : exchanged;
+}
+
+Reason Membership::choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeId& node_count) {
+  const Topology& fabric = runtime_.topology();
+  std::vector<NodeId> covered = nodes;
+  std::sort(covered.begin(), covered.end());
+  covered.erase(std::unique(covered.begin(), covered.end()), covered.end());
+  node_count = static_cast<NodeId>(covered.size());
+  if (node_count == 1) {
+    nodes.assign(nodes.size(), 0);
+    return serves_one_node(runtime_.config()) ? Reason::count_ : Reason::one_node;
+  }
+  if (node_count == fabric.host_count()) return Reason::count_;
+  const MovedHosts moved = move_hosts(runtime_.translation_group(), covered);
+  Result<Topology> part = part_of(fabric, moved.image);
+  if (!part || !check_connected(*part)) return Reason::disconnected;
+  part_nodes_ = node_ranges(moved.image);
+  part_has_routers_ = part->node_count() > part->host_count();
+  if (keep_part || runtime_.resilient() != nullptr) part_ = std::move(part).value();
+  std::map<NodeId, NodeId> place;
+  for (std::size_t i = 0; i < moved.nodes.size(); ++i) place.emplace(moved.nodes[i], static_cast<NodeId>(i));
+  for (NodeId& node : nodes) node = place.at(node);
+  return Reason::count_;
+}
+
+Reason Membership::settle(HostCommunicator& host, const std::vector<RankPlace>& places, NodeId nodes) {
+  RankLayout layout = arrange(places, nodes, runtime_.config().leaders);
+  if (layout.most_ranks == 1) {
+    rank_of_node_ = layout.slice(0);
+    place_of_shard_ = rank_of_node_;
+    return Reason::count_;
+  }
+  hierarchy_ = Hierarchy::make(runtime_, host, std::move(layout));
+  if (!hierarchy_) return Reason::shared_memory;
+  if (hierarchy_->leads()) rank_of_node_ = hierarchy_->slice();
+  place_of_shard_.resize(static_cast<std::size_t>(nodes));
+  std::iota(place_of_shard_.begin(), place_of_shard_.end(), 0);
+  return Reason::count_;
+}
+
+Reason Membership::exchange_addresses(HostCommunicator& host, std::size_t longest, std::vector<RankPlace>& places) {
+  struct Header {
+    std::uint32_t communicator;
+    std::uint32_t address_bytes;
+    std::int32_t domain;
+  };
+  const std::size_t slot = sizeof(Header) + longest;
+  const std::string& address = runtime_.transport().address();
+  const Header header{ids_->next_free(1), static_cast<std::uint32_t>(address.size()),
+                      places[static_cast<std::size_t>(host.rank())].domain};
+  std::vector<char> mine(slot);
+  std::memcpy(mine.data(), &header, sizeof header);
+  address.copy(mine.data() + sizeof header, address.size());
+  std::vector<char> all(slot * static_cast<std::size_t>(host.size()));
+  if (!host.allgather(mine.data(), slot, all.data())) return Reason::transport;
+  std::uint32_t candidate = 0;
+  for (std::size_t rank = 0; rank < static_cast<std::size_t>(host.size()); ++rank) {
+    const char* entry = all.data() + rank * slot;
+    Header other{};
+    std::memcpy(&other, entry, sizeof other);
+    candidate = std::max(candidate, other.communicator);
+    addresses_.emplace_back(entry + sizeof other, other.address_bytes);
+    places[rank].domain = other.domain;
+  }
+  return agree_on_id(host, candidate, id_);
+}
+
+/// The candidate is taken where it is free, and given back unless it was free everywhere. Threads may agree on several
+/// communicators at once, in another order on every rank, and take each other's candidates away; then the next ones are
+/// a random step apart.
+Reason Membership::agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id) {
+  struct Vote {
+    std::uint32_t taken;  ///< the candidate
+    std::uint32_t next;   ///< free here; 0: none is
+    std::uint32_t step;
+  };
+  constexpr std::uint32_t most_attempts = 100;
+  std::vector<Vote> votes(static_cast<std::size_t>(host.size()));
+  for (std::uint32_t attempt = 0; attempt < most_attempts; ++attempt) {
+    const bool took = ids_->take(candidate);
+    const Vote mine{took ? 1U : 0U, took ? candidate : ids_->next_free(candidate),
+                    static_cast<std::uint32_t>(steady_nanoseconds() / microsecond) % (attempt + 1)};
+    const bool heard = host.allgather(&mine, sizeof mine, votes.data());
+    const bool all_took =
+        heard && std::all_of(votes.begin(), votes.end(), [](const Vote& vote) { return vote.taken != 0; });
+    if (all_took) {
+      id = candidate;
+      return Reason::count_;
+    }
+    if (took) ids_->give_back(candidate);
+    if (!heard) return Reason::transport;
+    const auto [least, most] =
+        std::minmax_element(votes.begin(), votes.end(), [](const Vote& a, const Vote& b) { return a.next < b.next; });
+    if (least->next == 0) return Reason::too_many;
+    candidate = (most->next + votes.front().step) % (TagSpace::max_communicator + 1);
+  }
+  return Reason::too_many;
+}
+
+void Membership::keep_record(CommunicatorRecord* record) {
+  const std::lock_guard guard(runtime_.lock());
+  record_ = record;
+  if (record_ != nullptr) record_->set_nodes(nodes());
+}
+
+void Membership::note_failure(PersistentContext* persistent) noexcept {
+  obstacle_ = Reason::transport;
+  if (persistent != nullptr) persistent->keep_id();
+  ResilientTransport* transport = runtime_.resilient();
+  if (transport == nullptr) return;
+  transport->forget(id_);
+  if (persistent != nullptr) transport->forget(persistent->id());
+  broken_ = resends_;
+}
+
+std::string Membership::in_words(Collective collective, std::uint32_t number) const {
+  return name_ + ": " + std::string(to_string(collective)) + ", call " + std::to_string(number) + ": rank " +
+         std::to_string(rank_) + " ";
+}
+
+std::string Membership::awaited_nodes_in_words(const std::vector<NodeId>& nodes) const {
+  constexpr std::size_t most_named = 8;
+  if (nodes.empty()) return "waits for its messages to be taken";
+  std::string text;
+  for (std::size_t i = 0; i < nodes.size() && i < most_named; ++i) {
+    const auto rank = static_cast<std::size_t>(rank_of_node_[at(nodes[i])]);
+    text.append(i == 0 ? "waits for rank " : ", rank ")
+        .append(std::to_string(rank))
+        .append(" on ")
+        .append(hosts_[rank]);
+    text.append(" over ").append(std::to_string(nodes[i])).append("->").append(std::to_string(node_));
+  }
+  return text.append(nodes.size() > most_named ? ", ..." : "");
+}
+
+NodeId Membership::node_of(std::int32_t rank) const {
+  return static_cast<NodeId>(std::find(rank_of_node_.begin(), rank_of_node_.end(), rank) - rank_of_node_.begin());
+}
+
+}  // namespace libcoll

@@ -1,0 +1,124 @@
+// Who is in a communicator and where, agreed once by all its ranks, and whether it still serves calls.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "libcoll/comm/hierarchy.h"
+#include "libcoll/comm/host_communicator.h"
+#include "libcoll/comm/id_pool.h"
+#include "libcoll/comm/running_call.h"
+#include "libcoll/comm/runtime.h"
+#include "libcoll/node/rank_layout.h"
+#include "libcoll/observe/figures.h"
+#include "libcoll/observe/statistics.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+class Membership {
+ public:
+  Membership(Runtime& runtime, std::string name);
+  /// Gives the id back unless messages of it may yet come.
+  ~Membership();
+  Membership(const Membership&) = delete;
+  Membership& operator=(const Membership&) = delete;
+
+  /// Collective: count_ when all ranks can be served, otherwise why not. `start_nanoseconds`: what making the runtime
+  /// took, in its first communicator.
+  Reason agree(HostCommunicator& host, std::int64_t start_nanoseconds);
+  /// The longest of these on any rank.
+  [[nodiscard]] std::int64_t longest_start_nanoseconds() const { return longest_start_nanoseconds_; }
+  /// Takes an id that is free in all of the communicator's processes. `candidate` is equal on all ranks.
+  Reason agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id);
+
+  [[nodiscard]] Runtime& runtime() const { return runtime_; }
+  [[nodiscard]] const std::string& name() const { return name_; }  ///< for log lines
+  [[nodiscard]] const std::shared_ptr<IdPool>& ids() const { return ids_; }
+  [[nodiscard]] std::uint32_t id() const { return id_; }  ///< 0: none yet
+  /// Of this process, in the communicator, and its node.
+  [[nodiscard]] std::int32_t rank() const { return rank_; }
+  [[nodiscard]] NodeId node() const { return node_; }
+  /// Ranks, and nodes that they are on; 0 when it serves nothing.
+  [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(addresses_.size()); }
+  [[nodiscard]] std::int32_t nodes() const { return static_cast<std::int32_t>(place_of_shard_.size()); }
+  /// By rank.
+  [[nodiscard]] const std::vector<std::string>& addresses() const { return addresses_; }
+  [[nodiscard]] const std::vector<std::string>& hosts() const { return hosts_; }
+  /// Null where every node has one rank.
+  [[nodiscard]] const Hierarchy* hierarchy() const { return hierarchy_.get(); }
+  /// Whether this rank speaks for its node.
+  [[nodiscard]] bool speaks() const { return hierarchy_ == nullptr || hierarchy_->speaks(); }
+  /// By node; with a hierarchy of this rank's slice, and empty when it is in none.
+  [[nodiscard]] const std::vector<std::int32_t>& rank_of_node() const { return rank_of_node_; }
+  /// In the buffers: the node's rank, with a hierarchy the node.
+  [[nodiscard]] const std::vector<std::int32_t>& place_of_shard() const { return place_of_shard_; }
+  /// The node of that rank; without a hierarchy.
+  [[nodiscard]] NodeId node_of(std::int32_t rank) const;
+  /// A buffer of some rank may be memory of a GPU. The same on all of them.
+  [[nodiscard]] bool may_have_device_memory() const { return may_have_device_memory_; }
+  /// What the ranks are on, where that is not the whole topology and it is of use; its hosts as PlanRequest has them,
+  /// empty: all; and whether nodes of others are on the way.
+  [[nodiscard]] const std::optional<Topology>& part() const { return part_; }
+  [[nodiscard]] const std::string& part_nodes() const { return part_nodes_; }
+  [[nodiscard]] bool part_has_routers() const { return part_has_routers_; }
+  [[nodiscard]] const Topology& planned_for() const { return part_ ? *part_ : runtime_.topology(); }
+
+  /// Count what happens there; null: nobody wants to know.
+  [[nodiscard]] CommunicatorRecord* record() const { return record_; }
+  void keep_record(CommunicatorRecord* record);
+
+  /// Why no calls are served; count_: they are.
+  [[nodiscard]] Reason obstacle() const { return obstacle_; }
+  void set_obstacle(Reason obstacle) { obstacle_ = obstacle; }
+  /// Messages are sent again another way; the same on every rank.
+  [[nodiscard]] bool resends() const { return resends_; }
+  void set_resends(bool resends) { resends_ = resends; }
+  /// There are tags for ranks beside those of nodes.
+  [[nodiscard]] bool ranks_have_tags() const { return nodes() + size() <= TagSpace::max_sender; }
+  /// Calls fail: where messages are sent again, the others cannot go on when one has failed.
+  [[nodiscard]] bool is_broken() const { return broken_; }
+  /// It serves no further calls, and neither does the persistent call, where it is one's. Under the runtime's lock.
+  void note_failure(PersistentContext* persistent) noexcept;
+
+  // Of a call that stands still, for a person.
+  /// "MPI_COMM_WORLD: allreduce, call 17: rank 0 "
+  [[nodiscard]] std::string in_words(Collective collective, std::uint32_t number) const;
+  /// "waits for rank 3 on n3 over 3->0, rank 5 on n5 over 5->0"
+  [[nodiscard]] std::string awaited_nodes_in_words(const std::vector<NodeId>& nodes) const;
+
+ private:
+  Reason exchange_addresses(HostCommunicator& host, std::size_t longest, std::vector<RankPlace>& places);
+  /// Who talks to whom: the nodes' only ranks, or their leaders.
+  Reason settle(HostCommunicator& host, const std::vector<RankPlace>& places, NodeId nodes);
+  /// Which nodes of the topology the ranks are on, and what is to be planned for. Replaces the nodes by those of the
+  /// plans, and sets their number.
+  Reason choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeId& node_count);
+
+  Runtime& runtime_;
+  const std::string name_;
+  const std::shared_ptr<IdPool> ids_;
+  CommunicatorRecord* record_ = nullptr;
+  std::uint32_t id_ = 0;
+  std::int32_t rank_ = 0;
+  NodeId node_ = 0;
+  std::int64_t longest_start_nanoseconds_ = 0;
+  std::unique_ptr<Hierarchy> hierarchy_;
+  std::vector<std::int32_t> rank_of_node_;
+  std::vector<std::int32_t> place_of_shard_;
+  std::vector<std::string> addresses_;
+  std::vector<std::string> hosts_;
+  std::optional<Topology> part_;
+  std::string part_nodes_;
+  bool part_has_routers_ = false;
+  bool may_have_device_memory_ = false;
+  bool resends_ = false;
+  std::atomic<Reason> obstacle_ = Reason::count_;
+  std::atomic<bool> broken_ = false;
+};
+
+}  // namespace libcoll

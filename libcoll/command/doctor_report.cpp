@@ -1,0 +1,259 @@
+#include "libcoll/command/doctor_report.h"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+#include "libcoll/base/safe_file.h"
+#include "libcoll/base/system_error.h"
+#include "libcoll/comm/placement_file.h"
+#include "libcoll/comm/rank_nodes.h"
+#include "libcoll/command/binding_devices.h"
+#include "libcoll/plan/plan_cache.h"
+#include "libcoll/version.h"
+#include "planner/topology/reader.h"
+
+namespace libcoll::command {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* preload_name = "libcoll_pmpi.so";
+
+// ---- what is loaded -----------------------------------------------------------------------------------------------
+
+/// The path of the preloaded library in this process.
+std::string loaded_preload() {
+  std::string path;
+  const auto look = [](dl_phdr_info* info, std::size_t /*size*/, void* result) {
+    const std::string_view name(info->dlpi_name == nullptr ? "" : info->dlpi_name);
+    if (!name.ends_with(preload_name)) return 0;
+    *static_cast<std::string*>(result) = name;
+    return 1;
+  };
+  dl_iterate_phdr(look, &path);
+  return path;
+}
+
+/// The entry of LD_PRELOAD that should have been loaded, and what is wrong with it.
+std::string obstacle_to_preload() {
+  const char* value = std::getenv("LD_PRELOAD");
+  std::string entries(value == nullptr ? "" : value);
+  std::replace(entries.begin(), entries.end(), ':', ' ');
+  std::istringstream words(entries);
+  for (std::string entry; words >> entry;) {
+    if (!entry.ends_with(preload_name)) continue;
+    std::error_code error;
+    if (!fs::exists(entry, error)) return entry + " is not there";
+    if (access(entry.c_str(), R_OK) != 0) return entry + " cannot be read: " + reason();
+    return entry + " is no library that can be loaded";
+  }
+  return std::string("LD_PRELOAD does not name ") + preload_name;
+}
+
+std::string version_of_preload(const std::string& path) {
+  void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_NOLOAD);
+  const void* version = library == nullptr ? nullptr : dlsym(library, "libcoll_preload_version");
+  return version == nullptr ? std::string() : std::string(static_cast<const char*>(version));
+}
+
+CoreReport look_at_core(const fs::path& path) {
+  CoreReport report{path.filename().string(), "", ""};
+  void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  void* function = library == nullptr ? nullptr : dlsym(library, "libcoll_describe_settings");
+  if (function == nullptr) {
+    const char* error = dlerror();
+    report.error = error == nullptr ? "it is no core of libcoll" : error;
+    return report;
+  }
+  std::array<char, 256> text{};
+  reinterpret_cast<void (*)(char*, std::size_t)>(function)(text.data(), text.size());
+  report.version = std::string(text.data()).substr(0, std::string_view(text.data()).find(' '));
+  return report;
+}
+
+std::vector<CoreReport> look_at_cores(const std::string& preload) {
+  std::vector<fs::path> files;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(preload).parent_path(), error)) {
+    const std::string name = entry.path().filename();
+    if (name.starts_with("libcoll_core_") && name.ends_with(".so")) files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<CoreReport> cores;
+  cores.reserve(files.size());
+  for (const fs::path& file : files) cores.push_back(look_at_core(file));
+  return cores;
+}
+
+// ---- environment --------------------------------------------------------------------------------------------------
+
+std::optional<std::int32_t> number_of(char* const* environment, std::string_view name) {
+  for (; environment != nullptr && *environment != nullptr; ++environment) {
+    const std::string_view entry(*environment);
+    if (!entry.starts_with(name) || !entry.substr(name.size()).starts_with('=')) continue;
+    const std::string_view value = entry.substr(name.size() + 1);
+    std::int32_t number = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+    if (error == std::errc() && end == value.data() + value.size()) return number;
+  }
+  return std::nullopt;
+}
+
+std::string host_name() {
+  std::array<char, 256> text{};
+  return gethostname(text.data(), text.size() - 1) == 0 ? std::string(text.data()) : std::string();
+}
+
+template <class Value>
+void read(const Json& json, const char* name, Value& value) {
+  const auto found = json.find(name);
+  if (found == json.end()) return;
+  if constexpr (std::is_same_v<Value, std::string>) {
+    if (found->is_string()) value = found->template get<std::string>();
+  } else if constexpr (std::is_same_v<Value, std::int32_t>) {
+    if (found->is_number_integer()) value = found->template get<std::int32_t>();
+  } else if (found->is_array()) {
+    for (const Json& each : *found) {
+      if (each.is_string()) value.push_back(each.template get<std::string>());
+    }
+  }
+}
+
+}  // namespace
+
+Json to_json(const RankReport& report) {
+  Json cores = Json::array();
+  for (const CoreReport& core : report.cores) {
+    cores.push_back({{"file", core.file}, {"version", core.version}, {"error", core.error}});
+  }
+  return {{"rank", report.rank},
+          {"ranks", report.ranks},
+          {"names", report.names},
+          {"placed", report.placed},
+          {"version", report.version},
+          {"preload", report.preload},
+          {"preload_version", report.preload_version},
+          {"preload_obstacle", report.preload_obstacle},
+          {"cores", cores},
+          {"topology", report.topology},
+          {"topology_error", report.topology_error},
+          {"binding_error", report.binding_error},
+          {"device_faults", report.device_faults},
+          {"cache", report.cache},
+          {"cache_error", report.cache_error},
+          {"warnings", report.warnings}};
+}
+
+RankReport report_from(const Json& json) {
+  RankReport report;
+  read(json, "rank", report.rank);
+  read(json, "ranks", report.ranks);
+  read(json, "names", report.names);
+  read(json, "placed", report.placed);
+  read(json, "version", report.version);
+  read(json, "preload", report.preload);
+  read(json, "preload_version", report.preload_version);
+  read(json, "preload_obstacle", report.preload_obstacle);
+  if (const auto cores = json.find("cores"); cores != json.end() && cores->is_array()) {
+    for (const Json& core : *cores) {
+      if (!core.is_object()) continue;
+      CoreReport& read_core = report.cores.emplace_back();
+      read(core, "file", read_core.file);
+      read(core, "version", read_core.version);
+      read(core, "error", read_core.error);
+    }
+  }
+  read(json, "topology", report.topology);
+  read(json, "topology_error", report.topology_error);
+  read(json, "binding_error", report.binding_error);
+  read(json, "device_faults", report.device_faults);
+  read(json, "cache", report.cache);
+  read(json, "cache_error", report.cache_error);
+  read(json, "warnings", report.warnings);
+  return report;
+}
+
+RankOfJob rank_of_job(char* const* environment) {
+  // A job of mpirun inside one of Slurm has the variables of both: the launcher's come first.
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 4> variables{
+      {{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+       {"PMI_RANK", "PMI_SIZE"},
+       {"SLURM_PROCID", "SLURM_STEP_NUM_TASKS"},
+       {"SLURM_PROCID", "SLURM_NTASKS"}}};
+  for (const auto& [rank_name, ranks_name] : variables) {
+    const std::optional<std::int32_t> rank = number_of(environment, rank_name);
+    const std::optional<std::int32_t> ranks = number_of(environment, ranks_name);
+    if (rank && ranks) return {*rank, *ranks};
+  }
+  return {};
+}
+
+std::string cache_obstacle(const std::string& directory) {
+  if (directory.empty()) return "there is none: neither HOME nor LIBCOLL_CACHE_DIR is set";
+  std::error_code error;
+  const bool is_new = fs::create_directories(directory, error);
+  if (error) return directory + " cannot be made: " + error.message();
+  if (is_new) fs::permissions(directory, fs::perms::owner_all, error);
+  const auto opened = open_trusted_directory(directory);
+  if (!opened) return directory + " " + opened.error().message;
+  if (access(directory.c_str(), W_OK | X_OK) != 0) return directory + " cannot be written to: " + reason();
+  return {};
+}
+
+RankReport look_around(const LoadedConfig& loaded, char* const* environment) {
+  const Config& config = loaded.config;
+  const RankOfJob place = rank_of_job(environment);
+  RankReport report;
+  report.rank = place.rank;
+  report.ranks = place.ranks;
+  report.version = LIBCOLL_VERSION;
+  const std::string host = host_name();
+  report.names.push_back(config.host.empty() ? host : config.host);
+  if (config.host.empty()) {
+    for (std::string& name : names_of_host(host, environment)) report.names.push_back(std::move(name));
+  }
+  report.preload = loaded_preload();
+  if (report.preload.empty()) {
+    report.preload_obstacle = obstacle_to_preload();
+  } else {
+    report.preload_version = version_of_preload(report.preload);
+    report.cores = look_at_cores(report.preload);
+  }
+  const Result<Topology> topology = load_topology(config.topology);
+  if (topology) {
+    report.topology = plan_file_name(*topology, Collective::allgather, "");
+    if (!config.placement.empty()) {
+      const Result<NodeId> placed = load_placement(config.placement, *topology, place.rank);
+      report.placed = placed.ok() ? *placed : badly_placed;
+    }
+  } else {
+    report.topology_error = topology.error().message;
+  }
+  if (!config.route_binding.empty()) {
+    const Result<RouteBinding> binding = load_route_binding(config.route_binding);
+    if (binding) {
+      report.device_faults = missing_devices(*binding, "/sys");
+    } else {
+      report.binding_error = binding.error().message;
+    }
+  }
+  report.cache = config.cache_dir.empty() ? default_cache_dir() : config.cache_dir;
+  report.cache_error = cache_obstacle(report.cache);
+  report.warnings = loaded.warnings;
+  return report;
+}
+
+}  // namespace libcoll::command

@@ -1,0 +1,32 @@
+// What the cost model starts from, measured on the job's own processes and agreed on by all of them.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "libcoll/base/agreement.h"
+#include "libcoll/select/cost_model.h"
+
+namespace libcoll {
+
+/// Something that all ranks do together, of so many bytes and so often in a row. False when it failed.
+using Measurable = std::function<bool(std::int64_t bytes, int times)>;
+using Nanoseconds = std::int64_t (*)() noexcept;
+
+/// Collective; the same on all ranks. α is what an exchange of 8 bytes takes on the slowest rank, b what a longer one
+/// takes beyond that: the least of some tries each, for other things on the machine only ever add time, without the
+/// first ones, in which links may let more through than they can go on with. About 60 ms together on links of 50
+/// Mbit/s, less on faster ones. Nothing when one failed.
+std::optional<LinkFigures> find_link_figures(Agreement& group, const Measurable& exchange, Nanoseconds now);
+
+/// Collective; the same on all ranks. Calls of `first_bytes` bytes, of 512 and eightfold on from there, up to
+/// `largest_bytes`: no further size is begun that might not end before `budget_nanoseconds` have passed since the very
+/// first call, which makes connections. A call takes as long as its slowest rank, and the least of the last tries
+/// counts. Nothing when one failed.
+std::optional<std::vector<CostSample>> sample_calls(Agreement& group, const Measurable& calls,
+                                                    std::int64_t largest_bytes, std::int64_t budget_nanoseconds,
+                                                    Nanoseconds now, std::int64_t first_bytes = 8);
+
+}  // namespace libcoll

@@ -1,0 +1,13 @@
+// The planners of all-to-all.
+#pragma once
+
+#include <span>
+
+#include "planner/registry/planner.h"
+
+namespace libcoll {
+
+/// All-to-all planners; they need an LP solver and live in the `libcoll` command only.
+std::span<const Planner> flow_planners();
+
+}  // namespace libcoll

@@ -1,4 +1,0 @@
-// Where the all-to-all planners look for it.
-#pragma once
-
-#include "planner/run_on_threads.h"
