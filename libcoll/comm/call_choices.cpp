@@ -27,6 +27,12 @@ CallKind call_of(Collective collective) {
   return kinds[static_cast<std::size_t>(collective)];
 }
 
+void CallChoices::inherit(const CallChoices& original) {
+  by_measurement_ = original.by_measurement_;
+  by_facts_ = original.by_facts_;
+  tuned_ = original.tuned_;
+}
+
 void CallChoices::learn_table() { tuned_ = ChoicesByCall(members_.runtime().tuning_table(), members_.size()); }
 
 void CallChoices::add(const std::vector<TuningChoice>& choices, bool order_matters) {

@@ -23,6 +23,8 @@ class CallChoices {
  public:
   explicit CallChoices(Membership& members) : members_(members) {}
 
+  /// For a duplicate: what is said of the original's calls.
+  void inherit(const CallChoices& original);
   /// What the tuning table says of communicators of this size.
   void learn_table();
   /// How calls go from now on, where the tuning table says nothing; equal on all ranks. Between calls. `order_matters`:

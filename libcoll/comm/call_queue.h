@@ -47,6 +47,9 @@ class CallQueue {
  public:
   explicit CallQueue(Membership& members) : members_(members) {}
 
+  /// For a duplicate, which goes by the same plans: the task graphs that there are.
+  void inherit(const CallQueue& original) { task_graphs_ = original.task_graphs_; }
+
   void enter(QueuedCall& call);
   /// Gives numbers to the rounds of calls under way, as far as it is known how many those before them have.
   void number_calls();

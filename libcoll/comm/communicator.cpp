@@ -29,6 +29,27 @@ bool is_time_to_look(std::uint32_t call) {
 Communicator::Communicator(Runtime& runtime, const HostCommunicator& host)
     : parts_(runtime, host.name(), [this]() -> std::shared_ptr<void> { return weak_from_this().lock(); }) {}
 
+Communicator::Communicator(const CommunicatorParts& original)
+    : parts_(original, [this]() -> std::shared_ptr<void> { return weak_from_this().lock(); }) {}
+
+std::shared_ptr<Communicator> Communicator::duplicate() const {
+  if (parts_.members.hierarchy() != nullptr || runtime().resilient() != nullptr) return nullptr;
+  const std::lock_guard guard(runtime().lock());
+  return std::shared_ptr<Communicator>(new Communicator(parts_));
+}
+
+void Communicator::open_duplicate(HostCommunicator& host) {
+  const Reason inherited = parts_.members.obstacle();
+  // Calls of the original may have failed on this rank alone: all ranks hear of it.
+  const bool may_differ = inherited == Reason::count_ || inherited == Reason::transport;
+  const Reason agreed = may_differ ? parts_.members.take_id(host) : inherited;
+  parts_.members.set_obstacle(agreed);
+  if (host.rank() != 0) return;
+  log(LogLevel::info, parts_.members.name() + ": " +
+                          (agreed == Reason::count_ ? "a duplicate, served as its original"
+                                                    : "falls through, " + std::string(to_string(agreed))));
+}
+
 std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunicator& host) {
   std::unique_ptr<Communicator> communicator(new Communicator(runtime, host));
   runtime.use_transport();

@@ -27,6 +27,13 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// Collective over the communicator: agrees whether and how it can be served. Never null.
   static std::unique_ptr<Communicator> make(Runtime& runtime, HostCommunicator& host);
 
+  /// For a duplicate of the program's communicator: what the ranks have agreed on so far holds for it, too, whatever
+  /// becomes of this one. Equal on all ranks between the same two of their calls. Null where it has to be agreed anew:
+  /// several ranks on a node share memory that is one communicator's, and who sends messages again knows communicators.
+  [[nodiscard]] std::shared_ptr<Communicator> duplicate() const;
+  /// Collective, before the first call of a duplicate: it gets an id, without which it serves nothing.
+  void open_duplicate(HostCommunicator& host);
+
   /// count_ when calls of this collective are served; otherwise why they fall through. The first call for a
   /// collective is itself collective (the plan is made and distributed). While the plan is being made elsewhere, so are
   /// the calls 1, 2, 4, …, 64 after it and then every 64th: rank 0 says whether it is there, and from the call in which
@@ -109,6 +116,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
 
  private:
   Communicator(Runtime& runtime, const HostCommunicator& host);
+  explicit Communicator(const CommunicatorParts& original);
 
   [[nodiscard]] Runtime& runtime() const { return parts_.members.runtime(); }
   Reason agree(HostCommunicator& host);

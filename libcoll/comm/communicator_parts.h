@@ -21,6 +21,14 @@ struct CommunicatorParts {
   /// `keeper`: what keeps them; null while the communicator is being made.
   CommunicatorParts(Runtime& runtime, std::string name, std::function<std::shared_ptr<void>()> keeper)
       : members(runtime, std::move(name)), recovery(members, connections, plans, std::move(keeper)) {}
+  /// A duplicate's. Under the runtime's lock.
+  CommunicatorParts(const CommunicatorParts& original, std::function<std::shared_ptr<void>()> keeper)
+      : members(original.members), recovery(members, connections, plans, std::move(keeper)) {
+    queue.inherit(original.queue);
+    choices.inherit(original.choices);
+    direct.inherit(original.direct);
+    plans.inherit(original.plans);
+  }
 
   Membership members;
   Connections connections{members};

@@ -45,6 +45,8 @@ class CommunicatorPlans {
   CommunicatorPlans(Membership& members, Connections& connections, const CallChoices& choices, DirectCalls& calls)
       : members_(members), connections_(connections), choices_(choices), direct_(calls) {}
 
+  /// For a duplicate: the original's plans as they are now.
+  void inherit(const CommunicatorPlans& original) { prospects_ = original.prospects_; }
   [[nodiscard]] Prospect& prospect(Collective collective) { return prospects_[static_cast<std::size_t>(collective)]; }
   [[nodiscard]] const Prospect& prospect(Collective collective) const {
     return prospects_[static_cast<std::size_t>(collective)];

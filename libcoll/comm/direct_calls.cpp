@@ -52,6 +52,17 @@ void DirectCalls::wire_up(Collective collective, HostCommunicator& host) {
     scattered_ = std::make_unique<ScatteredReduction>(runtime().transport(), own, std::move(peers));
 }
 
+void DirectCalls::inherit(const DirectCalls& original) {
+  wired_ = original.wired_;
+  may_go_ = original.may_go_;
+  if (original.exchange_ == nullptr) return;
+  const std::span<const PeerId> peers = original.exchange_->peers();
+  exchange_ = std::make_unique<DirectExchange>(runtime().transport(), members_.rank(),
+                                               std::vector<PeerId>(peers.begin(), peers.end()));
+  scattered_ = std::make_unique<ScatteredReduction>(runtime().transport(), members_.rank(),
+                                                    std::vector<PeerId>(peers.begin(), peers.end()));
+}
+
 /// Who sends again what has been lost knows ranks beside nodes.
 NodeId DirectCalls::first_direct_sender() const {
   return members_.resends() && members_.hierarchy() == nullptr ? members_.nodes() : 0;

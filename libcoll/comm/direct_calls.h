@@ -26,6 +26,8 @@ class DirectCalls {
   /// Connects the ranks, or the first leaders of nodes, for calls of the collective that need no plan, where that is
   /// possible; collective.
   void wire_up(Collective collective, HostCommunicator& host);
+  /// For a duplicate: the same ranks are connected. Precondition: there is no hierarchy.
+  void inherit(const DirectCalls& original);
   /// Whether calls of ranks that are short enough can go from rank to rank. The same on all of them.
   [[nodiscard]] bool can_go(Collective collective) const {
     return members_.hierarchy() == nullptr && exchange_ != nullptr && may_go_[static_cast<std::size_t>(collective)];

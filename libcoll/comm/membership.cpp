@@ -18,6 +18,7 @@ namespace libcoll {
 namespace {
 
 constexpr std::int64_t microsecond = 1000;  // in nanoseconds
+constexpr std::uint32_t no_id = 0;
 
 /// What every rank tells the others before anything is decided.
 struct Introduction {
@@ -46,6 +47,16 @@ std::int32_t domain_of_process() {
 
 Membership::Membership(Runtime& runtime, std::string name)
     : runtime_(runtime), name_(std::move(name)), ids_(runtime.communicator_ids()) {}
+
+Membership::Membership(const Membership& original)
+    : runtime_(original.runtime_),
+      name_(original.name_),
+      ids_(original.ids_),
+      rank_(original.rank_),
+      node_(original.node_),
+      facts_(original.facts_),
+      may_have_device_memory_(original.may_have_device_memory_),
+      obstacle_(original.obstacle()) {}
 
 Membership::~Membership() {
   // What a call that failed has left under way would be taken for another communicator's, and so would what a recovery
@@ -90,7 +101,7 @@ Reason Membership::agree(HostCommunicator& host, std::int64_t start_nanoseconds)
   NodeId node_count = 0;
   const Reason chosen = choose_part(host.rank() == 0, nodes, node_count);
   if (chosen != Reason::count_) return chosen;
-  for (const RankIdentity& rank : ranks) hosts_.emplace_back(rank.host.data());
+  for (const RankIdentity& rank : ranks) facts_->hosts.emplace_back(rank.host.data());
   std::vector<RankPlace> places;
   for (std::size_t rank = 0; rank < all.size(); ++rank) places.push_back({nodes[rank], ranks[rank].world_rank, -1});
   rank_ = host.rank();
@@ -117,9 +128,9 @@ Reason Membership::choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeI
   const MovedHosts moved = move_hosts(runtime_.translation_group(), covered);
   Result<Topology> part = part_of(fabric, moved.image);
   if (!part || !check_connected(*part)) return Reason::disconnected;
-  part_nodes_ = node_ranges(moved.image);
-  part_has_routers_ = part->node_count() > part->host_count();
-  if (keep_part || runtime_.resilient() != nullptr) part_ = std::move(part).value();
+  facts_->part_nodes = node_ranges(moved.image);
+  facts_->part_has_routers = part->node_count() > part->host_count();
+  if (keep_part || runtime_.resilient() != nullptr) facts_->part = std::move(part).value();
   std::map<NodeId, NodeId> place;
   for (std::size_t i = 0; i < moved.nodes.size(); ++i) place.emplace(moved.nodes[i], static_cast<NodeId>(i));
   for (NodeId& node : nodes) node = place.at(node);
@@ -129,15 +140,15 @@ Reason Membership::choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeI
 Reason Membership::settle(HostCommunicator& host, const std::vector<RankPlace>& places, NodeId nodes) {
   RankLayout layout = arrange(places, nodes, runtime_.config().leaders);
   if (layout.most_ranks == 1) {
-    rank_of_node_ = layout.slice(0);
-    place_of_shard_ = rank_of_node_;
+    facts_->rank_of_node = layout.slice(0);
+    facts_->place_of_shard = facts_->rank_of_node;
     return Reason::count_;
   }
   hierarchy_ = Hierarchy::make(runtime_, host, std::move(layout));
   if (!hierarchy_) return Reason::shared_memory;
-  if (hierarchy_->leads()) rank_of_node_ = hierarchy_->slice();
-  place_of_shard_.resize(static_cast<std::size_t>(nodes));
-  std::iota(place_of_shard_.begin(), place_of_shard_.end(), 0);
+  if (hierarchy_->leads()) facts_->rank_of_node = hierarchy_->slice();
+  facts_->place_of_shard.resize(static_cast<std::size_t>(nodes));
+  std::iota(facts_->place_of_shard.begin(), facts_->place_of_shard.end(), 0);
   return Reason::count_;
 }
 
@@ -162,30 +173,32 @@ Reason Membership::exchange_addresses(HostCommunicator& host, std::size_t longes
     Header other{};
     std::memcpy(&other, entry, sizeof other);
     candidate = std::max(candidate, other.communicator);
-    addresses_.emplace_back(entry + sizeof other, other.address_bytes);
+    facts_->addresses.emplace_back(entry + sizeof other, other.address_bytes);
     places[rank].domain = other.domain;
   }
   return agree_on_id(host, candidate, id_);
 }
 
-/// The candidate is taken where it is free, and given back unless it was free everywhere. Threads may agree on several
+/// The candidate is taken where it is free, and given back unless all ranks have taken it. Threads may agree on several
 /// communicators at once, in another order on every rank, and take each other's candidates away; then the next ones are
 /// a random step apart.
 Reason Membership::agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id) {
   struct Vote {
     std::uint32_t taken;  ///< the candidate
-    std::uint32_t next;   ///< free here; 0: none is
+    std::uint32_t next;   ///< free here; no_id: none is
     std::uint32_t step;
   };
   constexpr std::uint32_t most_attempts = 100;
   std::vector<Vote> votes(static_cast<std::size_t>(host.size()));
   for (std::uint32_t attempt = 0; attempt < most_attempts; ++attempt) {
     const bool took = ids_->take(candidate);
-    const Vote mine{took ? 1U : 0U, took ? candidate : ids_->next_free(candidate),
+    const std::uint32_t next = candidate == no_id ? no_id : ids_->next_free(candidate);
+    const Vote mine{took ? 1U : 0U, took ? candidate : next,
                     static_cast<std::uint32_t>(steady_nanoseconds() / microsecond) % (attempt + 1)};
     const bool heard = host.allgather(&mine, sizeof mine, votes.data());
-    const bool all_took =
-        heard && std::all_of(votes.begin(), votes.end(), [](const Vote& vote) { return vote.taken != 0; });
+    const bool all_took = heard && std::all_of(votes.begin(), votes.end(), [&](const Vote& vote) {
+                            return vote.taken != 0 && vote.next == votes.front().next;
+                          });
     if (all_took) {
       id = candidate;
       return Reason::count_;
@@ -194,10 +207,17 @@ Reason Membership::agree_on_id(HostCommunicator& host, std::uint32_t candidate, 
     if (!heard) return Reason::transport;
     const auto [least, most] =
         std::minmax_element(votes.begin(), votes.end(), [](const Vote& a, const Vote& b) { return a.next < b.next; });
-    if (least->next == 0) return Reason::too_many;
+    if (least->next == no_id) return Reason::too_many;
     candidate = (most->next + votes.front().step) % (TagSpace::max_communicator + 1);
   }
   return Reason::too_many;
+}
+
+Reason Membership::take_id(HostCommunicator& host) {
+  name_ = host.name();
+  const bool fails = obstacle_ == Reason::transport;
+  const Reason agreed = agree_on_id(host, fails ? no_id : ids_->next_free(1), id_);
+  return fails ? Reason::transport : agreed;
 }
 
 void Membership::keep_record(CommunicatorRecord* record) {
@@ -226,18 +246,19 @@ std::string Membership::awaited_nodes_in_words(const std::vector<NodeId>& nodes)
   if (nodes.empty()) return "waits for its messages to be taken";
   std::string text;
   for (std::size_t i = 0; i < nodes.size() && i < most_named; ++i) {
-    const auto rank = static_cast<std::size_t>(rank_of_node_[at(nodes[i])]);
+    const auto rank = static_cast<std::size_t>(facts_->rank_of_node[at(nodes[i])]);
     text.append(i == 0 ? "waits for rank " : ", rank ")
         .append(std::to_string(rank))
         .append(" on ")
-        .append(hosts_[rank]);
+        .append(facts_->hosts[rank]);
     text.append(" over ").append(std::to_string(nodes[i])).append("->").append(std::to_string(node_));
   }
   return text.append(nodes.size() > most_named ? ", ..." : "");
 }
 
 NodeId Membership::node_of(std::int32_t rank) const {
-  return static_cast<NodeId>(std::find(rank_of_node_.begin(), rank_of_node_.end(), rank) - rank_of_node_.begin());
+  return static_cast<NodeId>(std::find(facts_->rank_of_node.begin(), facts_->rank_of_node.end(), rank) -
+                             facts_->rank_of_node.begin());
 }
 
 }  // namespace libcoll

@@ -23,9 +23,11 @@ namespace libcoll {
 class Membership {
  public:
   Membership(Runtime& runtime, std::string name);
+  /// Of a duplicate, whose ranks are where `original`'s are, and which has no id yet. Precondition: there is no
+  /// hierarchy, whose memory is one communicator's.
+  explicit Membership(const Membership& original);
   /// Gives the id back unless messages of it may yet come.
   ~Membership();
-  Membership(const Membership&) = delete;
   Membership& operator=(const Membership&) = delete;
 
   /// Collective: count_ when all ranks can be served, otherwise why not. `start_nanoseconds`: what making the runtime
@@ -33,8 +35,11 @@ class Membership {
   Reason agree(HostCommunicator& host, std::int64_t start_nanoseconds);
   /// The longest of these on any rank.
   [[nodiscard]] std::int64_t longest_start_nanoseconds() const { return longest_start_nanoseconds_; }
-  /// Takes an id that is free in all of the communicator's processes. `candidate` is equal on all ranks.
+  /// Takes an id that is free in all of the communicator's processes. `candidate`: where to look first, best equal on
+  /// all ranks.
   Reason agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id);
+  /// Collective: the same for a duplicate's own, and its name.
+  Reason take_id(HostCommunicator& host);
 
   [[nodiscard]] Runtime& runtime() const { return runtime_; }
   [[nodiscard]] const std::string& name() const { return name_; }  ///< for log lines
@@ -44,29 +49,29 @@ class Membership {
   [[nodiscard]] std::int32_t rank() const { return rank_; }
   [[nodiscard]] NodeId node() const { return node_; }
   /// Ranks, and nodes that they are on; 0 when it serves nothing.
-  [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(addresses_.size()); }
-  [[nodiscard]] std::int32_t nodes() const { return static_cast<std::int32_t>(place_of_shard_.size()); }
+  [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(facts_->addresses.size()); }
+  [[nodiscard]] std::int32_t nodes() const { return static_cast<std::int32_t>(facts_->place_of_shard.size()); }
   /// By rank.
-  [[nodiscard]] const std::vector<std::string>& addresses() const { return addresses_; }
-  [[nodiscard]] const std::vector<std::string>& hosts() const { return hosts_; }
+  [[nodiscard]] const std::vector<std::string>& addresses() const { return facts_->addresses; }
+  [[nodiscard]] const std::vector<std::string>& hosts() const { return facts_->hosts; }
   /// Null where every node has one rank.
   [[nodiscard]] const Hierarchy* hierarchy() const { return hierarchy_.get(); }
   /// Whether this rank speaks for its node.
   [[nodiscard]] bool speaks() const { return hierarchy_ == nullptr || hierarchy_->speaks(); }
   /// By node; with a hierarchy of this rank's slice, and empty when it is in none.
-  [[nodiscard]] const std::vector<std::int32_t>& rank_of_node() const { return rank_of_node_; }
+  [[nodiscard]] const std::vector<std::int32_t>& rank_of_node() const { return facts_->rank_of_node; }
   /// In the buffers: the node's rank, with a hierarchy the node.
-  [[nodiscard]] const std::vector<std::int32_t>& place_of_shard() const { return place_of_shard_; }
+  [[nodiscard]] const std::vector<std::int32_t>& place_of_shard() const { return facts_->place_of_shard; }
   /// The node of that rank; without a hierarchy.
   [[nodiscard]] NodeId node_of(std::int32_t rank) const;
   /// A buffer of some rank may be memory of a GPU. The same on all of them.
   [[nodiscard]] bool may_have_device_memory() const { return may_have_device_memory_; }
   /// What the ranks are on, where that is not the whole topology and it is of use; its hosts as PlanRequest has them,
   /// empty: all; and whether nodes of others are on the way.
-  [[nodiscard]] const std::optional<Topology>& part() const { return part_; }
-  [[nodiscard]] const std::string& part_nodes() const { return part_nodes_; }
-  [[nodiscard]] bool part_has_routers() const { return part_has_routers_; }
-  [[nodiscard]] const Topology& planned_for() const { return part_ ? *part_ : runtime_.topology(); }
+  [[nodiscard]] const std::optional<Topology>& part() const { return facts_->part; }
+  [[nodiscard]] const std::string& part_nodes() const { return facts_->part_nodes; }
+  [[nodiscard]] bool part_has_routers() const { return facts_->part_has_routers; }
+  [[nodiscard]] const Topology& planned_for() const { return facts_->part ? *facts_->part : runtime_.topology(); }
 
   /// Count what happens there; null: nobody wants to know.
   [[nodiscard]] CommunicatorRecord* record() const { return record_; }
@@ -99,8 +104,19 @@ class Membership {
   /// plans, and sets their number.
   Reason choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeId& node_count);
 
+  /// Where the ranks are; does not change once they have agreed.
+  struct Facts {
+    std::vector<std::int32_t> rank_of_node;
+    std::vector<std::int32_t> place_of_shard;
+    std::vector<std::string> addresses;
+    std::vector<std::string> hosts;
+    std::optional<Topology> part;
+    std::string part_nodes;
+    bool part_has_routers = false;
+  };
+
   Runtime& runtime_;
-  const std::string name_;
+  std::string name_;
   const std::shared_ptr<IdPool> ids_;
   CommunicatorRecord* record_ = nullptr;
   std::uint32_t id_ = 0;
@@ -108,13 +124,7 @@ class Membership {
   NodeId node_ = 0;
   std::int64_t longest_start_nanoseconds_ = 0;
   std::unique_ptr<Hierarchy> hierarchy_;
-  std::vector<std::int32_t> rank_of_node_;
-  std::vector<std::int32_t> place_of_shard_;
-  std::vector<std::string> addresses_;
-  std::vector<std::string> hosts_;
-  std::optional<Topology> part_;
-  std::string part_nodes_;
-  bool part_has_routers_ = false;
+  std::shared_ptr<Facts> facts_ = std::make_shared<Facts>();  ///< duplicates share it
   bool may_have_device_memory_ = false;
   bool resends_ = false;
   std::atomic<Reason> obstacle_ = Reason::count_;

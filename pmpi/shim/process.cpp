@@ -49,8 +49,27 @@ std::unique_ptr<PrivateMessages> private_messages;  ///< null when the transport
 int keyval = MPI_KEYVAL_INVALID;
 
 int copy_nothing(MPI_Comm, int, void*, void*, void*, int* flag) {
-  *flag = 0;  // A duplicate is agreed on anew.
+  *flag = 0;
   return MPI_SUCCESS;
+}
+
+/// What the ranks have agreed on holds for a duplicate: all of them are at the same place among the original's calls.
+int copy_state(MPI_Comm, int, void*, void* attribute, void* copy, int* flag) try {
+  *flag = 0;
+  const auto& original = *static_cast<const CommunicatorState*>(attribute);
+  const auto& agreed = original.communicator != nullptr ? original.communicator : original.duplicate;
+  std::shared_ptr<Communicator> duplicate = agreed != nullptr ? agreed->duplicate() : nullptr;
+  if (duplicate == nullptr) return MPI_SUCCESS;  // it is agreed on anew
+  auto state = std::make_unique<CommunicatorState>();
+  state->duplicate = std::move(duplicate);
+  state->native_up_to = original.native_up_to;
+  state->modelled = original.modelled;
+  state->modelled_by_facts = original.modelled_by_facts;
+  *static_cast<void**>(copy) = state.release();
+  *flag = 1;
+  return MPI_SUCCESS;
+} catch (...) {  // without it this rank would agree on something else than the others
+  return MPI_ERR_NO_MEM;
 }
 
 /// Of all communicators.
@@ -180,7 +199,7 @@ void warn_of_absentees(int world_rank) {
 
 void start_runtime() {
   int self_keyval = MPI_KEYVAL_INVALID;
-  if (PMPI_Comm_create_keyval(&copy_nothing, &delete_state, &keyval, nullptr) != MPI_SUCCESS ||
+  if (PMPI_Comm_create_keyval(&copy_state, &delete_state, &keyval, nullptr) != MPI_SUCCESS ||
       PMPI_Comm_create_keyval(&copy_nothing, &finish_with_self, &self_keyval, nullptr) != MPI_SUCCESS ||
       PMPI_Comm_set_attr(MPI_COMM_SELF, self_keyval, nullptr) != MPI_SUCCESS) {
     return;
@@ -225,10 +244,6 @@ Reason obstacle_in_world(const Runtime& process) {
 /// What a process knows of a communicator by itself.
 std::unique_ptr<CommunicatorState> make_state(Runtime& process, MPI_Comm comm) {
   auto state = std::make_unique<CommunicatorState>();
-  if (process.keeps_records()) {
-    const std::vector<int> members = PrivateMessages::world_ranks_of(comm);
-    state->record = &process.statistics().open(MpiHost(comm).name(), members);
-  }
   int inter = 0;
   PMPI_Comm_test_inter(comm, &inter);
   const MpiHost host(comm);
@@ -246,12 +261,23 @@ std::unique_ptr<CommunicatorState> make_state(Runtime& process, MPI_Comm comm) {
   return state;
 }
 
+void open_record(Runtime& process, MPI_Comm comm, CommunicatorState& state) {
+  if (state.record != nullptr || !process.keeps_records()) return;
+  const std::vector<int> members = PrivateMessages::world_ranks_of(comm);
+  state.record = &process.statistics().open(MpiHost(comm).name(), members);
+}
+
 CommunicatorState* find_or_make_state(Runtime& process, MPI_Comm comm) {
   void* attribute = nullptr;
   int found = 0;
   if (PMPI_Comm_get_attr(comm, keyval, &attribute, &found) != MPI_SUCCESS) return nullptr;
-  if (found != 0) return static_cast<CommunicatorState*>(attribute);
+  if (found != 0) {
+    auto* state = static_cast<CommunicatorState*>(attribute);
+    open_record(process, comm, *state);  // of a duplicate
+    return state;
+  }
   std::unique_ptr<CommunicatorState> state = make_state(process, comm);
+  open_record(process, comm, *state);
   if (PMPI_Comm_set_attr(comm, keyval, state.get()) != MPI_SUCCESS) return nullptr;
   return state.release();
 }
@@ -294,7 +320,12 @@ CommunicatorState* state_of(Runtime& process, MPI_Comm comm) {
   CommunicatorState* state = known_state(process, comm);
   if (state != nullptr && state->communicator == nullptr && state->obstacle == Reason::count_) {
     MpiHost host(comm);
-    state->communicator = Communicator::make(process, host);
+    if (state->duplicate != nullptr) {
+      state->communicator = std::move(state->duplicate);
+      state->communicator->open_duplicate(host);
+    } else {
+      state->communicator = Communicator::make(process, host);
+    }
     state->communicator->keep_record(state->record);
   }
   return state;

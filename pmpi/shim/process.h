@@ -17,6 +17,7 @@ namespace libcoll::pmpi {
 struct CommunicatorState {
   Reason obstacle = Reason::count_;            ///< known without asking the others
   std::shared_ptr<Communicator> communicator;  ///< null until all ranks have agreed, and when there is an obstacle
+  std::shared_ptr<Communicator> duplicate;     ///< of the communicator that this one was duplicated from, until then
   MPI_Comm own = MPI_COMM_NULL;                ///< of ours, over which the ranks agree; made when they first do
   CommunicatorRecord* record = nullptr;        ///< null: nobody wants to know
   /// By CallKind, once both ways were tried: the largest size that is left to MPI.
