@@ -33,7 +33,7 @@ Communicator::Communicator(const CommunicatorParts& original)
     : parts_(original, [this]() -> std::shared_ptr<void> { return weak_from_this().lock(); }) {}
 
 std::shared_ptr<Communicator> Communicator::duplicate() const {
-  if (parts_.members.hierarchy() != nullptr || runtime().resilient() != nullptr) return nullptr;
+  if (parts_.members.hierarchy() != nullptr || parts_.members.resends()) return nullptr;
   const std::lock_guard guard(runtime().lock());
   return std::shared_ptr<Communicator>(new Communicator(parts_));
 }
