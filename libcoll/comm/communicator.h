@@ -74,7 +74,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// The same on all ranks: whether calls that are short enough can go from rank to rank, whether allreduces can be
   /// reduced in parts there, and what becomes of this call.
   [[nodiscard]] bool can_go_direct(Collective collective) const {
-    return !parts_.plans.left() && parts_.direct.can_go(collective);
+    return !parts_.plans.plans_only() && parts_.direct.can_go(collective);
   }
   [[nodiscard]] bool can_be_scattered(Collective collective) const {
     return can_go_direct(collective) && collective == Collective::allreduce;

@@ -57,6 +57,12 @@ class Membership {
   [[nodiscard]] const std::vector<std::int32_t>& rank_of_node() const { return rank_of_node_; }
   /// In the buffers: the node's rank, with a hierarchy the node.
   [[nodiscard]] const std::vector<std::int32_t>& place_of_shard() const { return place_of_shard_; }
+  /// By node: the host of the runtime's topology.
+  [[nodiscard]] const std::vector<NodeId>& fabric_nodes() const { return fabric_nodes_; }
+  /// Rank 0's topology is a file, which it watches; some rank's process knew that it has changed. The same on all
+  /// ranks.
+  [[nodiscard]] bool fabric_is_watched() const { return fabric_is_watched_; }
+  [[nodiscard]] bool fabric_has_changed() const { return fabric_has_changed_; }
   /// The node of that rank; without a hierarchy.
   [[nodiscard]] NodeId node_of(std::int32_t rank) const;
   /// A buffer of some rank may be memory of a GPU. The same on all of them.
@@ -110,11 +116,14 @@ class Membership {
   std::unique_ptr<Hierarchy> hierarchy_;
   std::vector<std::int32_t> rank_of_node_;
   std::vector<std::int32_t> place_of_shard_;
+  std::vector<NodeId> fabric_nodes_;
   std::vector<std::string> addresses_;
   std::vector<std::string> hosts_;
   std::optional<Topology> part_;
   std::string part_nodes_;
   bool part_has_routers_ = false;
+  bool fabric_is_watched_ = false;
+  bool fabric_has_changed_ = false;
   bool may_have_device_memory_ = false;
   bool resends_ = false;
   std::atomic<Reason> obstacle_ = Reason::count_;
