@@ -346,6 +346,8 @@ std::vector<Setting> make_settings() {
           "A call in which nothing moves for this long is told of on stderr, with the ranks it waits for; 0: never."),
       integer<&Config::resend_seconds, 0, 3600>("resend_seconds",
                                                 "Messages missing for this long are sent again another way; 0: never."),
+      boolean<&Config::watch_topology>("watch_topology",
+                                       "Go by new plans when the topology file changes while the program runs."),
   };
 }
 

@@ -61,6 +61,7 @@ struct Config {
   std::int64_t timeout_seconds = 0;             ///< a call that did not move for so long fails; 0: it waits for ever
   std::int64_t watchdog_seconds = 60;           ///< a call that did not move for so long is told of; 0: never
   std::int64_t resend_seconds = 0;              ///< messages missing for so long are sent another way; 0: never
+  bool watch_topology = true;                   ///< go by new plans when the topology file changes
 };
 
 /// The setting of one call, of nonblocking ones that of the blocking variant; of calls that are never served: "native".

@@ -34,6 +34,7 @@ Communicator::Communicator(const CommunicatorParts& original)
 
 std::shared_ptr<Communicator> Communicator::duplicate() const {
   if (parts_.members.hierarchy() != nullptr || parts_.members.resends()) return nullptr;
+  if (parts_.renewal.has_renewed()) return nullptr;
   const std::lock_guard guard(runtime().lock());
   return std::shared_ptr<Communicator>(new Communicator(parts_));
 }
@@ -44,6 +45,7 @@ void Communicator::open_duplicate(HostCommunicator& host) {
   const bool may_differ = inherited == Reason::count_ || inherited == Reason::transport;
   const Reason agreed = may_differ ? parts_.members.take_id(host) : inherited;
   parts_.members.set_obstacle(agreed);
+  if (agreed == Reason::count_) parts_.renewal.begin();
   if (host.rank() != 0) return;
   log(LogLevel::info, parts_.members.name() + ": " +
                           (agreed == Reason::count_ ? "a duplicate, served as its original"
@@ -76,6 +78,7 @@ Reason Communicator::agree(HostCommunicator& host) {
   if (agreed == Reason::count_) {
     parts_.choices.learn_table();
     parts_.recovery.enrol(host);
+    parts_.renewal.begin();
   }
   SetupTimes times;
   times.contexts = members.longest_start_nanoseconds();
@@ -102,6 +105,7 @@ Reason Communicator::ready(Collective collective, bool equal_shards, HostCommuni
   const Reason obstacle = obstacle_of(collective, equal_shards);
   if (obstacle != Reason::count_) return obstacle;
   parts_.recovery.sequence(host);
+  if (!parts_.members.is_broken()) parts_.renewal.at_call(host);
   if (parts_.members.is_broken()) return Reason::count_;  // run() says so
   Prospect& asked_for = parts_.plans.prospect(collective);
   if (!asked_for.asked || (asked_for.obstacle == Reason::planning && is_time_to_look(++asked_for.calls_without))) {
@@ -122,6 +126,7 @@ Reason Communicator::persists(Collective collective, bool equal_shards, HostComm
 
 Reason Communicator::open_channel(Collective collective, bool equal_shards, HostCommunicator& host,
                                   std::shared_ptr<PersistentContext>& persistent) {
+  if (!parts_.members.is_broken()) parts_.renewal.at_call(host);
   if (parts_.members.is_broken()) return Reason::transport;
   Prospect& asked_for = parts_.plans.prospect(collective);
   if (!asked_for.asked || asked_for.obstacle == Reason::planning) ask(collective, host, Planning::waited_for);
@@ -137,8 +142,10 @@ Reason Communicator::open_channel(Collective collective, bool equal_shards, Host
   std::uint32_t id = 0;
   const Reason agreed = parts_.members.agree_on_id(agreement, parts_.members.id() + 1, id);
   if (agreed != Reason::count_) return agreed;
-  persistent = std::make_shared<PersistentContext>(parts_.members.ids(), id, std::move(memory), asked_for.plans,
-                                                   parts_.recovery.opening());
+  CallSequence opening = parts_.recovery.opening();
+  opening.plans_only = parts_.plans.plans_only();
+  persistent =
+      std::make_shared<PersistentContext>(parts_.members.ids(), id, std::move(memory), asked_for.plans, opening);
   if (parts_.members.resends()) {
     const std::lock_guard guard(runtime().lock());
     runtime().resilient()->annex(id, parts_.members.id());
@@ -204,6 +211,7 @@ bool Communicator::run(Call call, ProgressHook hook, Protocol selected) {
   } else if (!parts_.members.is_broken() && parts_.members.hierarchy() != nullptr) {
     CallSequence sequence;
     sequence.epochs = parts_.recovery.epochs();
+    sequence.plans_only = parts_.plans.plans_only();
     HierarchicalCollective running(parts_, std::move(call), plan, sequence);
     good = drive(running, hook);
   } else if (!parts_.members.is_broken()) {
@@ -228,6 +236,8 @@ std::unique_ptr<RunningCall> Communicator::make_call(Call call, std::shared_ptr<
   } else {
     plan = plan_for(call, persistent.get());
   }
+  // The ranks may start persistent calls anywhere among the others.
+  sequence.plans_only = persistent != nullptr ? persistent->sequence().plans_only : parts_.plans.plans_only();
   if (parts_.members.hierarchy() != nullptr) {
     return std::make_unique<HierarchicalCollective>(parts_, std::move(call), std::move(plan), sequence,
                                                     std::move(persistent));

@@ -29,7 +29,8 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
 
   /// For a duplicate of the program's communicator: what the ranks have agreed on so far holds for it, too, whatever
   /// becomes of this one. Equal on all ranks between the same two of their calls. Null where it has to be agreed anew:
-  /// several ranks on a node share memory that is one communicator's, and who sends messages again knows communicators.
+  /// several ranks on a node share memory that is one communicator's, who sends messages again knows communicators, and
+  /// plans for a fabric that has changed are one communicator's.
   [[nodiscard]] std::shared_ptr<Communicator> duplicate() const;
   /// Collective, before the first call of a duplicate: it gets an id, without which it serves nothing.
   void open_duplicate(HostCommunicator& host);
@@ -81,7 +82,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// The same on all ranks: whether calls that are short enough can go from rank to rank, whether allreduces can be
   /// reduced in parts there, and what becomes of this call.
   [[nodiscard]] bool can_go_direct(Collective collective) const {
-    return !parts_.plans.left() && parts_.direct.can_go(collective);
+    return !parts_.plans.plans_only() && parts_.direct.can_go(collective);
   }
   [[nodiscard]] bool can_be_scattered(Collective collective) const {
     return can_go_direct(collective) && collective == Collective::allreduce;

@@ -13,6 +13,7 @@
 #include "libcoll/comm/direct_calls.h"
 #include "libcoll/comm/membership.h"
 #include "libcoll/comm/recovery.h"
+#include "libcoll/comm/renewal.h"
 
 namespace libcoll {
 
@@ -37,6 +38,7 @@ struct CommunicatorParts {
   DirectCalls direct{members, connections, queue};
   CommunicatorPlans plans{members, connections, choices, direct};
   Recovery recovery;
+  Renewal renewal{members, plans, recovery};
 };
 
 }  // namespace libcoll

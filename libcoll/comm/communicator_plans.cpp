@@ -48,7 +48,7 @@ Reason CommunicatorPlans::adopt(Collective collective, HostCommunicator& host, P
     prospect(collective).plans = {std::move(fresh), {}, nullptr, 0};
   }
   // What is left of a fabric is not what the table was made for.
-  if (!left_) {
+  if (!plans_only()) {
     adopt_small(collective, host);
     adopt_named(collective, host);
   }
@@ -86,7 +86,8 @@ Reason CommunicatorPlans::distribute(const Wanted& wanted, HostCommunicator& hos
     if (host.rank() == 0) {
       std::optional<std::string> made = plan_text(wanted, host);
       if (made) text = std::move(*made);
-      offer = {made ? (text.empty() ? none : there) : (left_ ? under_way : not_yet), text.size()};
+      const bool hosts_forward = left_ || (changed_ && changed_->hosts_forward);
+      offer = {made ? (text.empty() ? none : there) : (hosts_forward ? under_way : not_yet), text.size()};
     }
     // Around dead links the others wait for so long only without a word.
     if (offer.answer == under_way) std::this_thread::sleep_for(between_words);
@@ -103,7 +104,7 @@ Reason CommunicatorPlans::distribute(const Wanted& wanted, HostCommunicator& hos
   connections_.answer(host, lanes);  // a peer that does not get through will fail the first call
   if (plan.spread != nullptr) plan.spread->peers = plan.peers;
   // Once links have died, calls go by plans that do without them.
-  if (!left_) direct_.wire_up(collective, host);
+  if (!plans_only()) direct_.wire_up(collective, host);
   times_.connections += steady_nanoseconds() - adopted;
   say_setup_times(collective, host);
   return Reason::count_;
@@ -139,11 +140,54 @@ void CommunicatorPlans::adopt_named(Collective collective, HostCommunicator& hos
 
 std::optional<Result<PlanPair>> CommunicatorPlans::obtain(const Wanted& wanted) {
   const Collective collective = wanted.collective;
+  std::optional<PlanPair>& made = made_[static_cast<std::size_t>(collective)];
+  if (made && wanted.algorithm.empty()) {
+    return std::optional<Result<PlanPair>>(std::in_place, *std::exchange(made, std::nullopt));
+  }
+  if (changed_) return obtain_changed(wanted, *changed_);
   if (left_) return obtain_without(collective, *left_);
   Config config = runtime().config();
-  if (wanted.planning == Planning::waited_for) config.background_planning = false;
+  if (wanted.planning != Planning::as_configured)
+    config.background_planning = wanted.planning == Planning::beside_calls;
   return runtime().plans().obtain(
       config, {members_.planned_for(), members_.part_nodes(), collective, std::string(wanted.algorithm.view())});
+}
+
+std::optional<Result<PlanPair>> CommunicatorPlans::obtain_changed(const Wanted& wanted, const ChangedFabric& changed) {
+  if (changed.hosts_forward) return obtain_without(wanted.collective, changed.topology);
+  Config config = runtime().config();
+  config.topology.clear();
+  if (wanted.planning != Planning::as_configured)
+    config.background_planning = wanted.planning == Planning::beside_calls;
+  return runtime().plans().obtain(config,
+                                  {changed.topology, "", wanted.collective, std::string(wanted.algorithm.view())});
+}
+
+void CommunicatorPlans::set_changed(std::optional<ChangedFabric> changed) {
+  changed_ = std::move(changed);
+  made_ = {};
+}
+
+std::uint32_t CommunicatorPlans::served() const {
+  std::uint32_t collectives = 0;
+  for (std::size_t each = 0; each < collective_count; ++each) {
+    if (prospects_[each].asked && prospects_[each].obstacle == Reason::count_) collectives |= 1U << each;
+  }
+  return collectives;
+}
+
+std::optional<bool> CommunicatorPlans::make(Collective collective) {
+  std::optional<PlanPair>& made = made_[static_cast<std::size_t>(collective)];
+  if (made) return true;
+  std::optional<Result<PlanPair>> plans = obtain({collective, Planning::beside_calls, {}});
+  if (!plans) return std::nullopt;
+  if (!*plans) {
+    log(LogLevel::warn, members_.name() + ": no new plan for " + std::string(to_string(collective)) + " (" +
+                            plans->error().message + "); it keeps the one it has");
+    return false;
+  }
+  made = std::move(**plans);
+  return true;
 }
 
 /// Around dead links hosts forward: nobody has told the fabric of other routes yet.

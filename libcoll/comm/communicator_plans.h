@@ -34,7 +34,14 @@ struct Prospect {
 enum class Planning : std::uint8_t {
   as_configured,
   waited_for,
+  beside_calls,       ///< by whoever asks again
   for_small_vectors,  ///< the one that came with the usual plan
+};
+
+/// What a topology file has changed to, as a communicator's nodes see it.
+struct ChangedFabric {
+  Topology topology;
+  bool hosts_forward = false;  ///< nobody has told the fabric of routes for it
 };
 
 /// By collective.
@@ -57,6 +64,16 @@ class CommunicatorPlans {
   /// What plans are made for when links have died; otherwise nothing.
   [[nodiscard]] const std::optional<Topology>& left() const { return left_; }
   void set_left(std::optional<Topology> left) { left_ = std::move(left); }
+  /// Links have died, or gone from the topology file: nothing goes without a plan. The same on all ranks.
+  [[nodiscard]] bool plans_only() const { return left_ || links_gone_; }
+  void set_links_gone(bool gone) { links_gone_ = gone; }
+  /// Rank 0's: what plans are made for from now on. Nothing: what the ranks were on from the start.
+  void set_changed(std::optional<ChangedFabric> changed);
+  /// Collectives that go by plans, as bits.
+  [[nodiscard]] std::uint32_t served() const;
+  /// Rank 0's: has the plans at hand that adopt() would make. Nothing as long as they are being made; false when there
+  /// will be none.
+  std::optional<bool> make(Collective collective);
   /// Before the first plan: what has gone on until then.
   void set_times(const SetupTimes& times) { times_ = times; }
 
@@ -89,6 +106,8 @@ class CommunicatorPlans {
   /// Which plan it is and up to which size it takes less time follow from the topology alone, so that reductions have
   /// the same bits in every run.
   void adopt_small(Collective collective, HostCommunicator& host);
+  /// As obtain_without(), where `changed` has routes as a fabric has at the start.
+  std::optional<Result<PlanPair>> obtain_changed(const Wanted& wanted, const ChangedFabric& changed);
   /// Rank 0's, as PlanSource::obtain().
   std::optional<Result<PlanPair>> obtain(const Wanted& wanted);
   /// On rank 0: the plan as all ranks get it; nothing when it is not there yet, an empty text when there will be none.
@@ -107,7 +126,10 @@ class CommunicatorPlans {
   DirectCalls& direct_;
   std::array<Prospect, collective_count> prospects_;
   std::optional<Topology> left_;
-  SetupTimes times_;               ///< since a plan was last adopted
+  bool links_gone_ = false;
+  std::optional<ChangedFabric> changed_;                        ///< on rank 0
+  std::array<std::optional<PlanPair>, collective_count> made_;  ///< on rank 0, by make(), until they are adopted
+  SetupTimes times_;                                            ///< since a plan was last adopted
   std::optional<Schedule> small_;  ///< on rank 0, between the usual plan's announcement and its own
   std::int64_t small_up_to_ = 0;   ///< on rank 0, of the small plan that was last announced
 };

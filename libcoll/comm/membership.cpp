@@ -26,7 +26,9 @@ struct Introduction {
   std::uint32_t obstacle;
   std::uint32_t address_bytes;
   std::uint32_t has_device_memory;  ///< or may have
-  std::int64_t start_nanoseconds;   ///< of the runtime, in the first communicator
+  std::uint32_t fabric_is_watched;
+  std::uint32_t fabric_has_changed;
+  std::int64_t start_nanoseconds;  ///< of the runtime, in the first communicator
   RankIdentity identity;
 };
 
@@ -69,6 +71,8 @@ Reason Membership::agree(HostCommunicator& host, std::int64_t start_nanoseconds)
   mine.settings_digest = runtime_.settings_digest();
   mine.obstacle = static_cast<std::uint32_t>(runtime_.obstacle());
   mine.has_device_memory = host.may_have_device_memory() ? 1 : 0;
+  mine.fabric_is_watched = runtime_.topology_watch().is_file() ? 1 : 0;
+  mine.fabric_has_changed = runtime_.topology_watch().knows_of_change() ? 1 : 0;
   mine.start_nanoseconds = start_nanoseconds;
   if (runtime_.obstacle() == Reason::count_) {
     mine.address_bytes = static_cast<std::uint32_t>(runtime_.transport().address().size());
@@ -78,6 +82,7 @@ Reason Membership::agree(HostCommunicator& host, std::int64_t start_nanoseconds)
   if (!host.allgather(&mine, sizeof mine, all.data())) return Reason::settings_differ;
 
   // From here on every rank looks at the same data and comes to the same end.
+  facts_->fabric_is_watched = all.front().fabric_is_watched != 0;
   std::size_t longest = 0;
   std::vector<RankIdentity> ranks;
   for (const Introduction& rank : all) {
@@ -86,6 +91,7 @@ Reason Membership::agree(HostCommunicator& host, std::int64_t start_nanoseconds)
     if (rank.settings_digest != all.front().settings_digest) return Reason::settings_differ;
     longest = std::max<std::size_t>(longest, rank.address_bytes);
     may_have_device_memory_ = may_have_device_memory_ || rank.has_device_memory != 0;
+    facts_->fabric_has_changed = facts_->fabric_has_changed || rank.fabric_has_changed != 0;
     longest_start_nanoseconds_ = std::max(longest_start_nanoseconds_, rank.start_nanoseconds);
   }
   const bool several_worlds = host.spans_worlds();
@@ -124,8 +130,11 @@ Reason Membership::choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeI
     nodes.assign(nodes.size(), 0);
     return serves_one_node(runtime_.config()) ? Reason::count_ : Reason::one_node;
   }
-  if (node_count == fabric.host_count()) return Reason::count_;
-  const MovedHosts moved = move_hosts(runtime_.translation_group(), covered);
+  if (node_count == fabric.host_count()) {
+    facts_->fabric_nodes = std::move(covered);
+    return Reason::count_;
+  }
+  MovedHosts moved = move_hosts(runtime_.translation_group(), covered);
   Result<Topology> part = part_of(fabric, moved.image);
   if (!part || !check_connected(*part)) return Reason::disconnected;
   facts_->part_nodes = node_ranges(moved.image);
@@ -134,6 +143,7 @@ Reason Membership::choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeI
   std::map<NodeId, NodeId> place;
   for (std::size_t i = 0; i < moved.nodes.size(); ++i) place.emplace(moved.nodes[i], static_cast<NodeId>(i));
   for (NodeId& node : nodes) node = place.at(node);
+  facts_->fabric_nodes = std::move(moved.nodes);
   return Reason::count_;
 }
 

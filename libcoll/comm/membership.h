@@ -62,6 +62,12 @@ class Membership {
   [[nodiscard]] const std::vector<std::int32_t>& rank_of_node() const { return facts_->rank_of_node; }
   /// In the buffers: the node's rank, with a hierarchy the node.
   [[nodiscard]] const std::vector<std::int32_t>& place_of_shard() const { return facts_->place_of_shard; }
+  /// By node: the host of the runtime's topology.
+  [[nodiscard]] const std::vector<NodeId>& fabric_nodes() const { return facts_->fabric_nodes; }
+  /// Rank 0's topology is a file, which it watches; some rank's process knew that it has changed. The same on all
+  /// ranks.
+  [[nodiscard]] bool fabric_is_watched() const { return facts_->fabric_is_watched; }
+  [[nodiscard]] bool fabric_has_changed() const { return facts_->fabric_has_changed; }
   /// The node of that rank; without a hierarchy.
   [[nodiscard]] NodeId node_of(std::int32_t rank) const;
   /// A buffer of some rank may be memory of a GPU. The same on all of them.
@@ -108,11 +114,14 @@ class Membership {
   struct Facts {
     std::vector<std::int32_t> rank_of_node;
     std::vector<std::int32_t> place_of_shard;
+    std::vector<NodeId> fabric_nodes;
     std::vector<std::string> addresses;
     std::vector<std::string> hosts;
     std::optional<Topology> part;
     std::string part_nodes;
     bool part_has_routers = false;
+    bool fabric_is_watched = false;
+    bool fabric_has_changed = false;
   };
 
   Runtime& runtime_;

@@ -286,9 +286,9 @@ CallSequence Recovery::begin(PersistentContext* persistent) {
 }
 
 bool Recovery::is_mended(const CallSequence& sequence) const {
-  return sequence.epochs > 0 || std::any_of(epochs_.begin(), epochs_.end(), [&sequence](const PlanEpoch& epoch) {
-           return epoch.from.call <= sequence.number;
-         });
+  return sequence.plans_only || sequence.epochs > 0 ||
+         std::any_of(epochs_.begin(), epochs_.end(),
+                     [&sequence](const PlanEpoch& epoch) { return epoch.from.call <= sequence.number; });
 }
 
 void Recovery::end_opening(const std::shared_ptr<PersistentContext>& persistent) {

@@ -54,12 +54,15 @@ class Recovery final : private ReplanParticipant, private FailureListener {
   /// Null: messages are not sent again, or there are no tags for ranks. The same on all of them.
   std::unique_ptr<TransportHost> agree_safely(HostCommunicator& host);
 
+  /// Cables that are done without by now, as the communicator has nodes; the same on all ranks at the same call.
+  [[nodiscard]] const std::set<BidirectionalLink>& removed() const { return removed_; }
+
   // Under the runtime's lock.
   /// A call that is not waited for, or a start, begins.
   CallSequence begin(PersistentContext* persistent);
   /// Epochs of plans that calls which begin now go by.
   [[nodiscard]] std::size_t epochs() const { return adopted_; }
-  /// Whether links have died before that call.
+  /// Whether links have died, or gone from the topology file, before that call.
   [[nodiscard]] bool is_mended(const CallSequence& sequence) const;
   /// Whether all is known that decides its plan.
   [[nodiscard]] bool settles(const CallSequence& sequence, const PersistentContext* persistent) const;

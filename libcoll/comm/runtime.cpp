@@ -94,9 +94,11 @@ void Runtime::read_topology() {
     obstacle_ = Reason::no_topology;
     return;
   }
+  if (config_.watch_topology) topology_watch_.open(config_.topology);
   Result<Topology> topology = load_topology(config_.topology);
   if (topology) {
     topology_ = std::move(*topology);
+    topology_watch_.set_start(topology_);
     return;
   }
   obstacle_ = Reason::bad_topology;

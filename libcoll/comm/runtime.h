@@ -25,6 +25,7 @@
 #include "libcoll/observe/trace.h"
 #include "libcoll/observe/watchdog.h"
 #include "libcoll/plan/plan_source.h"
+#include "libcoll/recover/topology_watch.h"
 #include "libcoll/select/tuning_table.h"
 #include "libcoll/transport/mpi/mpi_transport.h"
 #include "libcoll/transport/resilient_transport.h"
@@ -69,6 +70,8 @@ class Runtime {
   [[nodiscard]] const Topology& topology() const { return topology_; }
   /// What making it took, for the first who asks; 0 for others.
   [[nodiscard]] std::int64_t take_start_nanoseconds() { return start_nanoseconds_.exchange(0); }
+  /// Of the topology's file.
+  [[nodiscard]] TopologyWatch& topology_watch() { return topology_watch_; }
   /// How route classes are reached; without classes when messages are not steered.
   [[nodiscard]] const RouteBinding& route_binding() const { return route_binding_; }
   [[nodiscard]] const TuningTable& tuning_table() const { return tuning_table_; }
@@ -207,6 +210,7 @@ class Runtime {
 
   Config config_;
   Topology topology_;
+  TopologyWatch topology_watch_;
   RouteBinding route_binding_;
   TuningTable tuning_table_;
   ProcessTransport transport_;

@@ -13,6 +13,7 @@
  *   starts       persistent ones, planned in the first round for good
  *   part         the immediate ones, on groups of four
  *   lone_part    the same where no collective of all ever was
+ * Where ENDURE_UNTIL names a file, there are as many rounds as it takes until that is there; rank 0 tells the others.
  * With RANK and ROUND that rank kills itself there in the middle of a call (never, where ROUND is negative: somebody
  * else does), and the others say how long they waited for their error. */
 #include <dlfcn.h>
@@ -80,6 +81,15 @@ static void* kill_soon(void* unused) {
   nanosleep(&moment, NULL);
   kill(getpid(), SIGKILL);
   return NULL;
+}
+
+/* Whether there is another round. */
+static int goes_on(int round, int rounds) {
+  const char* const until = getenv("ENDURE_UNTIL");
+  if (until == NULL) return round < rounds;
+  int go = access(until, F_OK) != 0;
+  MPI_Bcast(&go, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  return go;
 }
 
 static void survive(int code) {
@@ -227,7 +237,8 @@ int main(int argc, char** argv) {
   struct Call of_fours[kinds];
   const int on_part = strcmp(way, "part") == 0 || strcmp(way, "lone_part") == 0;
   fprintf(stderr, "endure[%d]: process %d\n", world_rank, (int)getpid());
-  for (int round = 0; round < rounds; ++round) {
+  int round = 0;
+  for (; goes_on(round, rounds); ++round) {
     pthread_t killer;
     if (world_rank == victim && round == last) pthread_create(&killer, NULL, kill_soon, NULL);
     round_began = now();
@@ -292,7 +303,7 @@ int main(int argc, char** argv) {
     if (world_rank == 0) fprintf(stderr, "endure: round %d in %.3f s\n", round, now() - round_began);
   }
   check_served();
-  fprintf(stderr, "endure[%d]: all %d rounds right\n", world_rank, rounds);
+  fprintf(stderr, "endure[%d]: all %d rounds right\n", world_rank, round);
   for (int kind = 0; kind < kinds; ++kind) {
     if (calls[persistent][kind].request != MPI_REQUEST_NULL) MPI_Request_free(&calls[persistent][kind].request);
   }

@@ -91,7 +91,7 @@ TEST(Settings, EveryRecordIsCompleteAndAgreesWithConfig) {
     EXPECT_TRUE(setting.text.ends_with('.')) << setting.name;
     EXPECT_EQ(setting.default_value, setting.print(Config{})) << setting.name;
   }
-  EXPECT_EQ(names.size(), 44U);  // one for each member of Config
+  EXPECT_EQ(names.size(), 45U);  // one for each member of Config
 }
 
 TEST(Settings, PrintedValuesAreReadBack) {
@@ -138,7 +138,8 @@ TEST(Settings, PrintedValuesAreReadBack) {
                                                                    {"one_node", "no"},
                                                                    {"timeout_seconds", "30"},
                                                                    {"watchdog_seconds", "9"},
-                                                                   {"resend_seconds", "5"}};
+                                                                   {"resend_seconds", "5"},
+                                                                   {"watch_topology", "no"}};
   ASSERT_EQ(values.size(), settings().size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Setting& setting = settings()[i];

@@ -113,7 +113,7 @@ class ThreadRank {
 
   void run() {
     runtime_ = std::make_unique<Runtime>(environment_.data(), "", rank_);
-    communicator_ = std::shared_ptr(Communicator::make(*runtime_, host_));
+    make_communicator();
     work();
     runtime_->stop_progress_thread();
     // Nobody goes while another may still send to it.
@@ -130,6 +130,10 @@ class ThreadRank {
   void complain(const std::string& what) { wrong_ = "rank " + std::to_string(rank_) + ": " + what; }
   [[nodiscard]] bool good() const { return wrong_.empty(); }
   [[nodiscard]] int rank() const { return rank_; }
+  [[nodiscard]] const Communicator& communicator() const { return *communicator_; }
+
+  /// Instead of the one that it had; all ranks do so.
+  void make_communicator() { communicator_ = std::shared_ptr(Communicator::make(*runtime_, host_)); }
 
   bool is_served(Collective collective, bool equal_shards) {
     const Reason reason = communicator_->ready(collective, equal_shards, host_);

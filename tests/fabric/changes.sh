@@ -1,0 +1,106 @@
+#!/usr/bin/env bash
+# The topology file loses a cable under a running job, and gets it back.
+#   changes.sh LIBCOLL ENDURE blocking|mixed|nodes_blocking|resent_blocking
+# ENDURE checks every result of its calls, and that they were served.
+# shellcheck source-path=SCRIPTDIR source=common.sh
+[[ $# == 3 ]] || exit 2
+libcoll=$(realpath "$1") endure=$(realpath "$2") case=$3
+source "$(dirname "$0")/common.sh"
+export LIBCOLL_CACHE_DIR=$directory/cache LIBCOLL_LOG_LEVEL=info LIBCOLL_COST_MODEL=no
+export LIBCOLL_BACKGROUND_PLANNING=no # which calls are served must be known
+
+ranks=8 bytes=32768 options=() way=${case#*_}
+case $case in
+  blocking | mixed) ;;
+  nodes_blocking) ranks=16 bytes=16384 options=(--ranks-per-node 2) ;;
+  resent_blocking) export LIBCOLL_RESEND_SECONDS=2 ;;
+  *) fail "wrong usage" ;;
+esac
+
+bring_up torus:2x2x2 --rate 100mbit "${options[@]}" --layers 4
+cp "$(fabric run -- printenv LIBCOLL_TOPOLOGY)" whole.toml
+{
+  echo 'removed_links = [["0", "1"]]'
+  cat whole.toml
+} >cut.toml
+
+# The file is another, as an editor or a script leaves it.
+rewrite() {
+  cp "$1" fabric.toml.new
+  mv fabric.toml.new fabric.toml
+}
+
+rounds_done() { grep -c '^endure: round ' err || true; }
+
+# Waits for so many more rounds.
+wait_for_rounds() {
+  local goal=$(($(rounds_done) + $1))
+  until [[ $(rounds_done) -ge $goal ]]; do
+    kill -0 "$job" 2>/dev/null || fail "the job ended too soon: $(cat err)"
+    sleep 0.05
+  done
+}
+
+# Waits until the job has said so often that it goes by new plans.
+wait_for_new_plans() {
+  until [[ $(grep -c 'WORLD: the topology file has changed; from now on .*alltoall.* by new plans' err) -ge $1 ]]; do
+    kill -0 "$job" 2>/dev/null || fail "the job ended too soon: $(cat err)"
+    sleep 0.05
+  done
+}
+
+# What crosses the cable in so many rounds, in bytes a round.
+bytes_of_cable() { bytes_of_links | awk '($1 == 0 && $2 == 1) || ($1 == 1 && $2 == 0) { sum += $3 } END { print sum }'; }
+bytes_of_rounds() {
+  local before rounds
+  before=$(bytes_of_cable) rounds=$(rounds_done)
+  wait_for_rounds "$1"
+  echo $((($(bytes_of_cable) - before) / ($(rounds_done) - rounds)))
+}
+
+rewrite whole.toml
+touch err
+ENDURE_UNTIL=$directory/enough fabric run -- env LIBCOLL_TOPOLOGY="$directory/fabric.toml" "$libcoll" run -- \
+  mpirun -n "$ranks" "$endure" "$way" 0 "$bytes" >out 2>err </dev/null &
+job=$!
+wait_for_rounds 3
+usual=$(bytes_of_rounds 5)
+
+rewrite cut.toml
+wait_for_new_plans 1
+wait_for_rounds 2 # calls that began before are over
+without=$(bytes_of_rounds 5)
+echo "bytes a round over the cable: $usual, without it $without"
+# MPI's own few messages go by the fabric's own routes, as ever.
+((without < usual / 20)) || fail "calls cross the cable that is not in the file"
+
+# Nobody needs it any more.
+fabric cut 0 1
+fabric routes auto
+wait_for_rounds 5
+fabric mend 0 1
+fabric routes auto
+
+rewrite whole.toml
+wait_for_new_plans 2
+wait_for_rounds 2
+again=$(bytes_of_rounds 5)
+echo "bytes a round over the cable: $again once it is back"
+((again > usual / 2)) || fail "calls do not cross the cable that is back"
+
+# What makes no sense changes nothing.
+echo 'generator = "torus:' >broken.toml
+rewrite broken.toml
+until grep -q 'fabric.toml.*the plans stay as they are' err; do
+  kill -0 "$job" 2>/dev/null || fail "the job ended too soon: $(cat err)"
+  sleep 0.05
+done
+wait_for_rounds 2
+touch enough
+code=0
+wait "$job" || code=$?
+cat err >&2
+[[ $code == 0 ]] || fail "the job ended with $code"
+[[ $(grep -c 'rounds right' err) == "$ranks" ]] || fail "not all ranks ended well"
+[[ $(grep -c 'the plans stay as they are' err) == 1 ]] || fail "the broken file is not told of once"
+fabric down
