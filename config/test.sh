@@ -118,8 +118,9 @@ part 'Layers' "$root/config/layers.py" || note 'layers'
 part 'Build' build_with developer || fail 'the build failed; see above.'
 part 'Check for aarch64' check_aarch64 || note 'aarch64'
 part 'Tests' run_tests tests "$build" -LE '^(unit|large|release|fabric)$' || note 'tests'
-part 'Tests on the emulated fabric' run_tests fabric "$build" -L '^fabric$' || note 'tests on the emulated fabric'
-part 'Build with ASan and UBSan' build_with asan || fail 'the build with ASan failed; see above.'
+# These wait most of the time: for links that are slow or dead.
+part 'Tests on the emulated fabric' run_tests fabric "$build" -L '^fabric$' -j $((3 * jobs)) || note 'tests on the emulated fabric'
+part 'Build with ASan and UBSan' build_with asan sanitized_tests || fail 'the build with ASan failed; see above.'
 # What calls the command often or for large plans takes the optimised one; with --all none does.
 if [ "$all" = no ]; then export LIBCOLL_OPTIMISED_COMMAND=$build/bin/libcoll; fi
 part 'Tests with ASan and UBSan' run_tests asan "$root/build-asan" -L '^(unit|zoo|matrix-small)$' || note 'tests with ASan and UBSan'
