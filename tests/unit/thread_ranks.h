@@ -120,6 +120,7 @@ class ThreadRank {
     host_.begin_barrier();
     while (!host_.barrier_passed()) runtime_->progress();
     communicator_.reset();
+    originals_.clear();
   }
 
   [[nodiscard]] const std::string& wrong() const { return wrong_; }
@@ -131,9 +132,22 @@ class ThreadRank {
   [[nodiscard]] bool good() const { return wrong_.empty(); }
   [[nodiscard]] int rank() const { return rank_; }
   [[nodiscard]] const Communicator& communicator() const { return *communicator_; }
+  [[nodiscard]] const std::shared_ptr<Communicator>& shared_communicator() const { return communicator_; }
 
   /// Instead of the one that it had; all ranks do so.
   void make_communicator() { communicator_ = std::shared_ptr(Communicator::make(*runtime_, host_)); }
+
+  /// A duplicate of it; calls of the one that it had go on. All ranks do so.
+  void change_to_duplicate() {
+    std::shared_ptr<Communicator> duplicate = communicator_->duplicate();
+    if (duplicate == nullptr) return complain("no duplicate");
+    duplicate->open_duplicate(host_);
+    originals_.push_back(std::exchange(communicator_, std::move(duplicate)));
+  }
+  void forget_originals() { originals_.clear(); }
+
+  /// An id that this rank's communicators cannot have.
+  void take_id() { runtime_->communicator_ids()->take(runtime_->communicator_ids()->next_free(1)); }
 
   bool is_served(Collective collective, bool equal_shards) {
     const Reason reason = communicator_->ready(collective, equal_shards, host_);
@@ -146,8 +160,9 @@ class ThreadRank {
   }
 
   /// Goes on beside others, and beside what this thread does.
-  void begin(const Call& call) {
-    begun_.push_back(std::make_unique<Unattended>(communicator_->make_call(call, nullptr)));
+  void begin(const Call& call) { begin_on(*communicator_, call); }
+  void begin_on(Communicator& communicator, const Call& call) {
+    begun_.push_back(std::make_unique<Unattended>(communicator.make_call(call, nullptr)));
     const std::lock_guard guard(runtime_->lock());
     begun_.back()->running().begin();
     if (begun_.back()->running().over()) return;
@@ -176,6 +191,7 @@ class ThreadRank {
   ThreadHost host_;
   std::unique_ptr<Runtime> runtime_;
   std::shared_ptr<Communicator> communicator_;
+  std::vector<std::shared_ptr<Communicator>> originals_;
   std::vector<std::unique_ptr<Unattended>> begun_;
   std::size_t left_ = 0;
   std::string wrong_;
