@@ -17,6 +17,8 @@
 #include "libcoll/command/command.h"
 #include "libcoll/command/doctor_job.h"
 #include "libcoll/command/doctor_links.h"
+#include "libcoll/command/doctor_messages.h"
+#include "libcoll/command/doctor_paths.h"
 #include "libcoll/command/doctor_probe.h"
 #include "libcoll/command/doctor_verdict.h"
 #include "libcoll/command/fabric.h"
@@ -50,6 +52,8 @@ struct Examination {
   std::string transport;
   std::vector<LinkMeasurement> links;
   std::int32_t links_to_measure = 0;  ///< between hosts
+  SwitchPaths paths;                  ///< through switches
+  std::vector<LinkMeasurement> measured_paths;
   std::vector<Finding> findings;
 };
 
@@ -137,6 +141,15 @@ void examine_links(DoctorJob& job, Examination& found, double tolerance) {
   for (Finding& finding : judge_links(found.topology, found.links, tolerance)) {
     found.findings.push_back(std::move(finding));
   }
+  std::vector<bool> measures;
+  for (const std::int32_t rank : rank_of_node) measures.push_back(rank >= 0 && transports.addresses.contains(rank));
+  found.paths = choose_paths(found.topology, measures);
+  if (found.paths.links.empty()) return;
+  LinkSurvey paths(job, found.paths.ends, rank_of_node, transports, tolerance, found.paths.links);
+  found.measured_paths = paths.measure();
+  for (Finding& finding : judge_paths(found.topology, found.paths, found.measured_paths, tolerance)) {
+    found.findings.push_back(std::move(finding));
+  }
 }
 
 Result<Examination> examine(const DoctorOptions& options, const std::vector<std::string>& launcher) {
@@ -199,6 +212,17 @@ Json examination_json(const Examination& found) {
                      {"together_bytes_per_second", optional_number(measured.together_bytes_per_second)},
                      {"latency_seconds", optional_number(measured.latency_seconds)}});
   }
+  Json paths = Json::array();
+  for (const LinkMeasurement& measured : found.measured_paths) {
+    Json nodes = {found.topology.node(found.paths.ends.link(measured.link).from).name};
+    for (const LinkId id : found.paths.links[at(measured.link)])
+      nodes.push_back(found.topology.node(found.topology.link(id).to).name);
+    paths.push_back({{"nodes", nodes},
+                     {"carries", measured.carries},
+                     {"bandwidth_bytes_per_second", found.paths.ends.link(measured.link).bandwidth_bytes_per_second},
+                     {"alone_bytes_per_second", optional_number(measured.alone_bytes_per_second)},
+                     {"latency_seconds", optional_number(measured.latency_seconds)}});
+  }
   Json findings = Json::array();
   for (const Finding& finding : found.findings) findings.push_back(to_json(finding));
   return {{"good", !has_fault(found.findings)},
@@ -208,6 +232,9 @@ Json examination_json(const Examination& found) {
           {"ranks", ranks},
           {"links_of_topology", found.links_to_measure},
           {"links", links},
+          {"links_of_switches", found.paths.links_of_switches},
+          {"links_of_switches_measured", found.paths.links_on_paths},
+          {"paths", paths},
           {"findings", findings}};
 }
 
@@ -239,6 +266,15 @@ std::string link_line(const Examination& found) {
          ", α " + latency;
 }
 
+/// What of switches' links is seen, and what cannot be.
+std::string switch_line(const Examination& found) {
+  const SwitchPaths& paths = found.paths;
+  std::string text = std::to_string(paths.links_on_paths) + " of " + std::to_string(paths.links_of_switches) +
+                     " measured, by " + std::to_string(found.measured_paths.size()) + " paths between hosts";
+  if (paths.links_on_paths == paths.links_of_switches) return text;
+  return text + "; the others cannot be: no two hosts of the job have them on their only shortest way";
+}
+
 std::string verdict_of(const std::vector<Finding>& findings, const std::string& check) {
   std::size_t faults = 0;
   for (const Finding& finding : findings) {
@@ -262,6 +298,7 @@ void print_examination(const Examination& found) {
   rows.reserve(checks.size() + 1);
   for (const auto& [check, text] : checks) rows.push_back({text, verdict_of(found.findings, check)});
   rows.push_back({"links", verdict_of(found.findings, "link") + ", " + link_line(found)});
+  if (found.paths.links_of_switches > 0) rows.push_back({"links of switches", switch_line(found)});
   std::fputs(columns(rows).c_str(), stdout);
   for (const Finding& finding : found.findings) {
     std::printf("%s: %s\n    %s\n", finding.severity == Severity::fault ? "fault" : "warning", finding.text.c_str(),

@@ -15,7 +15,7 @@
 #include <utility>
 
 #include "libcoll/base/system_error.h"
-#include "libcoll/command/doctor_probe.h"
+#include "libcoll/command/doctor_messages.h"
 
 namespace libcoll::command {
 namespace {
@@ -97,7 +97,7 @@ void DoctorJob::greet() {
       still.push_back(std::move(stranger));
       continue;
     }
-    if ((*greeting)->value("token", "") != token_ || !(*greeting)->contains("report")) continue;
+    if (!is_greeting(**greeting, token_)) continue;
     const RankReport report = report_from((**greeting)["report"]);
     if (report.rank < 0 || report.ranks < 1 || report.rank >= report.ranks) {
       ++nameless_;

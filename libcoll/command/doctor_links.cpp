@@ -7,7 +7,7 @@
 #include <set>
 #include <utility>
 
-#include "libcoll/command/doctor_probe.h"
+#include "libcoll/command/doctor_messages.h"
 #include "planner/base/index.h"
 
 namespace libcoll::command {
@@ -48,22 +48,23 @@ OpenedTransports open_transports(DoctorJob& job, const std::vector<std::int32_t>
     if (answer == answers.end()) {
       opened.errors.emplace(rank, "its process did not answer");
     } else if (answer->second.contains("address")) {
-      opened.addresses.emplace(rank, answer->second.value("address", ""));
-      opened.name = answer->second.value("transport", "");
+      opened.addresses.emplace(rank, from_hex(text_field(answer->second, "address")));
+      opened.name = text_field(answer->second, "transport");
     } else {
-      opened.errors.emplace(rank, answer->second.value("error", "its process gave no reason"));
+      opened.errors.emplace(rank, text_field(answer->second, "error", "its process gave no reason"));
     }
   }
   return opened;
 }
 
 LinkSurvey::LinkSurvey(DoctorJob& job, const Topology& topology, std::vector<std::int32_t> rank_of_node,
-                       const OpenedTransports& transports, double tolerance)
+                       const OpenedTransports& transports, double tolerance, std::vector<std::vector<LinkId>> ways)
     : job_(job),
       topology_(topology),
       rank_of_node_(std::move(rank_of_node)),
       transports_(transports),
-      tolerance_(tolerance) {
+      tolerance_(tolerance),
+      ways_(std::move(ways)) {
   const auto is_there = [&](NodeId node) {
     return node < topology_.host_count() && rank_of_node_[at(node)] >= 0 &&
            transports_.addresses.contains(rank_of_node_[at(node)]);
@@ -79,8 +80,20 @@ LinkSurvey::LinkSurvey(DoctorJob& job, const Topology& topology, std::vector<std
 std::vector<LinkMeasurement> LinkSurvey::measure() {
   measure_alone();
   measure_again();
-  measure_together();
+  if (ways_.empty()) measure_together();
   return std::move(links_);
+}
+
+bool LinkSurvey::is_free(LinkId id, std::set<NodeId>& busy, std::set<LinkId>& crossed) const {
+  const Link& link = topology_.link(id);
+  if (busy.contains(link.from) || busy.contains(link.to)) return false;
+  if (!ways_.empty()) {
+    const std::vector<LinkId>& way = ways_[at(id)];
+    if (std::any_of(way.begin(), way.end(), [&](LinkId each) { return crossed.contains(each); })) return false;
+    crossed.insert(way.begin(), way.end());
+  }
+  busy.insert({link.from, link.to});
+  return true;
 }
 
 void LinkSurvey::measure_alone() {
@@ -88,13 +101,11 @@ void LinkSurvey::measure_alone() {
   std::iota(left.begin(), left.end(), 0);
   while (!left.empty()) {
     std::set<NodeId> busy;
+    std::set<LinkId> crossed;
     std::vector<std::size_t> round;
     std::vector<std::size_t> later;
     for (const std::size_t each : left) {
-      const Link& link = topology_.link(links_[each].link);
-      const bool is_free = !busy.contains(link.from) && !busy.contains(link.to);
-      if (is_free) busy.insert({link.from, link.to});
-      (is_free ? round : later).push_back(each);
+      (is_free(links_[each].link, busy, crossed) ? round : later).push_back(each);
     }
     measure_round(round, false);
     left = std::move(later);
@@ -102,7 +113,8 @@ void LinkSurvey::measure_alone() {
 }
 
 void LinkSurvey::measure_again() {
-  constexpr int attempts = 2;
+  // A slow link of a switch is in many paths.
+  const int attempts = ways_.empty() ? 2 : 1;
   constexpr std::size_t most_at_an_attempt = 32;
   for (int attempt = 0; attempt < attempts; ++attempt) {
     std::vector<std::size_t> suspicious;
@@ -159,7 +171,7 @@ void LinkSurvey::measure_round(const std::vector<std::size_t>& chosen, bool toge
   for (const auto& [measurement, place] : place_of) failed.insert(measurement);
   std::map<std::uint32_t, int> ends;
   for (const auto& [rank, answer] : answers) {
-    for (const Json& json : answer.value("figures", Json::array())) {
+    for (const Json& json : list_field(answer, "figures")) {
       const LinkFigure figure = figure_from(json);
       const auto place = place_of.find(figure.measurement);
       if (place == place_of.end() || !figure.good) continue;

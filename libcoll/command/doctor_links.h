@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,7 @@ namespace libcoll::command {
 /// What the transport of a job's processes said when it was opened.
 struct OpenedTransports {
   std::string name;                               ///< "ucx"
-  std::map<std::int32_t, std::string> addresses;  ///< by rank, as the probes gave them
+  std::map<std::int32_t, std::string> addresses;  ///< by rank
   std::map<std::int32_t, std::string> errors;     ///< by rank
 };
 
@@ -26,13 +27,16 @@ OpenedTransports open_transports(DoctorJob& job, const std::vector<std::int32_t>
 
 /// Links between hosts that both have a rank, in rounds: no host takes part in two measurements at once. Suspicious
 /// ones again, alone. Then all links at once, if there are several. `rank_of_node` is negative where there is none.
+/// Where links are paths, `ways` has what each crosses: two that share a link are not measured at once, nor are all.
 class LinkSurvey {
  public:
   LinkSurvey(DoctorJob& job, const Topology& topology, std::vector<std::int32_t> rank_of_node,
-             const OpenedTransports& transports, double tolerance);
+             const OpenedTransports& transports, double tolerance, std::vector<std::vector<LinkId>> ways = {});
   std::vector<LinkMeasurement> measure();
 
  private:
+  /// Whether a link may be measured beside those; then it is one of them.
+  bool is_free(LinkId id, std::set<NodeId>& busy, std::set<LinkId>& crossed) const;
   void measure_alone();
   void measure_again();
   void measure_together();
@@ -44,6 +48,7 @@ class LinkSurvey {
   const std::vector<std::int32_t> rank_of_node_;
   const OpenedTransports& transports_;
   const double tolerance_;
+  const std::vector<std::vector<LinkId>> ways_;  ///< by link; empty: each is its own
   std::vector<LinkMeasurement> links_;
   std::map<std::size_t, std::vector<double>> together_;  ///< bytes per second of each attempt, by place in links_
   std::uint32_t next_measurement_ = 1;

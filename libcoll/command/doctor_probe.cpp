@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "libcoll/base/config.h"
+#include "libcoll/command/doctor_messages.h"
 #include "libcoll/command/doctor_report.h"
 #include "libcoll/transport/ofi/ofi_transport.h"
 #include "libcoll/transport/ucx/ucx_transport.h"
@@ -22,34 +23,6 @@ constexpr double connect_seconds = 30;
 constexpr double idle_seconds = 0.002;
 /// Of a probe that has nothing open.
 constexpr double patience_seconds = 1;
-
-constexpr std::string_view hexadecimal = "0123456789abcdef";
-
-std::string to_hex(const std::string& bytes) {
-  std::string text;
-  for (const char byte : bytes) {
-    const auto value = static_cast<unsigned char>(byte);
-    text += hexadecimal[value >> 4U];
-    text += hexadecimal[value & 15U];
-  }
-  return text;
-}
-
-std::string from_hex(const std::string& text) {
-  std::string bytes;
-  for (std::size_t i = 0; i + 1 < text.size(); i += 2) {
-    unsigned value = 0;
-    std::from_chars(text.data() + i, text.data() + i + 2, value, 16);
-    bytes += static_cast<char>(value);
-  }
-  return bytes;
-}
-
-LinkOrder order_from(const Json& json) {
-  return {json.value("measurement", 0U),           json.value("sends", false),
-          from_hex(json.value("peer", "")),        json.value("message_bytes", std::int64_t{8}),
-          json.value("messages", std::int32_t{8}), json.value("pings", std::int32_t{1})};
-}
 
 /// As the runtime chooses: what is named, or the first that works.
 Result<std::unique_ptr<Transport>> open_transport(const Config& config) {
@@ -99,10 +72,10 @@ class Probe {
 
   Json measure(const Json& message) {
     std::vector<LinkOrder> orders;
-    for (const Json& order : message["measure"]) orders.push_back(order_from(order));
+    for (const Json& order : list_field(message, "measure")) orders.push_back(order_from(order));
     Json figures = Json::array();
     if (links_) {
-      const Deadline deadline(message.value("limit_seconds", 1.0));
+      const Deadline deadline(number_field(message, "limit_seconds", 1));
       for (const LinkFigure& figure : links_->measure(orders, deadline)) figures.push_back(figure_json(figure));
     }
     return {{"figures", figures}};
@@ -122,23 +95,6 @@ std::vector<std::string> parse_addresses(const std::string& list) {
 
 }  // namespace
 
-Json order_json(const LinkOrder& order) {
-  return {{"measurement", order.measurement},     {"sends", order.sends},       {"peer", order.peer},
-          {"message_bytes", order.message_bytes}, {"messages", order.messages}, {"pings", order.pings}};
-}
-
-Json figure_json(const LinkFigure& figure) {
-  return {{"measurement", figure.measurement},
-          {"good", figure.good},
-          {"latency_seconds", figure.latency_seconds},
-          {"bytes_per_second", figure.bytes_per_second}};
-}
-
-LinkFigure figure_from(const Json& json) {
-  return {json.value("measurement", 0U), json.value("good", false), json.value("latency_seconds", 0.0),
-          json.value("bytes_per_second", 0.0)};
-}
-
 int doctor_probe(const std::vector<std::string>& arguments) {
   if (arguments.size() != 3) return fail("doctor-probe: expected ADDRESS,... PORT TOKEN");
   std::uint16_t port = 0;
@@ -149,8 +105,7 @@ int doctor_probe(const std::vector<std::string>& arguments) {
   Result<LineChannel> channel = connect_channel(parse_addresses(arguments[0]), port, Deadline(connect_seconds));
   if (!channel) return fail("doctor-probe: " + channel.error().message);
   const LoadedConfig loaded = load_config(environ);
-  const Json greeting = {{"token", arguments[2]}, {"report", to_json(look_around(loaded, environ))}};
-  if (!channel->send(greeting)) return ExitCode::bad;
+  if (!channel->send(greeting(arguments[2], look_around(loaded, environ)))) return ExitCode::bad;
   Probe(std::move(channel).value(), loaded.config).run();
   return ExitCode::good;
 }

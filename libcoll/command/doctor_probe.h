@@ -1,12 +1,8 @@
 // What runs in every process of the job that `libcoll doctor` starts.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
-
-#include "libcoll/command/line_channel.h"
-#include "libcoll/command/link_probe.h"
 
 namespace libcoll::command {
 
@@ -17,13 +13,5 @@ namespace libcoll::command {
 /// until the connection ends.
 inline constexpr const char* probe_subcommand = "doctor-probe";
 int doctor_probe(const std::vector<std::string>& arguments);
-
-/// What an order may ask for.
-inline constexpr std::int64_t longest_message_bytes = 1 << 20;
-
-/// Orders and figures as they are sent. The peer's address is what its probe answered: hexadecimal digits.
-Json order_json(const LinkOrder& order);
-Json figure_json(const LinkFigure& figure);
-LinkFigure figure_from(const Json& json);
 
 }  // namespace libcoll::command

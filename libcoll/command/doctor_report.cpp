@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cstdlib>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
 #include <string_view>
@@ -117,74 +116,7 @@ std::string host_name() {
   return gethostname(text.data(), text.size() - 1) == 0 ? std::string(text.data()) : std::string();
 }
 
-template <class Value>
-void read(const Json& json, const char* name, Value& value) {
-  const auto found = json.find(name);
-  if (found == json.end()) return;
-  if constexpr (std::is_same_v<Value, std::string>) {
-    if (found->is_string()) value = found->template get<std::string>();
-  } else if constexpr (std::is_same_v<Value, std::int32_t>) {
-    if (found->is_number_integer()) value = found->template get<std::int32_t>();
-  } else if (found->is_array()) {
-    for (const Json& each : *found) {
-      if (each.is_string()) value.push_back(each.template get<std::string>());
-    }
-  }
-}
-
 }  // namespace
-
-Json to_json(const RankReport& report) {
-  Json cores = Json::array();
-  for (const CoreReport& core : report.cores) {
-    cores.push_back({{"file", core.file}, {"version", core.version}, {"error", core.error}});
-  }
-  return {{"rank", report.rank},
-          {"ranks", report.ranks},
-          {"names", report.names},
-          {"placed", report.placed},
-          {"version", report.version},
-          {"preload", report.preload},
-          {"preload_version", report.preload_version},
-          {"preload_obstacle", report.preload_obstacle},
-          {"cores", cores},
-          {"topology", report.topology},
-          {"topology_error", report.topology_error},
-          {"binding_error", report.binding_error},
-          {"device_faults", report.device_faults},
-          {"cache", report.cache},
-          {"cache_error", report.cache_error},
-          {"warnings", report.warnings}};
-}
-
-RankReport report_from(const Json& json) {
-  RankReport report;
-  read(json, "rank", report.rank);
-  read(json, "ranks", report.ranks);
-  read(json, "names", report.names);
-  read(json, "placed", report.placed);
-  read(json, "version", report.version);
-  read(json, "preload", report.preload);
-  read(json, "preload_version", report.preload_version);
-  read(json, "preload_obstacle", report.preload_obstacle);
-  if (const auto cores = json.find("cores"); cores != json.end() && cores->is_array()) {
-    for (const Json& core : *cores) {
-      if (!core.is_object()) continue;
-      CoreReport& read_core = report.cores.emplace_back();
-      read(core, "file", read_core.file);
-      read(core, "version", read_core.version);
-      read(core, "error", read_core.error);
-    }
-  }
-  read(json, "topology", report.topology);
-  read(json, "topology_error", report.topology_error);
-  read(json, "binding_error", report.binding_error);
-  read(json, "device_faults", report.device_faults);
-  read(json, "cache", report.cache);
-  read(json, "cache_error", report.cache_error);
-  read(json, "warnings", report.warnings);
-  return report;
-}
 
 RankOfJob rank_of_job(char* const* environment) {
   // A job of mpirun inside one of Slurm has the variables of both: the launcher's come first.

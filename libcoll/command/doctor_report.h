@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "libcoll/base/config.h"
-#include "libcoll/command/command.h"
 #include "planner/base/result.h"
 
 namespace libcoll::command {
@@ -37,10 +36,6 @@ struct RankReport {
   std::string cache_error;
   std::vector<std::string> warnings;  ///< of the configuration
 };
-
-Json to_json(const RankReport& report);
-/// Fields that are missing, or of another type, stay as they are by default.
-RankReport report_from(const Json& json);
 
 /// Rank and number of ranks as launchers say it in the environment (Open MPI, PMI, Slurm); negative: not known.
 struct RankOfJob {

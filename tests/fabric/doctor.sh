@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # libcoll doctor on a good fabric and on broken ones: it has to name what is broken, and nothing else.
-#   doctor.sh LIBCOLL good|mpich|cable|wiring|library|host|missing
+#   doctor.sh LIBCOLL good|mpich|cable|switches|switch_port|wiring|library|host|missing
 # shellcheck source-path=SCRIPTDIR source=common.sh
 [[ $# == 2 ]] || exit 2
 libcoll=$(realpath "$1") case=$2
@@ -67,6 +67,36 @@ case $case in
     only link
     said 'n0 -> n1: carries '
     said 'n1 -> n0: carries '
+    [[ $(jq '[.findings[] | select(.severity == "fault")] | length' report.json) == 2 ]] || fail "other links are blamed"
+    ;;
+  switches | switch_port)
+    # No process is on a switch: a slow cable of one shows in what hosts measure across it.
+    {
+      echo 'name = "leaves"'
+      for node in n0 n1 n2 n3; do printf '[[node]]\nname = "%s"\nhost = "%s"\n' $node $node; done
+      for node in s0 s1; do printf '[[node]]\nname = "%s"\nswitch = true\n' $node; done
+      for ends in n0:s0 n1:s0 n2:s1 n3:s1 s0:s1; do printf '[[link]]\nfrom = "%s"\nto = "%s"\n' ${ends%:*} ${ends#*:}; done
+    } >leaves.toml
+    bring_up leaves.toml --rate 20mbit
+    cp "$(fabric run -- printenv LIBCOLL_TOPOLOGY)" before.toml
+    if [[ $case == switches ]]; then
+      examine 0 before.toml -- mpirun -n 4
+      jq -e '.links_of_switches == 10 and .links_of_switches_measured == 10 and (.paths | length) >= 4' report.json >verdict ||
+        fail "not all links of switches were measured: $(jq -c .paths report.json)"
+      grep -q 'links of switches *10 of 10 measured, by ' report.txt || fail "nothing is said of switches"
+      a='node s0' b='node s1'
+    else
+      # Of two hosts on one switch the links between switches cannot be seen.
+      examine 0 before.toml -- mpirun -n 2 --host n0,n1
+      grep -q 'links of switches *4 of 10 measured, by 2 paths between hosts; the others cannot be' report.txt ||
+        fail "nothing is said of what cannot be measured"
+      a=n1 b='node s0'
+    fi
+    fabric rate "${a#node }" "${b#node }" 5mbit
+    examine 1 before.toml -- mpirun -n 4
+    only link
+    said "$a -> $b: carries "
+    said "$b -> $a: carries "
     [[ $(jq '[.findings[] | select(.severity == "fault")] | length' report.json) == 2 ]] || fail "other links are blamed"
     ;;
   wiring)

@@ -4,7 +4,7 @@
 set -u
 seconds=${1:-600}
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-targets=(topology specification schedule binding config cache tuning exchange)
+targets=(topology specification schedule binding config cache tuning exchange placement doctor)
 command -v clang++ >/dev/null || { echo 'tests/fuzz/run.sh: clang++ is missing (Debian: clang)' >&2; exit 2; }
 (cd "$root" && cmake --preset fuzz >/dev/null && cmake --build --preset fuzz --target "${targets[@]/#/fuzz_}") || exit 2
 findings=$root/build-fuzz/findings
