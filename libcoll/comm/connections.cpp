@@ -82,15 +82,7 @@ bool Connections::greet(HostCommunicator& host, const Lanes& lanes, Words words)
   return false;
 }
 
-bool Connections::call(HostCommunicator& host, Lanes& lanes) {
-  const bool called = greet(host, lanes, Words::call);
-  const Status connected = connect(lanes, Words::answer);
-  if (!connected) log(LogLevel::warn, connected.error().message);
-  return all_agree(host, called && connected.ok());
-}
-
-bool Connections::answer(HostCommunicator& host, const Lanes& lanes) {
-  const bool answered = greet(host, lanes, Words::answer);
+bool Connections::meet(HostCommunicator& host) {
   if (!host.begin_barrier()) return false;
   const std::chrono::seconds limit(runtime().config().timeout_seconds);
   auto still_since = std::chrono::steady_clock::now();
@@ -104,7 +96,20 @@ bool Connections::answer(HostCommunicator& host, const Lanes& lanes) {
       std::this_thread::sleep_for(between_looks);
     }
   }
-  return answered;
+  return true;
+}
+
+bool Connections::call(HostCommunicator& host, Lanes& lanes) {
+  const bool greeted = greet(host, lanes, Words::call);
+  const bool called = meet(host) && greeted;
+  const Status connected = connect(lanes, Words::answer);
+  if (!connected) log(LogLevel::warn, connected.error().message);
+  return all_agree(host, called && connected.ok());
+}
+
+bool Connections::answer(HostCommunicator& host, const Lanes& lanes) {
+  const bool answered = greet(host, lanes, Words::answer);
+  return meet(host) && answered;
 }
 
 bool Connections::wire_up(HostCommunicator& host, Lanes& lanes) {

@@ -43,6 +43,9 @@ class Connections {
   [[nodiscard]] Runtime& runtime() const { return members_.runtime(); }
   /// Says these words and waits for those of others. Whether all got through.
   bool greet(HostCommunicator& host, const Lanes& lanes, Words words);
+  /// Collective: until all ranks are here. The others' connections may need messages of this process to come about, and
+  /// MPI need not move ours along while it waits. False when nothing moved for the configured time.
+  bool meet(HostCommunicator& host);
 
   Membership& members_;
   /// Words to everybody so far. Not among the rounds of calls: where a node's ranks take turns, these are numbered as

@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <array>
 #include <cstdlib>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "libcoll/base/clock.h"
 #include "libcoll/base/log.h"
 #include "libcoll/execute/task_graph.h"
+#include "libcoll/transport/library_version.h"
 #include "libcoll/transport/ofi/ofi_transport.h"
 #include "libcoll/transport/packet.h"
 #include "libcoll/transport/uct/uct_transport.h"
@@ -37,10 +40,19 @@ RouteBinding for_failures(RouteBinding binding) {
   return binding;
 }
 
+/// Once in a process.
+void tell_of_version(const KnownLibrary& library, std::optional<LibraryVersion> found, std::once_flag& told) {
+  const std::optional<VersionRemark> remark = found ? remark_on(library, *found) : std::nullopt;
+  if (!remark) return;
+  std::call_once(told, [&] { log(remark->too_old ? LogLevel::warn : LogLevel::info, remark->text); });
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Transport>> ProcessTransport::make_transport(std::string_view name) {
+  static std::array<std::once_flag, 2> told;
   if (name == "ucx") {
+    tell_of_version(known_ucx, ucx_version(), told[0]);
     if (binding_.backend == SteeringBackend::uct) return make_uct_transport(binding_);
     // Where messages are sent again, a peer that has ended its last call may leave before all are confirmed: its
     // connection is gone then, and nothing is lost.
@@ -48,6 +60,7 @@ Result<std::unique_ptr<Transport>> ProcessTransport::make_transport(std::string_
     return make_ucx_transport(binding_, mates_);
   }
   if (name == "ofi") {
+    tell_of_version(known_libfabric, ofi_version(), told[1]);
     // Bundles are far below a segment's largest size, and longer than a small one's; both may bear a stamp.
     const std::int64_t largest =
         std::max({config_.segment_bytes + static_cast<std::int64_t>(stamp_bytes),

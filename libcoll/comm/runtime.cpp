@@ -78,7 +78,10 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
 }
 
 Runtime::~Runtime() {
+  stop_progress_thread();
   unattended_.drop_errands();
+  for (Flush& flush : lingering_) transport_->abandon(flush);
+  lingering_.clear();
   known_recovery_group_.reset();
   if (resilient() == nullptr) return;
   const ResendCounts counts = resilient()->counts();
@@ -235,7 +238,11 @@ bool Runtime::step(Driven& running, bool& rests, bool& lost) {
 void Runtime::look_after(Unattended& call) {
   unattended_.look_after(call);
   attend(true);
-  if (!config_.progress_thread || (over_host_messages() && !threads_may_call_mpi_)) return;
+  wake_progress_thread();
+}
+
+void Runtime::wake_progress_thread() {
+  if (!has_progress_thread()) return;
   try {
     if (progress_thread_ == nullptr) progress_thread_ = std::make_unique<ProgressThread>(*this);
     progress_thread_->wake();
@@ -258,6 +265,7 @@ bool Runtime::step_unattended() noexcept {
   if (moved) unattended_.note_movement();
   unattended_.advance(threads_may_call_mpi_);
   if (!unattended_.empty()) unattended_.exchange_signs_of_life(Clock::now());
+  std::erase_if(lingering_, [this](Flush& flush) { return transport_->flushed(flush, {}); });
   return moved;
 }
 
@@ -405,14 +413,23 @@ void Runtime::flush(std::span<const PeerId> peers, ProgressHook hook) {
       const std::lock_guard guard(lock_);
       if (transport_->flushed(flush, peers)) return;
       transport_->progress();
-      if (background_progress_ && Clock::now() > deadline) {
-        transport_->abandon(flush);
-        return;
-      }
+      if (Clock::now() > deadline && leave_to_others(flush)) return;
     }
     hook();
     sched_yield();
   }
+}
+
+bool Runtime::leave_to_others(Flush& flush) {
+  if (background_progress_) {
+    transport_->abandon(flush);
+    return true;
+  }
+  // Over tcp the others answer in their own progress, and they may be in MPI until this process comes there, too.
+  if (!has_progress_thread()) return false;
+  lingering_.push_back(std::move(flush));
+  wake_progress_thread();
+  return true;
 }
 
 bool Runtime::drive(Driven& running, ProgressHook hook, const std::function<std::string()>& in_words) {

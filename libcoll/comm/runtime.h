@@ -156,7 +156,7 @@ class Runtime {
   void run_beside(std::shared_ptr<Errand> errand) { unattended_.run_beside(std::move(errand)); }
   /// For the progress thread, under lock(): whether there are any, whether a blocking call makes progress, progress for
   /// them (whether anything moved), and how soon there is something to do although no message comes.
-  [[nodiscard]] bool has_unattended() const { return !unattended_.empty(); }
+  [[nodiscard]] bool has_unattended() const { return !unattended_.empty() || !lingering_.empty(); }
   [[nodiscard]] bool somebody_waits() const { return waiting_.load(std::memory_order_relaxed) > 0; }
   bool step_unattended() noexcept;
   [[nodiscard]] int milliseconds_to_next_unattended_advance(int most) const {
@@ -171,8 +171,8 @@ class Runtime {
   }
 
   /// Runs a call that has begun until it rests: polls, then blocks on the transport's descriptor. What is still held
-  /// back for its peers then goes out too; with background progress that is waited for a short time only. False when
-  /// the transport failed or nothing moved for the configured time.
+  /// back for its peers then goes out too; with background progress, or a progress thread, that is waited for a short
+  /// time only. False when the transport failed or nothing moved for the configured time.
   /// `in_words` says for a person which call it is and whom it waits for; it is asked under the lock.
   bool drive(Driven& running, ProgressHook hook, const std::function<std::string()>& in_words);
   /// Says once that nothing has moved for so long, as LIBCOLL_WATCHDOG_SECONDS has it; whether it has been said.
@@ -207,6 +207,13 @@ class Runtime {
   bool wait_for_rest(Driven& running, ProgressHook hook, const std::function<std::string()>& in_words);
   bool polling_pays() noexcept;
   void flush(std::span<const PeerId> peers, ProgressHook hook);
+  /// Whether it need not be waited for, because something else makes progress. Under the lock.
+  bool leave_to_others(Flush& flush);
+  [[nodiscard]] bool has_progress_thread() const {
+    return config_.progress_thread && (!over_host_messages() || threads_may_call_mpi_);
+  }
+  /// Starts it if need be. Under the lock.
+  void wake_progress_thread();
 
   Config config_;
   Topology topology_;
@@ -226,6 +233,7 @@ class Runtime {
   std::once_flag translations_once_;
   std::vector<Automorphism> translations_;
   UnattendedCalls unattended_;
+  std::vector<Flush> lingering_;  ///< left to the progress thread
   std::unique_ptr<ProgressThread> progress_thread_;
   std::atomic<NodeId> node_{-1};
   NodeId placed_ = not_placed;  ///< by the placement file

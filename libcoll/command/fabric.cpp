@@ -124,7 +124,7 @@ std::string shell_quoted(const std::string& text) {
   return result + "'";
 }
 
-/// The script that mpirun calls in place of ssh.
+/// The script that mpirun and mpiexec call in place of ssh.
 Status write_agent(const FabricState& state) {
   const Result<std::string> command = own_path();
   if (!command) return command.error();

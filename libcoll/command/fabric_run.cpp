@@ -27,8 +27,8 @@ int become(const std::vector<std::string>& command) {
   return cannot_start;
 }
 
-/// Open MPI and UCX on a fabric: the launcher talks over the management network, data goes over the links; nobody
-/// spins while waiting, because the nodes share this machine's processors.
+/// Open MPI, MPICH's hydra and UCX on a fabric: the launcher talks over the management network, data goes over the
+/// links; nobody spins while waiting, because the nodes share this machine's processors.
 std::vector<std::pair<std::string, std::string>> launch_environment(const std::string& directory) {
   const std::string data(default_class_network);
   const std::string management(management_network);
@@ -50,6 +50,12 @@ std::vector<std::pair<std::string, std::string>> launch_environment(const std::s
       {"OMPI_MCA_pml_ucx_devices", "any"},
       {"OMPI_ALLOW_RUN_AS_ROOT", "1"},
       {"OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"},
+      // As rsh: to ssh it gives options of its own, which the shell would take for itself.
+      {"HYDRA_LAUNCHER", "rsh"},
+      {"HYDRA_LAUNCHER_EXEC", "/bin/sh"},
+      {"HYDRA_LAUNCHER_EXTRA_ARGS", directory + "/agent"},
+      {"HYDRA_HOST_FILE", directory + "/hydra_hosts"},
+      {"HYDRA_IFACE", std::string(management_bridge)},
       {"UCX_TLS", "tcp,sm,self"},
       {"UCX_MODULES", "^ib,rdmacm"},  // loading them takes as long as opening a context
       {"UCX_NET_DEVICES", class_device(0)},

@@ -124,11 +124,20 @@ Result<bool> end_fabric(const std::string& name) {
   return any;
 }
 
+/// For Open MPI's launcher, which goes round the nodes as often as they have slots.
 std::string hostfile(const FabricState& state) {
   std::string text;
   for (NodeId node = 0; node < state.topology.host_count(); ++node) {
     text += state.topology.node(node).host + " slots=" + std::to_string(state.ranks_per_node) + "\n";
   }
+  return text;
+}
+
+/// For hydra, which fills a node before the next, and begins anew when all are full: one slot each puts rank k on node
+/// k mod N.
+std::string hydra_hosts(const FabricState& state) {
+  std::string text;
+  for (NodeId node = 0; node < state.topology.host_count(); ++node) text += state.topology.node(node).host + ":1\n";
   return text;
 }
 
@@ -170,6 +179,7 @@ Result<FabricState> build(const FabricOrder& order, const ForwardingTables& tabl
   state.planned = order.planned;
   if (Status written = directory.write("hosts", hosts_file(order.topology)); !written) return written.error();
   if (Status written = directory.write("hostfile", hostfile(state)); !written) return written.error();
+  if (Status written = directory.write("hydra_hosts", hydra_hosts(state)); !written) return written.error();
   if (Status made = directory.make_directory("session"); !made) return made.error();
   KeeperOrder hold{
       order.name, directory.path("hosts"), tcp_window_factor(order.topology), order.shared_directories, {}};

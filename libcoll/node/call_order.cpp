@@ -7,9 +7,9 @@
 
 namespace libcoll {
 
-/// Only ever grows. An entry is written before the number of entries, and that before the turn is told. One process
-/// writes. The number is stored with release and loaded with acquire, because others may read while it grows: then they
-/// see whole entries only.
+/// Without locks, and only ever grows. An entry is written before the number of entries, and that before the turn is
+/// told. One process writes. The number is stored with release and loaded with acquire, because others may read while
+/// it grows: then they see whole entries only.
 struct CallOrder::List {
   struct Entry {
     std::uint32_t turn;  ///< from which on
@@ -36,13 +36,13 @@ CallOrder::List& CallOrder::list() const {
 
 void CallOrder::tell(std::uint32_t turn, const std::set<BidirectionalLink>& cables) {
   List& all = list();
-  std::uint32_t count = all.count.load(std::memory_order_relaxed);
+  std::uint32_t count = all.count.load(std::memory_order_relaxed);  // our own last store
   const std::set<BidirectionalLink> known = this->cables(turn);
   for (const auto& [a, b] : cables) {
     if (known.contains({a, b}) || count == List::most) continue;
     all.entries[count++] = {turn, a, b};
   }
-  all.count.store(count, std::memory_order_release);
+  all.count.store(count, std::memory_order_release);  // pairs with the load in cables()
   phases_.post(turn);
 }
 

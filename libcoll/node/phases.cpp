@@ -38,8 +38,8 @@ void Phases::post(std::uint32_t phase) {
   // Store, then load of another word: only sequential consistency keeps that order, on every processor. Either we see
   // the sleeper, or the kernel, which compares after a full barrier, sees the new phase and does not let it sleep. As a
   // release it publishes what this process wrote before.
-  own.phase.store(phase);
-  if (own.sleepers.load() > 0) futex(own.phase, FUTEX_WAKE, INT_MAX, nullptr);
+  own.phase.store(phase, std::memory_order_seq_cst);
+  if (own.sleepers.load(std::memory_order_seq_cst) > 0) futex(own.phase, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
 bool Phases::have_come(Awaited awaited) const {
@@ -69,10 +69,12 @@ bool Phases::wait(Awaited awaited, const Patience& patience) {
 }
 
 bool Phases::wait_for(Line& other, std::uint32_t phase, const Patience& patience) {
+  // Acquire, here and below: pairs with the store in post().
   if (has_come(other.phase.load(std::memory_order_acquire), phase)) return true;
   const Clock::time_point begin = Clock::now();
   Clock::time_point alive_at = begin;
   Clock::time_point next_look = begin + shortest_interval;
+  // Relaxed, wherever signs of life are counted or looked at: only that they change matters.
   std::uint32_t signs = other.signs_of_life.load(std::memory_order_relaxed);
   for (;;) {
     const std::uint32_t where = other.phase.load(std::memory_order_acquire);
@@ -108,20 +110,23 @@ bool Phases::wait_for(Line& other, std::uint32_t phase, const Patience& patience
 void Phases::sleep(Line& other, std::uint32_t seen, std::chrono::nanoseconds time) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(time);
   const timespec limit{static_cast<time_t>(seconds.count()), static_cast<long>((time - seconds).count())};
-  // Sequentially consistent: before the kernel compares the phase. See post().
-  other.sleepers.fetch_add(1);
+  // Sequentially consistent: before the kernel compares the phase. Pairs with the load in post().
+  other.sleepers.fetch_add(1, std::memory_order_seq_cst);
   futex(other.phase, FUTEX_WAIT, seen, &limit);
-  other.sleepers.fetch_sub(1);
+  // Relaxed: a post() that sees the old count wakes in vain.
+  other.sleepers.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Phases::fail() {
   for (std::int32_t process = 0; process < processes_; ++process) {
-    line(process).failed.store(1);
+    // Relaxed, with failed(): no data follows from it. A process that sleeps although it is set sees it at its next
+    // look, since every sleep ends.
+    line(process).failed.store(1, std::memory_order_relaxed);
     futex(line(process).phase, FUTEX_WAKE, INT_MAX, nullptr);
   }
 }
 
-// Relaxed: no data follows from it, and every wait looks again.
+// See fail().
 bool Phases::failed() const { return line(self_).failed.load(std::memory_order_relaxed) != 0; }
 
 }  // namespace libcoll

@@ -52,10 +52,10 @@ class Phases {
  private:
   /// Two cache lines, as processors fetch them in pairs.
   struct alignas(128) Line {
-    std::atomic<std::uint32_t> phase;
-    std::atomic<std::uint32_t> sleepers;  ///< processes asleep until `phase` changes
-    std::atomic<std::uint32_t> signs_of_life;
-    std::atomic<std::uint32_t> failed;
+    std::atomic<std::uint32_t> phase;          ///< written by its process alone: release, and ordered before `sleepers`
+    std::atomic<std::uint32_t> sleepers;       ///< processes asleep until `phase` changes
+    std::atomic<std::uint32_t> signs_of_life;  ///< relaxed: any change is one
+    std::atomic<std::uint32_t> failed;         ///< relaxed: written by anybody, never taken back
   };
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
 

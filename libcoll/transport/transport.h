@@ -59,7 +59,9 @@ enum class Posted : std::uint8_t {
 };
 
 /// Point-to-point messages of one process. Calls are serialised by the caller (one lock around posting,
-/// progress and arming); block() may run beside them.
+/// progress and arming); block() may run beside them. What block() shares with them is without locks: Nap, and in
+/// libfabric's and UCT's transports a flag of arm(). Registered memory shares UnmapWatch's count with threads that
+/// unmap.
 class Transport {
  public:
   Transport() = default;

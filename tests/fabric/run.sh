@@ -128,9 +128,15 @@ case $case in
   launch)
     # Rank k lands on node k, also with two ranks on a node.
     fabric up torus:2x2x2 --rate 1gbit --ranks-per-node 2
+    launchers=(mpirun)
+    if command -v mpiexec.mpich >/dev/null; then launchers+=(mpiexec.mpich); fi
     for ranks in 8 16; do
-      fabric run -- mpirun -n "$ranks" sh -c 'echo "$OMPI_COMM_WORLD_RANK $(hostname)"' </dev/null | sort -n >ranks
-      for ((rank = 0; rank < ranks; ++rank)); do echo "$rank n$((rank % 8))"; done | diff - ranks
+      for launcher in "${launchers[@]}"; do
+        fabric run -- "$launcher" -n "$ranks" sh -c 'echo "${OMPI_COMM_WORLD_RANK-$PMI_RANK} $(hostname)"' </dev/null 2>err |
+          sort -n >ranks
+        for ((rank = 0; rank < ranks; ++rank)); do echo "$rank n$((rank % 8))"; done | diff - ranks
+        [[ $launcher == mpirun || ! -s err ]] || fail "$launcher said: $(cat err)"
+      done
     done
     ;;
   *) fail "wrong usage" ;;

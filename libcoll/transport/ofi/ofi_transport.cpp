@@ -35,6 +35,7 @@
 namespace libcoll {
 namespace {
 
+/// What is asked for: later versions, 2.x too, behave towards us as this one did.
 constexpr std::uint32_t api_version = FI_VERSION(1, 9);
 constexpr std::size_t completions_per_read = 16;
 /// Per route class, of a provider that wants registered memory.
@@ -51,6 +52,7 @@ struct Library {
   decltype(&fi_dupinfo) dupinfo = nullptr;
   decltype(&fi_fabric) fabric = nullptr;
   decltype(&fi_strerror) strerror = nullptr;
+  decltype(&fi_version) version = nullptr;
   std::string obstacle;  ///< why it is not there
 };
 
@@ -68,7 +70,7 @@ Library load() {
     library.obstacle = reason == nullptr ? "it cannot be loaded" : reason;
   } else if (!look_up(handle, "fi_getinfo", library.getinfo) || !look_up(handle, "fi_freeinfo", library.freeinfo) ||
              !look_up(handle, "fi_dupinfo", library.dupinfo) || !look_up(handle, "fi_fabric", library.fabric) ||
-             !look_up(handle, "fi_strerror", library.strerror)) {
+             !look_up(handle, "fi_strerror", library.strerror) || !look_up(handle, "fi_version", library.version)) {
     library.obstacle = "libfabric.so.1 lacks a function";
   }
   return library;
@@ -586,6 +588,12 @@ Result<std::unique_ptr<Transport>> make_ofi_transport(const RouteBinding& bindin
   const Status opened = transport->open(binding, options);
   if (!opened) return opened.error();
   return std::unique_ptr<Transport>(std::move(transport));
+}
+
+std::optional<LibraryVersion> ofi_version() {
+  if (!library().obstacle.empty()) return std::nullopt;
+  const std::uint32_t version = library().version();
+  return LibraryVersion{FI_MAJOR(version), FI_MINOR(version)};
 }
 
 }  // namespace libcoll

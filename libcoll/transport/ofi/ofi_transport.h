@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "libcoll/transport/library_version.h"
 #include "libcoll/transport/transport.h"
 #include "planner/schedule/route_binding.h"
 
@@ -31,5 +33,8 @@ struct OfiOptions {
 /// Memory is registered by the provider, with libfabric's own cache and monitor (FI_MR_CACHE_MONITOR), as far as any
 /// provider does so. One that demands registered memory (FI_MR_LOCAL) gets it through a RegistrationCache.
 Result<std::unique_ptr<Transport>> make_ofi_transport(const RouteBinding& binding, const OfiOptions& options);
+
+/// Of the libfabric that make_ofi_transport() loads; nothing where there is none.
+std::optional<LibraryVersion> ofi_version();
 
 }  // namespace libcoll

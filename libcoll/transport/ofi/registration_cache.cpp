@@ -12,8 +12,8 @@
 namespace libcoll {
 namespace {
 
-// Counted in the thread that unmaps, before it does. Whoever then gets other memory at that address and passes it to
-// another thread orders both by that; acquire and release keep the count on the right side of it.
+// Without locks. Counted in the thread that unmaps, before it does. Whoever then gets other memory at that address and
+// passes it to another thread orders both by that; acquire and release keep the count on the right side of it.
 std::atomic<std::uint64_t> unmap_events{0};
 
 void unmapped(ucm_event_type_t, ucm_event_t*, void*) { UnmapWatch::count(); }

@@ -217,9 +217,9 @@ class UctTransport final : public Transport {
 
   bool arm() noexcept override {
     if (!finished_.empty()) return false;
-    waits_for_room_ = !blocked_.empty() || std::any_of(flushes_.begin(), flushes_.end(), [](const auto& each) {
-      return each->state == EndpointFlush::State::waiting;
-    });
+    const bool flush_waits = std::any_of(flushes_.begin(), flushes_.end(),
+                                         [](const auto& each) { return each->state == EndpointFlush::State::waiting; });
+    waits_for_room_.store(flush_waits || !blocked_.empty(), std::memory_order_relaxed);
     if (descriptor_ < 0) return true;
     const auto events =
         static_cast<unsigned>(interface_.attributes.cap.event_flags) & (UCT_EVENT_SEND_COMP | UCT_EVENT_RECV);
@@ -228,7 +228,8 @@ class UctTransport final : public Transport {
 
   /// Not every transport wakes a sender when there is room again.
   void block(int timeout_milliseconds) noexcept override {
-    if (descriptor_ < 0 || waits_for_room_) timeout_milliseconds = std::min(timeout_milliseconds, unwoken_milliseconds);
+    const bool nothing_wakes = descriptor_ < 0 || waits_for_room_.load(std::memory_order_relaxed);
+    if (nothing_wakes) timeout_milliseconds = std::min(timeout_milliseconds, unwoken_milliseconds);
     pollfd event{descriptor_, POLLIN, 0};
     poll(&event, descriptor_ < 0 ? 0 : 1, timeout_milliseconds);
   }
@@ -405,10 +406,11 @@ class UctTransport final : public Transport {
   std::vector<RouteClassBinding> classes_ = std::vector<RouteClassBinding>(1);
   const std::uint64_t identity_ = random_identity();
   std::string address_;
-  int descriptor_ = -1;                       ///< -1: nothing wakes us
-  std::atomic<bool> waits_for_room_ = false;  ///< it only limits a sleep, in block(), which holds no lock
-  std::vector<Endpoint> endpoints_;           ///< by PeerId
-  std::vector<PeerId> blocked_;               ///< endpoints that hold something back
+  int descriptor_ = -1;  ///< -1: nothing wakes us
+  /// From arm() to block(), which holds no lock. Relaxed: it only limits a sleep; what it tells of has the lock.
+  std::atomic<bool> waits_for_room_{false};
+  std::vector<Endpoint> endpoints_;  ///< by PeerId
+  std::vector<PeerId> blocked_;      ///< endpoints that hold something back
   std::map<std::pair<std::string, std::int32_t>, PeerId> peers_;
   FinishedMessages finished_;
   UctInbox inbox_{finished_};

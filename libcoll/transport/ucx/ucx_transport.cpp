@@ -428,6 +428,13 @@ Result<std::unique_ptr<Transport>> make_ucx_transport(const RouteBinding& bindin
   return std::unique_ptr<Transport>(std::move(transport));
 }
 
+LibraryVersion ucx_version() noexcept {
+  LibraryVersion version;
+  unsigned patch = 0;
+  ucp_get_version(&version.major, &version.minor, &patch);
+  return version;
+}
+
 void disable_ucx_signal_handlers() noexcept {
   for (const int signal_number : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) {
     struct sigaction action {};

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "libcoll/transport/library_version.h"
 #include "libcoll/transport/transport.h"
 #include "planner/schedule/route_binding.h"
 
@@ -18,6 +19,9 @@ enum class HostMates : std::uint8_t { possible, none };
 /// UCX's reason.
 Result<std::unique_ptr<Transport>> make_ucx_transport(const RouteBinding& binding,
                                                       HostMates mates = HostMates::possible);
+
+/// Of the UCX in this process.
+LibraryVersion ucx_version() noexcept;
 
 /// UCX installs handlers for SIGSEGV and others when it is loaded; they are not ours to give to a user's
 /// process. Call once, early.

@@ -1,0 +1,27 @@
+#!/usr/bin/env bash
+# Jobs of MPICH on a small fabric, with default settings: hydra starts them as mpirun does those of Open MPI.
+#   mpich.sh LIBCOLL SWEEP LIBRARY RANKS_PER_NODE
+# SWEEP is benchmarks/collective_sweep for MPICH: it checks every result, prints a checksum and how many calls libcoll served.
+# LIBRARY is what MPICH needs here, see mpich_on_few_processors.c.
+# shellcheck source-path=SCRIPTDIR source=common.sh
+[[ $# == 4 ]] || exit 2
+libcoll=$(realpath "$1") sweep=$(realpath "$2") library=$(realpath "$3") case=$4
+source "$(dirname "$0")/common.sh"
+for name in "${!HYDRA_@}" "${!MPIR_@}"; do unset "$name"; done
+export LIBCOLL_CACHE_DIR=$directory/cache
+
+# run COMMAND…: on the fabric, preloaded with what MPICH needs; what was preloaded stays behind libcoll.
+run() { fabric run -- env LD_PRELOAD="$library" "$@" </dev/null; }
+
+bring_up torus:2x2 --rate 100mbit --ranks-per-node "$case" --routes auto
+for collective in allreduce allgather alltoall; do
+  job=(mpiexec.mpich -n $((4 * case)) "$sweep" "$collective" -f -m 16:65536 -g 16 -i 2 -x 1)
+  run "$libcoll" run -- "${job[@]}" >with.out 2>err || fail "$collective under libcoll failed: $(cat err)"
+  [[ ! -s err ]] || fail "$collective: $(cat err)"
+  run "${job[@]}" >without.out || fail "$collective failed natively"
+  [[ $(grep '^# Checksum: ' with.out) == "$(grep '^# Checksum: ' without.out)" ]] || fail "$collective: results differ"
+  # Small vectors are MPI's where it is faster.
+  awk '$1 == 65536 { found = $6 > 0 && $6 == $7 } END { exit !found }' with.out ||
+    fail "$collective: calls were not served: $(cat with.out)"
+done
+fabric down
