@@ -83,7 +83,9 @@ bool Connections::greet(HostCommunicator& host, const Lanes& lanes, Words words)
 }
 
 bool Connections::call(HostCommunicator& host, Lanes& lanes) {
-  const bool called = greet(host, lanes, Words::call);
+  // Connections come about only where all of them move our messages: who waits in MPI may not.
+  const bool greeted = greet(host, lanes, Words::call);
+  const bool called = meet(host) && greeted;
   const Status connected = connect(lanes, Words::answer);
   if (!connected) log(LogLevel::warn, connected.error().message);
   return all_agree(host, called && connected.ok());
@@ -91,6 +93,10 @@ bool Connections::call(HostCommunicator& host, Lanes& lanes) {
 
 bool Connections::answer(HostCommunicator& host, const Lanes& lanes) {
   const bool answered = greet(host, lanes, Words::answer);
+  return meet(host) && answered;
+}
+
+bool Connections::meet(HostCommunicator& host) {
   if (!host.begin_barrier()) return false;
   const std::chrono::seconds limit(runtime().config().timeout_seconds);
   auto still_since = std::chrono::steady_clock::now();
@@ -104,7 +110,7 @@ bool Connections::answer(HostCommunicator& host, const Lanes& lanes) {
       std::this_thread::sleep_for(between_looks);
     }
   }
-  return answered;
+  return true;
 }
 
 bool Connections::wire_up(HostCommunicator& host, Lanes& lanes) {

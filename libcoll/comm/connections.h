@@ -44,6 +44,9 @@ class Connections {
   /// Says these words and waits for those of others. Whether all got through.
   bool greet(HostCommunicator& host, const Lanes& lanes, Words words);
 
+  /// Moves messages along until all ranks have come here. Collective.
+  bool meet(HostCommunicator& host);
+
   Membership& members_;
   /// Words to everybody so far. Not among the rounds of calls: where a node's ranks take turns, these are numbered as
   /// they begin, which may be before such a word here and after it elsewhere.
