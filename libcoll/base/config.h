@@ -53,6 +53,7 @@ struct Config {
   std::int64_t planning_seconds = 120;          ///< a plan that takes longer is given up
   bool nonblocking = true;                      ///< nonblocking calls are served as their blocking variants are
   bool progress_thread = false;                 ///< a thread moves nonblocking calls along
+  bool watch_topology = true;                   ///< go by new plans when the topology file changes
   std::string host;                             ///< of this process, as the topology names it; empty: MPI's name
   std::string placement;                        ///< path of a placement file; empty: hosts' names say where ranks are
   std::int64_t leaders = 0;                     ///< ranks of a node that move data between nodes; 0: all they can
@@ -61,7 +62,6 @@ struct Config {
   std::int64_t timeout_seconds = 0;             ///< a call that did not move for so long fails; 0: it waits for ever
   std::int64_t watchdog_seconds = 60;           ///< a call that did not move for so long is told of; 0: never
   std::int64_t resend_seconds = 0;              ///< messages missing for so long are sent another way; 0: never
-  bool watch_topology = true;                   ///< go by new plans when the topology file changes
 };
 
 /// The setting of one call, of nonblocking ones that of the blocking variant; of calls that are never served: "native".
