@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Jobs of a real Slurm on an emulated fabric: slurmctld, a slurmd on every node, munge, PMIx.
 #   slurm.sh LIBCOLL SWEEP jobs|parts|batch|doctor
-# SWEEP is benchmarks/collective_sweep: it checks every result, prints a checksum and how many calls libcoll served.
+#   slurm.sh LIBCOLL SWEEP mpich LIBRARY
+# SWEEP is benchmarks/collective_sweep, compiled for MPICH in the last case: it checks every result, prints a checksum
+# and how many calls libcoll served. LIBRARY is what MPICH needs on an emulated fabric.
 # shellcheck source-path=SCRIPTDIR source=../fabric/common.sh
-[[ $# == 3 ]] || exit 2
+[[ $# == 3 || $# == 4 ]] || exit 2
 [[ $(id -u) == 0 ]] || exit 77 # slurmd is a daemon of root's
-libcoll=$(realpath "$1") sweep=$(realpath "$2") case=slurm-$3
+libcoll=$(realpath "$1") sweep=$(realpath "$2") case=slurm-$3 for_mpich=${4:-}
 source "$(dirname "$0")/../fabric/common.sh"
 PATH=$PATH:/usr/sbin
 library=$(realpath "$(dirname "$libcoll")/../lib/libcoll_pmpi.so")
@@ -210,6 +212,24 @@ END
     cat report.txt
     [[ $code == 1 ]] || fail "exit code $code: $(cat err)"
     grep -q '^fault: n5: libcoll is not preloaded' report.txt || fail "$(cat report.txt)"
+    ;;
+  mpich)
+    # MPICH 4.0 speaks PMI 1, which Slurm's pmi2 knows too.
+    start_slurm
+    export LIBCOLL_BACKGROUND_PLANNING=no
+    for shape in '4 4' '2 4'; do
+      read -r nodes ranks <<<"$shape"
+      for collective in allreduce alltoall; do
+        job=(--mpi=pmi2 "--nodes=$nodes" "--ntasks=$ranks" "$sweep" "$collective" -f -m 64:4096 -g 64 -i 2 -x 1)
+        for how in native planned; do
+          LD_PRELOAD=$(realpath "$for_mpich") "$how" "${job[@]}" >"$how.out" 2>"$how.out.err" ||
+            fail "$how $collective on $shape: $(cat "$how.out" "$how.out.err")"
+        done
+        [[ $(checksum planned.out) == "$(checksum native.out)" ]] || fail "$collective on $shape: results differ"
+        served planned.out "$collective on $shape"
+      done
+      on_topology "$ranks" "torus:2x2x2 part 0-$((nodes - 1))" planned.out.err
+    done
     ;;
   *) fail "wrong usage" ;;
 esac
