@@ -142,6 +142,7 @@ void examine_links(DoctorJob& job, Examination& found, double tolerance) {
     found.findings.push_back(std::move(finding));
   }
   std::vector<bool> measures;
+  measures.reserve(rank_of_node.size());
   for (const std::int32_t rank : rank_of_node) measures.push_back(rank >= 0 && transports.addresses.contains(rank));
   found.paths = choose_paths(found.topology, measures);
   if (found.paths.links.empty()) return;

@@ -12,7 +12,7 @@ namespace libcoll {
 struct LibraryVersion {
   unsigned major = 0;
   unsigned minor = 0;
-  auto operator<=>(const LibraryVersion&) const = default;
+  auto operator<=>(const LibraryVersion&) const = default;  // NOLINT(modernize-use-nullptr): there is none
 };
 
 inline constexpr unsigned any_minor = std::numeric_limits<unsigned>::max();

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// NOLINTBEGIN(readability-identifier-naming): Fortran's names
 void mpi_init_(int* error);
 void mpi_comm_rank_(const int* comm, int* rank, int* error);
 void mpi_comm_size_(const int* comm, int* size, int* error);
@@ -12,6 +13,7 @@ void mpi_allreduce_(const void* send, void* receive, const int* count, const int
 void mpi_alltoall_(const void* send, const int* count, const int* datatype, void* receive, const int* receive_count,
                    const int* receive_datatype, const int* comm, int* error);
 void mpi_finalize_(int* error);
+// NOLINTEND(readability-identifier-naming)
 
 static MPI_Comm comm_of(const int* comm) { return (MPI_Comm)(intptr_t)*comm; }
 static MPI_Datatype type_of(const int* datatype) { return (MPI_Datatype)(intptr_t)*datatype; }
