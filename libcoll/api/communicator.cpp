@@ -212,6 +212,7 @@ Outcome run(libcoll_communicator* communicator, Call call) {
   if (reason != Reason::count_) {
     return refuse(LIBCOLL_ERROR_SETUP, name + " cannot be run: " + std::string(to_string(reason)));
   }
+  ranks.before_served_call(communicator->host);
   const auto& provided = communicator->provided;
   const bool by_schedule = std::find(provided.begin(), provided.end(), call.collective) != provided.end();
   const ProgressHook nothing_else{[]() noexcept {}};

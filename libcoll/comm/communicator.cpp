@@ -105,13 +105,16 @@ Reason Communicator::ready(Collective collective, bool equal_shards, HostCommuni
   const Reason obstacle = obstacle_of(collective, equal_shards);
   if (obstacle != Reason::count_) return obstacle;
   parts_.recovery.sequence(host);
-  if (!parts_.members.is_broken()) parts_.renewal.at_call(host);
   if (parts_.members.is_broken()) return Reason::count_;  // run() says so
   Prospect& asked_for = parts_.plans.prospect(collective);
   if (!asked_for.asked || (asked_for.obstacle == Reason::planning && is_time_to_look(++asked_for.calls_without))) {
     ask(collective, host);
   }
   return parts_.members.is_broken() ? Reason::count_ : asked_for.obstacle;
+}
+
+void Communicator::before_served_call(HostCommunicator& host) {
+  if (!parts_.members.is_broken()) parts_.renewal.at_call(host);
 }
 
 Reason Communicator::persists(Collective collective, bool equal_shards, HostCommunicator& host,

@@ -42,6 +42,11 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// `equal_shards`: no rank's part of the data is longer than another's.
   Reason ready(Collective collective, bool equal_shards, HostCommunicator& host);
 
+  /// Between ready() and run(), once nothing is left that could make the call fall through: looks whether the topology
+  /// file has changed, and may change the plans. Collective. Calls that fall through do not come here: each rank
+  /// remembers those by itself, so that not all of them bring the same.
+  void before_served_call(HostCommunicator& host);
+
   /// What ready() would say when it need not ask the other ranks, for a call that is begun and not waited for;
   /// not_agreed as long as ready() has not been called for this collective. Equal on all ranks between the same two of
   /// their calls. `equal_shards` as for ready().

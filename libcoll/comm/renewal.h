@@ -26,7 +26,7 @@ class Renewal {
   void begin();
   /// Its plans are not those of the start. The same on all ranks.
   [[nodiscard]] bool has_renewed() const { return changes_ > 0; }
-  /// At every call that waits for the others, once it has its place among them. Collective.
+  /// At every call that waits for the others and is served, once it has its place among them. Collective.
   void at_call(HostCommunicator& host) {
     if (--calls_to_look_ <= 0) look(host);
   }

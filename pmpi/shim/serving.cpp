@@ -189,6 +189,10 @@ Communicator* find_communicator(Runtime& process, const CallContext& context, co
     }
   }
   if (reason == Reason::count_) {
+    if (!is_nonblocking(context.kind)) {
+      MpiHost host(context.comm);
+      chosen->before_served_call(host);
+    }
     if (process.keeps_records()) underway.began = steady_nanoseconds();
     return chosen;
   }

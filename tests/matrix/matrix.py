@@ -157,12 +157,12 @@ class Job:
         options = ["--library", str(self.options.build / "lib" / "libcoll_pmpi.so")]
         options += ["--no-plan"] if launch.get("plans", "before") != "before" else []
         return [
-            self.libcoll, "run", *options, f"--stats=json:{self.directory}/stats.json", "--topology", launch["topology"],
+            self.libcoll, "run", *options, f"--stats=json:{self.directory}/stats.json", "--topology", in_tests(launch["topology"]),
             "--", *LAUNCHERS[launch.get("mpi", "openmpi")], "-n", str(launch["ranks"]), *program,
         ]  # fmt: skip
 
     def corrupt_plans(self):
-        subprocess.run([self.libcoll, "run", "--topology", self.launch["topology"], "--", "true"],
+        subprocess.run([self.libcoll, "run", "--topology", in_tests(self.launch["topology"]), "--", "true"],
                        env=self.environment, cwd=self.directory, check=True, timeout=60)  # fmt: skip
         plans = list(Path(self.directory, "cache").glob("*.xml"))
         if not plans:
