@@ -16,6 +16,7 @@ for variable in "${!LIBCOLL_@}"; do unset "$variable"; done
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 cd "$directory"
+export TMPDIR=$directory  # a launcher's session folder is not shared with jobs beside it
 timeout -k 5 60 "$@" -n "$ranks" env XDG_CONFIG_HOME="$directory" LIBCOLL_TOPOLOGY="complete:$ranks" \
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 LD_PRELOAD="$library" "$program" 2>stderr </dev/null || fail "exit code $?: $(cat stderr)"
 cat stderr >&2

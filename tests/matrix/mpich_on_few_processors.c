@@ -1,7 +1,8 @@
-/* Preloaded into programs of MPICH on an emulated fabric. Debian's MPICH 4.0 spins while it waits, with no setting
- * against it, and the nodes share a few processors: here a rank that finds nothing to do lets others have theirs. And
- * its MPI_Finalize waits for other ranks' progress in MPI, while those already wait for it in hydra and make none
- * (pmodels/mpich pull request 6596): here it does not ask to disconnect. */
+/* Preloaded into jobs of MPICH that have more ranks than processors.
+ * - Debian's MPICH 4.0 spins while it waits, and no setting changes that. With this library a rank that finds nothing
+ *   to do yields its processor.
+ * - Over TCP its MPI_Finalize waits for other ranks' progress in MPI, while those already wait for it in hydra and make
+ *   none (pmodels/mpich pull request 6596). With this library it does not ask to disconnect. */
 #include <dlfcn.h>
 #include <sched.h>
 #include <string.h>
