@@ -208,9 +208,9 @@ Outcome run(libcoll_communicator* communicator, Call call) {
     return refuse_argument(name + ": found NULL, expected an input and an output");
   }
   Communicator& ranks = *communicator->communicator;
-  const Reason reason = ranks.ready(call.collective, true, communicator->host);
-  if (reason != Reason::count_) {
-    return refuse(LIBCOLL_ERROR_SETUP, name + " cannot be run: " + std::string(to_string(reason)));
+  const std::optional<Reason> reason = ranks.ready(call.collective, true, communicator->host);
+  if (reason) {
+    return refuse(LIBCOLL_ERROR_SETUP, name + " cannot be run: " + std::string(to_string(*reason)));
   }
   ranks.before_served_call(communicator->host);
   const auto& provided = communicator->provided;

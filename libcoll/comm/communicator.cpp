@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "libcoll/base/clock.h"
@@ -40,42 +41,42 @@ std::shared_ptr<Communicator> Communicator::duplicate() const {
 }
 
 void Communicator::open_duplicate(HostCommunicator& host) {
-  const Reason inherited = parts_.members.obstacle();
+  const std::optional<Reason> inherited = parts_.members.obstacle();
   // Calls of the original may have failed on this rank alone: all ranks hear of it.
-  const bool may_differ = inherited == Reason::count_ || inherited == Reason::transport;
-  const Reason agreed = may_differ ? parts_.members.take_id(host) : inherited;
-  parts_.members.set_obstacle(agreed);
-  if (agreed == Reason::count_) parts_.renewal.begin();
+  const bool may_differ = !inherited || inherited == Reason::transport;
+  const std::optional<Reason> obstacle = may_differ ? parts_.members.take_id(host) : inherited;
+  parts_.members.set_obstacle(obstacle);
+  if (!obstacle) parts_.renewal.begin();
   if (host.rank() != 0) return;
-  log(LogLevel::info, parts_.members.name() + ": " +
-                          (agreed == Reason::count_ ? "a duplicate, served as its original"
-                                                    : "falls through, " + std::string(to_string(agreed))));
+  log(LogLevel::info,
+      parts_.members.name() + ": " +
+          (obstacle ? "falls through, " + std::string(to_string(*obstacle)) : "a duplicate, served as its original"));
 }
 
 std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunicator& host) {
   std::unique_ptr<Communicator> communicator(new Communicator(runtime, host));
   runtime.use_transport();
   agree_on_transport(runtime, host);
-  const Reason agreed = communicator->agree(host);
+  const std::optional<Reason> obstacle = communicator->agree(host);
   Membership& members = communicator->parts_.members;
-  members.set_obstacle(agreed);
-  if (agreed != Reason::count_) runtime.unuse_transport();
+  members.set_obstacle(obstacle);
+  if (obstacle) runtime.unuse_transport();
   if (host.rank() == 0) {
-    log(LogLevel::info, host.name() + " (" + std::to_string(host.size()) + " ranks): " +
-                            (agreed == Reason::count_
-                                 ? "served over " + members.planned_for().name() + " by " + runtime.transport().name() +
-                                       (members.hierarchy() != nullptr ? ", " + members.hierarchy()->to_string() : "")
-                                 : "falls through, " + std::string(to_string(agreed))));
+    log(LogLevel::info,
+        host.name() + " (" + std::to_string(host.size()) + " ranks): " +
+            (!obstacle ? "served over " + members.planned_for().name() + " by " + runtime.transport().name() +
+                             (members.hierarchy() != nullptr ? ", " + members.hierarchy()->to_string() : "")
+                       : "falls through, " + std::string(to_string(*obstacle))));
   }
   return communicator;
 }
 
-Reason Communicator::agree(HostCommunicator& host) {
+std::optional<Reason> Communicator::agree(HostCommunicator& host) {
   Membership& members = parts_.members;
   const std::int64_t began = steady_nanoseconds();
   const std::int64_t start = members.runtime().take_start_nanoseconds();
-  const Reason agreed = members.agree(host, start);
-  if (agreed == Reason::count_) {
+  const std::optional<Reason> obstacle = members.agree(host, start);
+  if (!obstacle) {
     parts_.choices.learn_table();
     parts_.recovery.enrol(host);
     parts_.renewal.begin();
@@ -85,56 +86,57 @@ Reason Communicator::agree(HostCommunicator& host) {
   // A rank that started sooner has waited for the others here.
   times.addresses = std::max<std::int64_t>(0, steady_nanoseconds() - began - (times.contexts - start));
   parts_.plans.set_times(times);
-  return agreed;
+  return obstacle;
 }
 
-Reason Communicator::obstacle_of(Collective collective, bool equal_shards) const {
-  if (parts_.members.obstacle() != Reason::count_) return parts_.members.obstacle();
+std::optional<Reason> Communicator::obstacle_of(Collective collective, bool equal_shards) const {
+  if (const std::optional<Reason> obstacle = parts_.members.obstacle()) return obstacle;
   const Hierarchy* const hierarchy = parts_.members.hierarchy();
-  return hierarchy != nullptr && !hierarchy->serves(collective, equal_shards) ? Reason::several_ranks : Reason::count_;
+  if (hierarchy != nullptr && !hierarchy->serves(collective, equal_shards)) return Reason::several_ranks;
+  return std::nullopt;
 }
 
-Reason Communicator::begins(Collective collective, bool equal_shards) const {
-  const Reason obstacle = obstacle_of(collective, equal_shards);
-  if (obstacle != Reason::count_) return obstacle;
+std::optional<Reason> Communicator::begins(Collective collective, bool equal_shards) const {
+  const std::optional<Reason> obstacle = obstacle_of(collective, equal_shards);
+  if (obstacle) return obstacle;
   const Prospect& asked_for = parts_.plans.prospect(collective);
   return asked_for.asked ? asked_for.obstacle : Reason::not_agreed;
 }
 
-Reason Communicator::ready(Collective collective, bool equal_shards, HostCommunicator& host) {
-  const Reason obstacle = obstacle_of(collective, equal_shards);
-  if (obstacle != Reason::count_) return obstacle;
+std::optional<Reason> Communicator::ready(Collective collective, bool equal_shards, HostCommunicator& host) {
+  const std::optional<Reason> obstacle = obstacle_of(collective, equal_shards);
+  if (obstacle) return obstacle;
   parts_.recovery.sequence(host);
-  if (parts_.members.is_broken()) return Reason::count_;  // run() says so
+  if (parts_.members.is_broken()) return std::nullopt;  // run() says so
   Prospect& asked_for = parts_.plans.prospect(collective);
   if (!asked_for.asked || (asked_for.obstacle == Reason::planning && is_time_to_look(++asked_for.calls_without))) {
     ask(collective, host);
   }
-  return parts_.members.is_broken() ? Reason::count_ : asked_for.obstacle;
+  return parts_.members.is_broken() ? std::nullopt : asked_for.obstacle;
 }
 
 void Communicator::before_served_call(HostCommunicator& host) {
   if (!parts_.members.is_broken()) parts_.renewal.at_call(host);
 }
 
-Reason Communicator::persists(Collective collective, bool equal_shards, HostCommunicator& host,
-                              std::shared_ptr<PersistentContext>& persistent) {
-  const Reason obstacle = obstacle_of(collective, equal_shards);
-  if (obstacle != Reason::count_) return obstacle;
+std::optional<Reason> Communicator::persists(Collective collective, bool equal_shards, HostCommunicator& host,
+                                             std::shared_ptr<PersistentContext>& persistent) {
+  const std::optional<Reason> obstacle = obstacle_of(collective, equal_shards);
+  if (obstacle) return obstacle;
   parts_.recovery.sequence(host, Opening::persistent);
-  const Reason reason = open_channel(collective, equal_shards, host, persistent);
+  const std::optional<Reason> reason = open_channel(collective, equal_shards, host, persistent);
   parts_.recovery.end_opening(persistent);
   return reason;
 }
 
-Reason Communicator::open_channel(Collective collective, bool equal_shards, HostCommunicator& host,
-                                  std::shared_ptr<PersistentContext>& persistent) {
+std::optional<Reason> Communicator::open_channel(Collective collective, bool equal_shards, HostCommunicator& host,
+                                                 std::shared_ptr<PersistentContext>& persistent) {
   if (!parts_.members.is_broken()) parts_.renewal.at_call(host);
   if (parts_.members.is_broken()) return Reason::transport;
   Prospect& asked_for = parts_.plans.prospect(collective);
   if (!asked_for.asked || asked_for.obstacle == Reason::planning) ask(collective, host, Planning::waited_for);
   if (parts_.members.is_broken()) return Reason::transport;
-  if (asked_for.obstacle != Reason::count_) return asked_for.obstacle;
+  if (asked_for.obstacle) return asked_for.obstacle;
   const std::unique_ptr<TransportHost> around = parts_.recovery.agree_safely(host);
   HostCommunicator& agreement = around ? *around : host;
   std::shared_ptr<CallMemory> memory;
@@ -143,8 +145,8 @@ Reason Communicator::open_channel(Collective collective, bool equal_shards, Host
     if (!memory) return Reason::shared_memory;
   }
   std::uint32_t id = 0;
-  const Reason agreed = parts_.members.agree_on_id(agreement, parts_.members.id() + 1, id);
-  if (agreed != Reason::count_) return agreed;
+  const std::optional<Reason> obstacle = parts_.members.agree_on_id(agreement, parts_.members.id() + 1, id);
+  if (obstacle) return obstacle;
   CallSequence opening = parts_.recovery.opening();
   opening.plans_only = parts_.plans.plans_only();
   persistent =
@@ -155,7 +157,7 @@ Reason Communicator::open_channel(Collective collective, bool equal_shards, Host
     // What a recovery group sends again would be taken for another persistent call's.
     persistent->keep_id();
   }
-  return Reason::count_;
+  return std::nullopt;
 }
 
 LoweredPlanPointer Communicator::plan_for(const Call& call, const PersistentContext* persistent) const {
@@ -165,7 +167,7 @@ LoweredPlanPointer Communicator::plan_for(const Call& call, const PersistentCont
 
 /// A rank that is not heard in time has died: the communicator's calls fail then, as they would without a new plan, and
 /// none of them goes to MPI on some ranks alone.
-Reason Communicator::ask(Collective collective, HostCommunicator& host, Planning planning) {
+std::optional<Reason> Communicator::ask(Collective collective, HostCommunicator& host, Planning planning) {
   // From which call on there is a plan must not decide a sum's bits.
   if (collective == Collective::allreduce || collective == Collective::reduce_scatter) planning = Planning::waited_for;
   Prospect& asked_for = parts_.plans.prospect(collective);
@@ -173,7 +175,7 @@ Reason Communicator::ask(Collective collective, HostCommunicator& host, Planning
     const std::lock_guard guard(runtime().lock());
     asked_for.asked = true;
   }
-  Reason reason = Reason::count_;
+  std::optional<Reason> reason;
   bool heard = true;
   if (parts_.plans.left()) {
     const std::unique_ptr<TransportHost> around = parts_.recovery.agree_around(host);

@@ -40,7 +40,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// the calls 1, 2, 4, …, 64 after it and then every 64th: rank 0 says whether it is there, and from the call in which
   /// it is all are served. Precondition: all ranks ask for the same calls, in the same order.
   /// `equal_shards`: no rank's part of the data is longer than another's.
-  Reason ready(Collective collective, bool equal_shards, HostCommunicator& host);
+  std::optional<Reason> ready(Collective collective, bool equal_shards, HostCommunicator& host);
 
   /// Between ready() and run(), once nothing is left that could make the call fall through: looks whether the topology
   /// file has changed, and may change the plans. Collective. Calls that fall through do not come here: each rank
@@ -50,12 +50,12 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// What ready() would say when it need not ask the other ranks, for a call that is begun and not waited for;
   /// not_agreed as long as ready() has not been called for this collective. Equal on all ranks between the same two of
   /// their calls. `equal_shards` as for ready().
-  [[nodiscard]] Reason begins(Collective collective, bool equal_shards) const;
+  [[nodiscard]] std::optional<Reason> begins(Collective collective, bool equal_shards) const;
 
   /// For the init of a persistent call: count_ when its starts will be served, by `persistent`; otherwise why they will
   /// fall through. Collective, and waits for the plan while it is being made. begins() then speaks for the starts.
-  Reason persists(Collective collective, bool equal_shards, HostCommunicator& host,
-                  std::shared_ptr<PersistentContext>& persistent);
+  std::optional<Reason> persists(Collective collective, bool equal_shards, HostCommunicator& host,
+                                 std::shared_ptr<PersistentContext>& persistent);
 
   /// Calls fail: where messages are sent again, the others cannot go on when one has failed.
   [[nodiscard]] bool is_broken() const { return parts_.members.is_broken(); }
@@ -125,14 +125,14 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   explicit Communicator(const CommunicatorParts& original);
 
   [[nodiscard]] Runtime& runtime() const { return parts_.members.runtime(); }
-  Reason agree(HostCommunicator& host);
+  std::optional<Reason> agree(HostCommunicator& host);
   /// Why calls of the collective are not even asked about; count_: they are.
-  [[nodiscard]] Reason obstacle_of(Collective collective, bool equal_shards) const;
+  [[nodiscard]] std::optional<Reason> obstacle_of(Collective collective, bool equal_shards) const;
   /// Makes the collective's plan known where calls may wait for it; collective.
-  Reason ask(Collective collective, HostCommunicator& host, Planning planning = Planning::as_configured);
+  std::optional<Reason> ask(Collective collective, HostCommunicator& host, Planning planning = Planning::as_configured);
   /// Collective; precondition: the turn was taken.
-  Reason open_channel(Collective collective, bool equal_shards, HostCommunicator& host,
-                      std::shared_ptr<PersistentContext>& persistent);
+  std::optional<Reason> open_channel(Collective collective, bool equal_shards, HostCommunicator& host,
+                                     std::shared_ptr<PersistentContext>& persistent);
   /// Of a call that nobody waits for here.
   [[nodiscard]] LoweredPlanPointer plan_for(const Call& call, const PersistentContext* persistent) const;
   /// Runs a call from its beginning to its end.

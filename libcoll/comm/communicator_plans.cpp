@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -39,10 +40,10 @@ bool forwards_blocks(const Schedule& schedule) {
 
 }  // namespace
 
-Reason CommunicatorPlans::adopt(Collective collective, HostCommunicator& host, Planning planning) {
+std::optional<Reason> CommunicatorPlans::adopt(Collective collective, HostCommunicator& host, Planning planning) {
   auto fresh = std::make_shared<LoweredPlan>();
-  const Reason reason = distribute({collective, planning, {}}, host, *fresh);
-  if (reason != Reason::count_) return reason;
+  const std::optional<Reason> reason = distribute({collective, planning, {}}, host, *fresh);
+  if (reason) return reason;
   {
     const std::lock_guard guard(runtime().lock());
     prospect(collective).plans = {std::move(fresh), {}, nullptr, 0};
@@ -65,15 +66,15 @@ std::uint32_t CommunicatorPlans::asked_for() const {
 
 void CommunicatorPlans::switch_to(const NewPlans& plans) {
   for (std::size_t each = 0; each < collective_count; ++each) {
-    if (plans[each] == nullptr || prospects_[each].obstacle != Reason::count_) continue;
+    if (plans[each] == nullptr || prospects_[each].obstacle) continue;
     prospects_[each].plans = {plans[each], {}, nullptr, 0};
   }
 }
 
-Reason CommunicatorPlans::distribute(const Wanted& wanted, HostCommunicator& host, LoweredPlan& plan) {
+std::optional<Reason> CommunicatorPlans::distribute(const Wanted& wanted, HostCommunicator& host, LoweredPlan& plan) {
   const Collective collective = wanted.collective;
   if (algorithm_setting(runtime().config(), collective) == "native") return Reason::chosen_native;
-  if (members_.hierarchy() != nullptr && !members_.hierarchy()->has_slices()) return Reason::count_;
+  if (members_.hierarchy() != nullptr && !members_.hierarchy()->has_slices()) return std::nullopt;
   enum Answer : std::uint64_t { none, not_yet, under_way, there };
   struct Offer {
     std::uint64_t answer;
@@ -107,7 +108,7 @@ Reason CommunicatorPlans::distribute(const Wanted& wanted, HostCommunicator& hos
   if (!plans_only()) direct_.wire_up(collective, host);
   times_.connections += steady_nanoseconds() - adopted;
   say_setup_times(collective, host);
-  return Reason::count_;
+  return std::nullopt;
 }
 
 void CommunicatorPlans::say_setup_times(Collective collective, const HostCommunicator& host) {
@@ -119,7 +120,7 @@ void CommunicatorPlans::say_setup_times(Collective collective, const HostCommuni
 void CommunicatorPlans::adopt_small(Collective collective, HostCommunicator& host) {
   if (collective == Collective::alltoall) return;
   auto fresh = std::make_shared<LoweredPlan>();
-  if (distribute({collective, Planning::for_small_vectors, {}}, host, *fresh) != Reason::count_) return;
+  if (distribute({collective, Planning::for_small_vectors, {}}, host, *fresh)) return;
   std::int64_t up_to = small_up_to_;
   if (!host.broadcast(&up_to, sizeof up_to)) return;
   const std::lock_guard guard(runtime().lock());
@@ -131,8 +132,8 @@ void CommunicatorPlans::adopt_named(Collective collective, HostCommunicator& hos
   // The table is equal on all ranks.
   for (const PlannerName& algorithm : choices_.planners(collective)) {
     auto fresh = std::make_shared<LoweredPlan>();
-    const Reason reason = distribute({collective, Planning::waited_for, algorithm}, host, *fresh);
-    if (reason != Reason::count_) continue;
+    const std::optional<Reason> reason = distribute({collective, Planning::waited_for, algorithm}, host, *fresh);
+    if (reason) continue;
     const std::lock_guard guard(runtime().lock());
     prospect(collective).plans.named.emplace_back(algorithm, std::move(fresh));
   }
@@ -171,7 +172,7 @@ void CommunicatorPlans::set_changed(std::optional<ChangedFabric> changed) {
 std::uint32_t CommunicatorPlans::served() const {
   std::uint32_t collectives = 0;
   for (std::size_t each = 0; each < collective_count; ++each) {
-    if (prospects_[each].asked && prospects_[each].obstacle == Reason::count_) collectives |= 1U << each;
+    if (prospects_[each].asked && !prospects_[each].obstacle) collectives |= 1U << each;
   }
   return collectives;
 }

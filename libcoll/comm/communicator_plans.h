@@ -22,7 +22,7 @@ namespace libcoll {
 /// How far a collective has come.
 struct Prospect {
   bool asked = false;
-  Reason obstacle = Reason::no_plan;
+  std::optional<Reason> obstacle = Reason::no_plan;
   std::uint32_t calls_without = 0;  ///< that came while the plan was being made
   /// What calls go by that begin now. Changes in blocking calls, at the init of persistent ones, and at calls that
   /// the ranks have agreed on: there all of them are at the same place among the communicator's calls. So whatever is
@@ -80,7 +80,7 @@ class CommunicatorPlans {
   /// Has the collective's calls go from now on by its plan, when there is one, and short ones by others: by those of
   /// planners that the tuning table names, which it waits for, and by the one for small vectors that comes with the
   /// usual one. Collective.
-  Reason adopt(Collective collective, HostCommunicator& host, Planning planning);
+  std::optional<Reason> adopt(Collective collective, HostCommunicator& host, Planning planning);
   /// Calls that begin now go by these, where they are served. Under the runtime's lock.
   void switch_to(const NewPlans& plans);
 
@@ -101,7 +101,7 @@ class CommunicatorPlans {
 
   [[nodiscard]] Runtime& runtime() const { return members_.runtime(); }
   /// Collective.
-  Reason distribute(const Wanted& wanted, HostCommunicator& host, LoweredPlan& plan);
+  std::optional<Reason> distribute(const Wanted& wanted, HostCommunicator& host, LoweredPlan& plan);
   void adopt_named(Collective collective, HostCommunicator& host);
   /// Which plan it is and up to which size it takes less time follow from the topology alone, so that reductions have
   /// the same bits in every run.

@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "libcoll/base/clock.h"
@@ -19,11 +20,12 @@ namespace {
 
 constexpr std::int64_t microsecond = 1000;  // in nanoseconds
 constexpr std::uint32_t no_id = 0;
+constexpr std::uint32_t no_obstacle = reason_count;
 
 /// What every rank tells the others before anything is decided.
 struct Introduction {
   std::uint64_t settings_digest;
-  std::uint32_t obstacle;
+  std::uint32_t obstacle;  ///< a Reason, or no_obstacle
   std::uint32_t address_bytes;
   std::uint32_t has_device_memory;  ///< or may have
   std::uint32_t fabric_is_watched;
@@ -63,18 +65,18 @@ Membership::Membership(const Membership& original)
 Membership::~Membership() {
   // What a call that failed has left under way would be taken for another communicator's, and so would what a recovery
   // group sends again.
-  if (id_ != 0 && obstacle_ != Reason::transport && !resends_) ids_->give_back(id_);
+  if (id_ != 0 && obstacle() != Reason::transport && !resends_) ids_->give_back(id_);
 }
 
-Reason Membership::agree(HostCommunicator& host, std::int64_t start_nanoseconds) {
+std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t start_nanoseconds) {
   Introduction mine{};
   mine.settings_digest = runtime_.settings_digest();
-  mine.obstacle = static_cast<std::uint32_t>(runtime_.obstacle());
+  mine.obstacle = runtime_.obstacle() ? static_cast<std::uint32_t>(*runtime_.obstacle()) : no_obstacle;
   mine.has_device_memory = host.may_have_device_memory() ? 1 : 0;
   mine.fabric_is_watched = runtime_.topology_watch().is_file() ? 1 : 0;
   mine.fabric_has_changed = runtime_.topology_watch().knows_of_change() ? 1 : 0;
   mine.start_nanoseconds = start_nanoseconds;
-  if (runtime_.obstacle() == Reason::count_) {
+  if (!runtime_.obstacle()) {
     mine.address_bytes = static_cast<std::uint32_t>(runtime_.transport().address().size());
   }
   mine.identity = runtime_.identity(host.host_name(), host.world_rank(), host.world_size());
@@ -87,7 +89,7 @@ Reason Membership::agree(HostCommunicator& host, std::int64_t start_nanoseconds)
   std::vector<RankIdentity> ranks;
   for (const Introduction& rank : all) {
     ranks.push_back(rank.identity);
-    if (rank.obstacle < static_cast<std::uint32_t>(Reason::count_)) return static_cast<Reason>(rank.obstacle);
+    if (rank.obstacle != no_obstacle) return static_cast<Reason>(rank.obstacle);
     if (rank.settings_digest != all.front().settings_digest) return Reason::settings_differ;
     longest = std::max<std::size_t>(longest, rank.address_bytes);
     may_have_device_memory_ = may_have_device_memory_ || rank.has_device_memory != 0;
@@ -105,8 +107,8 @@ Reason Membership::agree(HostCommunicator& host, std::int64_t start_nanoseconds)
   if (host.size() == host.world_size() && !several_worlds)
     runtime_.set_node(nodes[static_cast<std::size_t>(host.rank())]);
   NodeId node_count = 0;
-  const Reason chosen = choose_part(host.rank() == 0, nodes, node_count);
-  if (chosen != Reason::count_) return chosen;
+  const std::optional<Reason> chosen = choose_part(host.rank() == 0, nodes, node_count);
+  if (chosen) return chosen;
   for (const RankIdentity& rank : ranks) facts_->hosts.emplace_back(rank.host.data());
   std::vector<RankPlace> places;
   for (std::size_t rank = 0; rank < all.size(); ++rank) places.push_back({nodes[rank], ranks[rank].world_rank, -1});
@@ -116,11 +118,11 @@ Reason Membership::agree(HostCommunicator& host, std::int64_t start_nanoseconds)
     places[static_cast<std::size_t>(rank_)].domain = domain_of_process();
   }
   if (!host.reach_all(runtime_)) return Reason::transport;
-  const Reason exchanged = exchange_addresses(host, longest, places);
-  return exchanged == Reason::count_ ? settle(host, places, node_count) : exchanged;
+  const std::optional<Reason> exchanged = exchange_addresses(host, longest, places);
+  return exchanged ? exchanged : settle(host, places, node_count);
 }
 
-Reason Membership::choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeId& node_count) {
+std::optional<Reason> Membership::choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeId& node_count) {
   const Topology& fabric = runtime_.topology();
   std::vector<NodeId> covered = nodes;
   std::sort(covered.begin(), covered.end());
@@ -128,11 +130,12 @@ Reason Membership::choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeI
   node_count = static_cast<NodeId>(covered.size());
   if (node_count == 1) {
     nodes.assign(nodes.size(), 0);
-    return serves_one_node(runtime_.config()) ? Reason::count_ : Reason::one_node;
+    if (!serves_one_node(runtime_.config())) return Reason::one_node;
+    return std::nullopt;
   }
   if (node_count == fabric.host_count()) {
     facts_->fabric_nodes = std::move(covered);
-    return Reason::count_;
+    return std::nullopt;
   }
   MovedHosts moved = move_hosts(runtime_.translation_group(), covered);
   Result<Topology> part = part_of(fabric, moved.image);
@@ -144,25 +147,26 @@ Reason Membership::choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeI
   for (std::size_t i = 0; i < moved.nodes.size(); ++i) place.emplace(moved.nodes[i], static_cast<NodeId>(i));
   for (NodeId& node : nodes) node = place.at(node);
   facts_->fabric_nodes = std::move(moved.nodes);
-  return Reason::count_;
+  return std::nullopt;
 }
 
-Reason Membership::settle(HostCommunicator& host, const std::vector<RankPlace>& places, NodeId nodes) {
+std::optional<Reason> Membership::settle(HostCommunicator& host, const std::vector<RankPlace>& places, NodeId nodes) {
   RankLayout layout = arrange(places, nodes, runtime_.config().leaders);
   if (layout.most_ranks == 1) {
     facts_->rank_of_node = layout.slice(0);
     facts_->place_of_shard = facts_->rank_of_node;
-    return Reason::count_;
+    return std::nullopt;
   }
   hierarchy_ = Hierarchy::make(runtime_, host, std::move(layout));
   if (!hierarchy_) return Reason::shared_memory;
   if (hierarchy_->leads()) facts_->rank_of_node = hierarchy_->slice();
   facts_->place_of_shard.resize(static_cast<std::size_t>(nodes));
   std::iota(facts_->place_of_shard.begin(), facts_->place_of_shard.end(), 0);
-  return Reason::count_;
+  return std::nullopt;
 }
 
-Reason Membership::exchange_addresses(HostCommunicator& host, std::size_t longest, std::vector<RankPlace>& places) {
+std::optional<Reason> Membership::exchange_addresses(HostCommunicator& host, std::size_t longest,
+                                                     std::vector<RankPlace>& places) {
   struct Header {
     std::uint32_t communicator;
     std::uint32_t address_bytes;
@@ -192,7 +196,7 @@ Reason Membership::exchange_addresses(HostCommunicator& host, std::size_t longes
 /// The candidate is taken where it is free, and given back unless all ranks have taken it. Threads may agree on several
 /// communicators at once, in another order on every rank, and take each other's candidates away; then the next ones are
 /// a random step apart.
-Reason Membership::agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id) {
+std::optional<Reason> Membership::agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id) {
   struct Vote {
     std::uint32_t taken;  ///< the candidate
     std::uint32_t next;   ///< free here; no_id: none is
@@ -211,7 +215,7 @@ Reason Membership::agree_on_id(HostCommunicator& host, std::uint32_t candidate, 
                           });
     if (all_took) {
       id = candidate;
-      return Reason::count_;
+      return std::nullopt;
     }
     if (took) ids_->give_back(candidate);
     if (!heard) return Reason::transport;
@@ -223,11 +227,11 @@ Reason Membership::agree_on_id(HostCommunicator& host, std::uint32_t candidate, 
   return Reason::too_many;
 }
 
-Reason Membership::take_id(HostCommunicator& host) {
+std::optional<Reason> Membership::take_id(HostCommunicator& host) {
   name_ = host.name();
-  const bool fails = obstacle_ == Reason::transport;
-  const Reason agreed = agree_on_id(host, fails ? no_id : ids_->next_free(1), id_);
-  return fails ? Reason::transport : agreed;
+  const bool fails = obstacle() == Reason::transport;
+  const std::optional<Reason> obstacle = agree_on_id(host, fails ? no_id : ids_->next_free(1), id_);
+  return fails ? Reason::transport : obstacle;
 }
 
 void Membership::keep_record(CommunicatorRecord* record) {

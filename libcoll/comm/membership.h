@@ -32,14 +32,14 @@ class Membership {
 
   /// Collective: count_ when all ranks can be served, otherwise why not. `start_nanoseconds`: what making the runtime
   /// took, in its first communicator.
-  Reason agree(HostCommunicator& host, std::int64_t start_nanoseconds);
+  std::optional<Reason> agree(HostCommunicator& host, std::int64_t start_nanoseconds);
   /// The longest of these on any rank.
   [[nodiscard]] std::int64_t longest_start_nanoseconds() const { return longest_start_nanoseconds_; }
   /// Takes an id that is free in all of the communicator's processes. `candidate`: where to look first, best equal on
   /// all ranks.
-  Reason agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id);
+  std::optional<Reason> agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id);
   /// Collective: the same for a duplicate's own, and its name.
-  Reason take_id(HostCommunicator& host);
+  std::optional<Reason> take_id(HostCommunicator& host);
 
   [[nodiscard]] Runtime& runtime() const { return runtime_; }
   [[nodiscard]] const std::string& name() const { return name_; }  ///< for log lines
@@ -84,8 +84,8 @@ class Membership {
   void keep_record(CommunicatorRecord* record);
 
   /// Why no calls are served; count_: they are.
-  [[nodiscard]] Reason obstacle() const { return obstacle_; }
-  void set_obstacle(Reason obstacle) { obstacle_ = obstacle; }
+  [[nodiscard]] std::optional<Reason> obstacle() const { return obstacle_; }
+  void set_obstacle(std::optional<Reason> obstacle) { obstacle_ = obstacle; }
   /// Messages are sent again another way; the same on every rank.
   [[nodiscard]] bool resends() const { return resends_; }
   void set_resends(bool resends) { resends_ = resends; }
@@ -103,12 +103,12 @@ class Membership {
   [[nodiscard]] std::string awaited_nodes_in_words(const std::vector<NodeId>& nodes) const;
 
  private:
-  Reason exchange_addresses(HostCommunicator& host, std::size_t longest, std::vector<RankPlace>& places);
+  std::optional<Reason> exchange_addresses(HostCommunicator& host, std::size_t longest, std::vector<RankPlace>& places);
   /// Who talks to whom: the nodes' only ranks, or their leaders.
-  Reason settle(HostCommunicator& host, const std::vector<RankPlace>& places, NodeId nodes);
+  std::optional<Reason> settle(HostCommunicator& host, const std::vector<RankPlace>& places, NodeId nodes);
   /// Which nodes of the topology the ranks are on, and what is to be planned for. Replaces the nodes by those of the
   /// plans, and sets their number.
-  Reason choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeId& node_count);
+  std::optional<Reason> choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeId& node_count);
 
   /// Where the ranks are; does not change once they have agreed.
   struct Facts {
@@ -136,7 +136,7 @@ class Membership {
   std::shared_ptr<Facts> facts_ = std::make_shared<Facts>();  ///< duplicates share it
   bool may_have_device_memory_ = false;
   bool resends_ = false;
-  std::atomic<Reason> obstacle_ = Reason::count_;
+  std::atomic<std::optional<Reason>> obstacle_{};
   std::atomic<bool> broken_ = false;
 };
 

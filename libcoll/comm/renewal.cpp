@@ -70,8 +70,8 @@ void Renewal::follow(const Finding& found, HostCommunicator& agreement) {
   std::uint32_t adopted = 0;
   for (std::size_t each = 0; each < collective_count; ++each) {
     if ((found.collectives >> each & 1U) == 0) continue;
-    const Reason reason = plans_.adopt(static_cast<Collective>(each), agreement, Planning::waited_for);
-    if (reason == Reason::count_) adopted |= 1U << each;
+    const std::optional<Reason> reason = plans_.adopt(static_cast<Collective>(each), agreement, Planning::waited_for);
+    if (!reason) adopted |= 1U << each;
   }
   if (agreement.rank() == 0) {
     log(LogLevel::info, members_.name() + ": the topology file has changed; from now on " + names_of(adopted) +

@@ -67,11 +67,11 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
   if (!config_.trace.empty()) trace_ = std::make_unique<Trace>(config_.trace_events);
   keeps_records_ = trace_ != nullptr || !config_.stats.empty();
   if (!config_.enable) obstacle_ = Reason::disabled;
-  if (obstacle_ == Reason::count_) read_topology();
-  if (obstacle_ == Reason::count_) read_placement_of(world_rank);
-  if (obstacle_ == Reason::count_) read_route_binding();
-  if (obstacle_ == Reason::count_) read_tuning_table();
-  if (obstacle_ == Reason::count_) open_transport();
+  if (!obstacle_) read_topology();
+  if (!obstacle_) read_placement_of(world_rank);
+  if (!obstacle_) read_route_binding();
+  if (!obstacle_) read_tuning_table();
+  if (!obstacle_) open_transport();
   if (config_.command.empty()) config_.command = find_command(library_directory);
   settings_digest_ = digest();
   start_nanoseconds_ = steady_nanoseconds() - began;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -82,7 +83,7 @@ class Runtime {
   /// Somebody wants to know what happens on each communicator.
   [[nodiscard]] bool keeps_records() const { return keeps_records_; }
   /// count_ when this process could serve; otherwise what is in the way.
-  [[nodiscard]] Reason obstacle() const { return obstacle_; }
+  [[nodiscard]] std::optional<Reason> obstacle() const { return obstacle_; }
   /// Hash of everything that has to be equal on all ranks: settings that cut messages or choose plans, topology.
   [[nodiscard]] std::uint64_t settings_digest() const { return settings_digest_; }
   /// Of what the host's own MPI can do, which is part of it. Before the first communicator.
@@ -247,7 +248,7 @@ class Runtime {
   std::atomic<bool> closely_{false};          ///< as attend() was told last
   std::atomic<unsigned> looks_in_vain_{0};    ///< of progress_in_passing() in a row; not exact
   std::atomic<unsigned> fruitless_polls_{0};  ///< waits in a row that polling did not end
-  Reason obstacle_ = Reason::count_;
+  std::optional<Reason> obstacle_;
   bool keeps_records_ = false;
   bool background_progress_ = false;
   bool threads_may_call_mpi_ = false;

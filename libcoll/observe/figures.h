@@ -19,8 +19,6 @@
 
 namespace libcoll {
 
-inline constexpr auto reason_count = static_cast<std::size_t>(Reason::count_);
-
 /// How a call went, and what decided that.
 struct CallProtocol {
   std::string use;        ///< as way_name()

@@ -11,7 +11,7 @@
 namespace libcoll {
 namespace {
 
-constexpr std::array<std::string_view, static_cast<std::size_t>(Reason::count_)> reason_texts{
+constexpr std::array<std::string_view, reason_count> reason_texts{
     "LIBCOLL_ENABLE is off on some rank",
     "LIBCOLL_TOPOLOGY is not set",
     "the topology could not be read on some rank",

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,7 +23,8 @@ class CommunicatorRecord;
 struct CommunicatorFigures;
 struct Report;
 
-/// Why a call went to the program's own MPI. Every one is the same on all ranks of the communicator.
+/// Why a call falls through to the program's own MPI; equal on all ranks of the communicator. Functions that decide
+/// return std::optional<Reason>: no reason, no fall-through.
 enum class Reason : std::uint8_t {
   disabled,
   no_topology,
@@ -52,8 +54,8 @@ enum class Reason : std::uint8_t {
   not_agreed,
   no_progress,
   bad_arguments,
-  count_,  ///< how many there are
 };
+inline constexpr auto reason_count = static_cast<std::size_t>(Reason::bad_arguments) + 1;
 
 /// One sentence part for logs and statistics: "LIBCOLL_ENABLE is off".
 std::string_view to_string(Reason reason);
@@ -108,7 +110,7 @@ class Statistics {
   bool one_at_a_time_ = false;
   std::array<Counter, call_count> served_{};
   std::array<Counter, call_count> fallen_through_{};
-  std::array<Counter, static_cast<std::size_t>(Reason::count_)> reasons_{};
+  std::array<Counter, reason_count> reasons_{};
   /// Under the lock.
   CommunicatorRecord& add_record(CommunicatorFigures figures);
 

@@ -23,7 +23,7 @@ enum class TraceKind : std::uint8_t { served, fallen_through, send, receive };
 struct TraceEvent {
   TraceKind kind = TraceKind::served;
   CallKind call = CallKind::allreduce;  ///< of calls
-  Reason reason = Reason::count_;       ///< of calls that fell through
+  Reason reason{};                      ///< of calls that fell through
   std::int32_t communicator = 0;        ///< CommunicatorRecord::number()
   std::int64_t begin = 0;               ///< receives: when the one before on this link was there, or it was posted
   std::int64_t end = 0;

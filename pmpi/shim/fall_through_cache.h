@@ -96,7 +96,6 @@ constexpr bool lasts(Reason reason) noexcept {
     case Reason::not_agreed:
     case Reason::no_progress:
     case Reason::bad_arguments:
-    case Reason::count_:
       break;
   }
   return false;

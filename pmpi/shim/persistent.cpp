@@ -1,6 +1,7 @@
 #include "pmpi/shim/persistent.h"
 
 #include <mutex>
+#include <optional>
 #include <tuple>
 #include <type_traits>
 #include <unordered_map>
@@ -120,8 +121,8 @@ std::optional<int> PersistentCall::start(Runtime& process) {
   ReentrancyGuard::remember(number_of(gone ? MPI_COMM_NULL : comm_));
   MPI_Request request = MPI_REQUEST_NULL;
   const CallContext context{kind_, comm_, &request, &persistence_};
-  if (gone || persistence_.obstacle != Reason::count_) {
-    return fall_through(process, context, gone ? Reason::bad_arguments : persistence_.obstacle, persistence_.bytes);
+  if (gone || persistence_.obstacle) {
+    return fall_through(process, context, gone ? Reason::bad_arguments : *persistence_.obstacle, persistence_.bytes);
   }
   const std::optional<int> code = serve_(context);
   if (request != MPI_REQUEST_NULL) persistent_table().set_under_way(*this, request);

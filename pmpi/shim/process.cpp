@@ -88,6 +88,9 @@ int delete_state(MPI_Comm, int, void* attribute, void*) {
   return MPI_SUCCESS;
 }
 
+/// MPI's own progress calls ours.
+std::atomic<bool> called_by_mpi{false};
+
 /// MPI_COMM_SELF's attributes go first in MPI_Finalize, while MPI still works, whatever language called it.
 int finish_with_self(MPI_Comm, int, void*, void*) {
   keep_own_communicators();
@@ -95,7 +98,9 @@ int finish_with_self(MPI_Comm, int, void*, void*) {
   if (process == nullptr) return MPI_SUCCESS;
   finish_pending(*process);
   drop_persistent();
-  process->stop_progress_thread();
+  // Other ranks may wait for what the last call left to be delivered. Where MPI does not call us, the thread delivers it
+  // until MPI_Finalize has synchronised the ranks.
+  if (called_by_mpi || process->over_host_messages()) process->stop_progress_thread();
   write_reports(process->statistics(), process->trace(), process->config());
   if (process->over_host_messages()) {
     // The transport ends with MPI. What is still to come, in callbacks of the program's, falls through everywhere.
@@ -117,8 +122,6 @@ void tell_of_agreement(const Runtime& process) noexcept try {
   if (waited.count() > 0) process.warn_of_silence(waited, in_words);
 } catch (...) {  // NOLINT(bugprone-empty-catch): no memory for a line; the agreement goes on
 }
-
-std::atomic<bool> called_by_mpi{false};
 
 /// By MPI's own progress, where it takes callbacks: what a call of ours left to be delivered moves as well.
 int progress_ours() {
@@ -209,7 +212,7 @@ void start_runtime() {
                                            MpiHost(MPI_COMM_WORLD).world_rank(), private_messages.get(), host_mates());
   if (!process->may_use_host_messages()) private_messages.reset();
   // Who serves nothing has nothing to look after.
-  const bool serves = process->obstacle() == Reason::count_;
+  const bool serves = !process->obstacle();
   if (serves) find_accepted_pairs();
   process->set_host_digest(digest_of_accepted_pairs());
   register_progress(*process, serves);
@@ -233,12 +236,12 @@ bool mpi_is_running() {
 }
 
 /// What all processes of the world have said decides for them alike, and they need not agree on anything.
-Reason obstacle_in_world(const Runtime& process) {
+std::optional<Reason> obstacle_in_world(const Runtime& process) {
   const std::optional<Presence>& presence = presence_in_world();
-  if (!presence) return Reason::count_;
+  if (!presence) return std::nullopt;
   if (!presence->absentees.empty()) return Reason::not_everywhere;
-  if (presence->serves) return Reason::count_;
-  return process.obstacle() == Reason::count_ ? Reason::no_topology : process.obstacle();
+  if (presence->serves) return std::nullopt;
+  return process.obstacle().value_or(Reason::no_topology);
 }
 
 /// What a process knows of a communicator by itself.
@@ -254,9 +257,9 @@ std::unique_ptr<CommunicatorState> make_state(Runtime& process, MPI_Comm comm) {
   } else {
     state->obstacle = obstacle_in_world(process);
   }
-  if (state->obstacle == Reason::count_) return state;
+  if (!state->obstacle) return state;
   if (host.rank() == 0) {
-    log(LogLevel::info, host.name() + ": falls through, " + std::string(to_string(state->obstacle)));
+    log(LogLevel::info, host.name() + ": falls through, " + std::string(to_string(*state->obstacle)));
   }
   return state;
 }
@@ -318,7 +321,7 @@ CommunicatorRecord& record_of(Runtime& process, MPI_Comm comm) {
 
 CommunicatorState* state_of(Runtime& process, MPI_Comm comm) {
   CommunicatorState* state = known_state(process, comm);
-  if (state != nullptr && state->communicator == nullptr && state->obstacle == Reason::count_) {
+  if (state != nullptr && state->communicator == nullptr && !state->obstacle) {
     MpiHost host(comm);
     if (state->duplicate != nullptr) {
       state->communicator = std::move(state->duplicate);
@@ -345,7 +348,7 @@ void fulfil_wishes(CommunicatorState& state, MPI_Comm comm) {
   std::uint8_t left = 0;
   for (std::size_t each = 0; each < collective_count; ++each) {
     if ((state.wishes >> each & 1U) == 0) continue;
-    const Reason answer = state.communicator->ready(static_cast<Collective>(each), true, host);
+    const std::optional<Reason> answer = state.communicator->ready(static_cast<Collective>(each), true, host);
     if (is_provisional(answer)) left = static_cast<std::uint8_t>(left | 1U << each);
   }
   forget_wishes(state);

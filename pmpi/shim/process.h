@@ -15,7 +15,7 @@ namespace libcoll::pmpi {
 
 /// The attribute on a communicator.
 struct CommunicatorState {
-  Reason obstacle = Reason::count_;            ///< known without asking the others
+  std::optional<Reason> obstacle;              ///< known without asking the others
   std::shared_ptr<Communicator> communicator;  ///< null until all ranks have agreed, and when there is an obstacle
   std::shared_ptr<Communicator> duplicate;     ///< of the communicator that this one was duplicated from, until then
   MPI_Comm own = MPI_COMM_NULL;                ///< of ours, over which the ranks agree; made when they first do
@@ -42,7 +42,9 @@ CommunicatorState* known_state(Runtime& process, MPI_Comm comm);
 /// A nonblocking call cannot wait for the others: it says what it misses, on all ranks before the same blocking call.
 void wish(CommunicatorState& state, Collective collective);
 /// Whether asking later may bring another answer.
-constexpr bool is_provisional(Reason reason) { return reason == Reason::not_agreed || reason == Reason::planning; }
+constexpr bool is_provisional(std::optional<Reason> reason) {
+  return reason == Reason::not_agreed || reason == Reason::planning;
+}
 /// Makes up for it as far as can be; collective. Precondition: the ranks have agreed on the communicator.
 void fulfil_wishes(CommunicatorState& state, MPI_Comm comm);
 /// Whether there are any in this process.

@@ -20,7 +20,7 @@ namespace libcoll::pmpi {
 /// What a persistent call knows from its init on.
 struct Persistence {
   bool planned = false;                        ///< the init is over
-  Reason obstacle = Reason::count_;            ///< why starts fall through, as agreed at the init
+  std::optional<Reason> obstacle;              ///< why starts fall through, as agreed at the init
   std::int64_t bytes = unknown_bytes;          ///< with an obstacle
   std::shared_ptr<Communicator> communicator;  ///< these two without
   std::shared_ptr<PersistentContext> context;

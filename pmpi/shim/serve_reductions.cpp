@@ -1,5 +1,7 @@
 // Calls that reduce: allreduce, reduce_scatter(_block), reduce.
 
+#include <optional>
+
 #include "pmpi/shim/operands.h"
 #include "pmpi/shim/serve.h"
 #include "pmpi/shim/serving.h"
@@ -28,7 +30,8 @@ struct Preparation {
   Communicator* communicator = nullptr;
 };
 
-Reason obstacle_of(const ReductionArguments& arguments, bool plausible, bool empty, Reduction& reduction) {
+std::optional<Reason> obstacle_of(const ReductionArguments& arguments, bool plausible, bool empty,
+                                  Reduction& reduction) {
   if (!plausible || arguments.context.comm == MPI_COMM_NULL || arguments.type == MPI_DATATYPE_NULL ||
       arguments.op == MPI_OP_NULL) {
     return Reason::bad_arguments;
@@ -42,7 +45,7 @@ Reason obstacle_of(const ReductionArguments& arguments, bool plausible, bool emp
     case ReductionKind::predefined:
       break;
   }
-  return Reason::count_;
+  return std::nullopt;
 }
 
 /// Where no one number says how much there is to reduce.
@@ -54,8 +57,8 @@ Preparation prepare(const ReductionArguments& arguments, bool plausible, std::in
   Preparation result;
   result.process = runtime();
   if (result.process == nullptr) return result;
-  const Reason obstacle = obstacle_of(arguments, plausible, elements == 0, result.reduction);
-  if (obstacle == Reason::count_) {
+  const std::optional<Reason> obstacle = obstacle_of(arguments, plausible, elements == 0, result.reduction);
+  if (!obstacle) {
     const std::int64_t bytes = elements == unknown_elements ? unknown_bytes : elements * result.reduction.element_bytes;
     CallContext context = arguments.context;
     context.order_matters = result.reduction.order_matters;
@@ -63,7 +66,7 @@ Preparation prepare(const ReductionArguments& arguments, bool plausible, std::in
     result.communicator =
         find_communicator(*result.process, context, {arguments.send_buffer, arguments.receive_buffer}, bytes);
   } else {
-    fall_through(*result.process, arguments.context, obstacle);
+    fall_through(*result.process, arguments.context, *obstacle);
   }
   return result;
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <string>
 
 #include "libcoll/base/clock.h"
@@ -77,45 +78,46 @@ bool has_equal_shards(CallKind call) {
 
 /// The communicator's state when all its ranks have agreed on it, or there is nothing to agree on. Not every call may
 /// wait for that.
-CommunicatorState* agreed_state(Runtime& process, const CallContext& context, Reason& reason) {
+CommunicatorState* agreed_state(Runtime& process, const CallContext& context, std::optional<Reason>& reason) {
   CommunicatorState* state = context.may_agree() ? state_of(process, context.comm) : known_state(process, context.comm);
   reason = state == nullptr ? Reason::transport : state->obstacle;
   return state;
 }
 
-Reason choice_of(const Runtime& process, const CallContext& context) {
+std::optional<Reason> choice_of(const Runtime& process, const CallContext& context) {
   const CallKind kind = context.kind;
   if (is_nonblocking(kind) && !context.is_init() && context.request == nullptr) return Reason::bad_arguments;
   const bool native = call_setting(process.config(), kind) == "native";
   if (native || (is_nonblocking(kind) && !process.config().nonblocking)) return Reason::chosen_native;
-  return is_nonblocking(kind) && !process.progresses_unattended(context.calls_mpi) ? Reason::no_progress
-                                                                                   : Reason::count_;
+  if (is_nonblocking(kind) && !process.progresses_unattended(context.calls_mpi)) return Reason::no_progress;
+  return std::nullopt;
 }
 
 /// Of a nonblocking call. What it misses is made up for at the communicator's next blocking collective.
-Reason begins(CommunicatorState& state, CallKind kind) {
+std::optional<Reason> begins(CommunicatorState& state, CallKind kind) {
   const Collective collective = *collective_of(kind);
-  const Reason reason = state.communicator == nullptr ? Reason::not_agreed
-                                                      : state.communicator->begins(collective, has_equal_shards(kind));
+  const std::optional<Reason> reason = state.communicator == nullptr
+                                           ? Reason::not_agreed
+                                           : state.communicator->begins(collective, has_equal_shards(kind));
   if (is_provisional(reason)) wish(state, collective);
   return reason;
 }
 
 /// Of the init of a persistent call.
-Reason persists(CommunicatorState& state, const CallContext& context) {
+std::optional<Reason> persists(CommunicatorState& state, const CallContext& context) {
   MpiHost host(context.comm);
   Persistence& kept = *context.persistence;
-  const Reason reason =
+  const std::optional<Reason> reason =
       state.communicator->persists(*collective_of(context.kind), has_equal_shards(context.kind), host, kept.context);
-  if (reason == Reason::count_) kept.communicator = state.communicator;
+  if (!reason) kept.communicator = state.communicator;
   return reason;
 }
 
 /// Of any call but the start of a persistent one.
-Reason choose(Runtime& process, const CallContext& context, std::int64_t bytes, Communicator*& chosen) {
-  Reason reason = Reason::count_;
+std::optional<Reason> choose(Runtime& process, const CallContext& context, std::int64_t bytes, Communicator*& chosen) {
+  std::optional<Reason> reason;
   CommunicatorState* state = agreed_state(process, context, reason);
-  if (reason != Reason::count_) return reason;
+  if (reason) return reason;
   if (context.may_agree()) {
     fulfil_wishes(*state, context.comm);
   } else if (state->communicator == nullptr) {
@@ -126,20 +128,20 @@ Reason choose(Runtime& process, const CallContext& context, std::int64_t bytes, 
   }
   reason = choice_of(process, context);
   const bool must_prove = state->communicator != nullptr && state->communicator->must_be_faster();
-  if (reason == Reason::count_ && must_prove && !can_be_proven(*state->communicator, context, bytes)) {
+  if (!reason && must_prove && !can_be_proven(*state->communicator, context, bytes)) {
     reason = Reason::one_node;
   }
-  if (reason == Reason::count_ && !context.may_agree()) reason = begins(*state, context.kind);
-  if (reason == Reason::count_ && tuned_to_native(*state->communicator, context.kind, bytes)) {
+  if (!reason && !context.may_agree()) reason = begins(*state, context.kind);
+  if (!reason && tuned_to_native(*state->communicator, context.kind, bytes)) {
     reason = Reason::tuned_native;
   }
-  if (reason != Reason::count_) return reason;
+  if (reason) return reason;
   chosen = state->communicator.get();
   if (context.is_init()) return persists(*state, context);
   if (is_nonblocking(context.kind)) return reason;
   MpiHost host(context.comm);
   reason = chosen->ready(*collective_of(context.kind), has_equal_shards(context.kind), host);
-  if (reason != Reason::count_ || bytes == unknown_bytes || chosen->is_broken()) return reason;
+  if (reason || bytes == unknown_bytes || chosen->is_broken()) return reason;
   if (process.config().measure && !must_prove && process.config().tuning_table.empty() &&
       measured_to_native(process, *state, context.kind, context.comm, bytes)) {
     return Reason::measured_native;
@@ -177,18 +179,18 @@ std::optional<int> fall_through(Runtime& process, const CallContext& context, Re
 Communicator* find_communicator(Runtime& process, const CallContext& context, const std::array<const void*, 2>& buffers,
                                 std::int64_t bytes) {
   Communicator* chosen = nullptr;
-  Reason reason = Reason::count_;
+  std::optional<Reason> reason;
   if (context.is_start()) {
     // The blocks of all ranks are known where they have to be.
     chosen = context.persistence->communicator.get();
     reason = chosen->begins(*collective_of(context.kind), true);
   } else {
     reason = choose(process, context, bytes, chosen);
-    if (reason == Reason::count_ && chosen->may_have_device_memory() && !all_on_host(context, buffers)) {
+    if (!reason && chosen->may_have_device_memory() && !all_on_host(context, buffers)) {
       reason = Reason::device_memory;
     }
   }
-  if (reason == Reason::count_) {
+  if (!reason) {
     if (!is_nonblocking(context.kind)) {
       MpiHost host(context.comm);
       chosen->before_served_call(host);
@@ -196,7 +198,7 @@ Communicator* find_communicator(Runtime& process, const CallContext& context, co
     if (process.keeps_records()) underway.began = steady_nanoseconds();
     return chosen;
   }
-  fall_through(process, context, reason, bytes);
+  fall_through(process, context, *reason, bytes);
   return nullptr;
 }
 

@@ -140,7 +140,7 @@ TEST_F(StatisticsTest, JsonOfNothing) {
 
 /// Every reason has its own text, and JSON carries them all.
 TEST_F(StatisticsTest, EveryReasonHasAText) {
-  constexpr auto reasons = static_cast<std::size_t>(Reason::count_);
+  constexpr auto reasons = reason_count;
   Statistics statistics;
   std::set<std::string> texts;
   for (std::size_t reason = 0; reason < reasons; ++reason) {

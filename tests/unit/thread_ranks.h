@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <utility>
@@ -150,9 +151,9 @@ class ThreadRank {
   void take_id() { runtime_->communicator_ids()->take(runtime_->communicator_ids()->next_free(1)); }
 
   bool is_served(Collective collective, bool equal_shards) {
-    const Reason reason = communicator_->ready(collective, equal_shards, host_);
-    if (reason != Reason::count_) complain(std::string("not served: ") + std::string(to_string(reason)));
-    return reason == Reason::count_;
+    const std::optional<Reason> reason = communicator_->ready(collective, equal_shards, host_);
+    if (reason) complain(std::string("not served: ") + std::string(to_string(*reason)));
+    return !reason;
   }
 
   void wait_for(const Call& call) {
