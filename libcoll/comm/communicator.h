@@ -35,7 +35,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// Collective, before the first call of a duplicate: it gets an id, without which it serves nothing.
   void open_duplicate(HostCommunicator& host);
 
-  /// count_ when calls of this collective are served; otherwise why they fall through. The first call for a
+  /// Nothing when calls of this collective are served; otherwise why they fall through. The first call for a
   /// collective is itself collective (the plan is made and distributed). While the plan is being made elsewhere, so are
   /// the calls 1, 2, 4, …, 64 after it and then every 64th: rank 0 says whether it is there, and from the call in which
   /// it is all are served. Precondition: all ranks ask for the same calls, in the same order.
@@ -52,8 +52,8 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// their calls. `equal_shards` as for ready().
   [[nodiscard]] std::optional<Reason> begins(Collective collective, bool equal_shards) const;
 
-  /// For the init of a persistent call: count_ when its starts will be served, by `persistent`; otherwise why they will
-  /// fall through. Collective, and waits for the plan while it is being made. begins() then speaks for the starts.
+  /// For the init of a persistent call: nothing when its starts will be served, by `persistent`; otherwise why they
+  /// will fall through. Collective, and waits for the plan while it is being made. begins() then speaks for the starts.
   std::optional<Reason> persists(Collective collective, bool equal_shards, HostCommunicator& host,
                                  std::shared_ptr<PersistentContext>& persistent);
 
@@ -112,11 +112,11 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
     return parts_.choices.tuned(call, bytes);
   }
 
-  /// Runs one call; precondition ready() == count_, and for a protocol that is not the plan's that it is possible and
-  /// the call short enough. False when the transport failed: the result is then undefined and the communicator serves
-  /// no further calls.
+  /// Runs one call; precondition: ready() has no reason, and for a protocol that is not the plan's that it is possible
+  /// and the call short enough. False when the transport failed: the result is then undefined and the communicator
+  /// serves no further calls.
   bool run(Call call, ProgressHook hook, Protocol selected = Protocol::chosen);
-  /// A call that is not waited for here; precondition begins() == count_. The communicator must outlive it.
+  /// A call that is not waited for here; precondition: begins() has no reason. The communicator must outlive it.
   /// `persistent`: of a persistent call.
   std::unique_ptr<RunningCall> make_call(Call call, std::shared_ptr<PersistentContext> persistent);
 
@@ -126,7 +126,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
 
   [[nodiscard]] Runtime& runtime() const { return parts_.members.runtime(); }
   std::optional<Reason> agree(HostCommunicator& host);
-  /// Why calls of the collective are not even asked about; count_: they are.
+  /// Why calls of the collective are not even asked about; nothing: they are.
   [[nodiscard]] std::optional<Reason> obstacle_of(Collective collective, bool equal_shards) const;
   /// Makes the collective's plan known where calls may wait for it; collective.
   std::optional<Reason> ask(Collective collective, HostCommunicator& host, Planning planning = Planning::as_configured);

@@ -20,12 +20,11 @@ namespace {
 
 constexpr std::int64_t microsecond = 1000;  // in nanoseconds
 constexpr std::uint32_t no_id = 0;
-constexpr std::uint32_t no_obstacle = reason_count;
 
 /// What every rank tells the others before anything is decided.
 struct Introduction {
   std::uint64_t settings_digest;
-  std::uint32_t obstacle;  ///< a Reason, or no_obstacle
+  std::uint32_t obstacle;  ///< pack_reason()
   std::uint32_t address_bytes;
   std::uint32_t has_device_memory;  ///< or may have
   std::uint32_t fabric_is_watched;
@@ -60,7 +59,7 @@ Membership::Membership(const Membership& original)
       node_(original.node_),
       facts_(original.facts_),
       may_have_device_memory_(original.may_have_device_memory_),
-      obstacle_(original.obstacle()) {}
+      obstacle_(original.obstacle_.load()) {}
 
 Membership::~Membership() {
   // What a call that failed has left under way would be taken for another communicator's, and so would what a recovery
@@ -71,7 +70,7 @@ Membership::~Membership() {
 std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t start_nanoseconds) {
   Introduction mine{};
   mine.settings_digest = runtime_.settings_digest();
-  mine.obstacle = runtime_.obstacle() ? static_cast<std::uint32_t>(*runtime_.obstacle()) : no_obstacle;
+  mine.obstacle = pack_reason(runtime_.obstacle());
   mine.has_device_memory = host.may_have_device_memory() ? 1 : 0;
   mine.fabric_is_watched = runtime_.topology_watch().is_file() ? 1 : 0;
   mine.fabric_has_changed = runtime_.topology_watch().knows_of_change() ? 1 : 0;
@@ -89,7 +88,7 @@ std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t sta
   std::vector<RankIdentity> ranks;
   for (const Introduction& rank : all) {
     ranks.push_back(rank.identity);
-    if (rank.obstacle != no_obstacle) return static_cast<Reason>(rank.obstacle);
+    if (const std::optional<Reason> obstacle = unpack_reason(rank.obstacle)) return obstacle;
     if (rank.settings_digest != all.front().settings_digest) return Reason::settings_differ;
     longest = std::max<std::size_t>(longest, rank.address_bytes);
     may_have_device_memory_ = may_have_device_memory_ || rank.has_device_memory != 0;
@@ -241,7 +240,7 @@ void Membership::keep_record(CommunicatorRecord* record) {
 }
 
 void Membership::note_failure(PersistentContext* persistent) noexcept {
-  obstacle_ = Reason::transport;
+  set_obstacle(Reason::transport);
   if (persistent != nullptr) persistent->keep_id();
   ResilientTransport* transport = runtime_.resilient();
   if (transport == nullptr) return;

@@ -30,7 +30,7 @@ class Membership {
   ~Membership();
   Membership& operator=(const Membership&) = delete;
 
-  /// Collective: count_ when all ranks can be served, otherwise why not. `start_nanoseconds`: what making the runtime
+  /// Collective: nothing when all ranks can be served, otherwise why not. `start_nanoseconds`: what making the runtime
   /// took, in its first communicator.
   std::optional<Reason> agree(HostCommunicator& host, std::int64_t start_nanoseconds);
   /// The longest of these on any rank.
@@ -83,9 +83,9 @@ class Membership {
   [[nodiscard]] CommunicatorRecord* record() const { return record_; }
   void keep_record(CommunicatorRecord* record);
 
-  /// Why no calls are served; count_: they are.
-  [[nodiscard]] std::optional<Reason> obstacle() const { return obstacle_; }
-  void set_obstacle(std::optional<Reason> obstacle) { obstacle_ = obstacle; }
+  /// Why no calls are served; nothing: they are.
+  [[nodiscard]] std::optional<Reason> obstacle() const { return unpack_reason(obstacle_); }
+  void set_obstacle(std::optional<Reason> obstacle) { obstacle_ = pack_reason(obstacle); }
   /// Messages are sent again another way; the same on every rank.
   [[nodiscard]] bool resends() const { return resends_; }
   void set_resends(bool resends) { resends_ = resends; }
@@ -136,7 +136,7 @@ class Membership {
   std::shared_ptr<Facts> facts_ = std::make_shared<Facts>();  ///< duplicates share it
   bool may_have_device_memory_ = false;
   bool resends_ = false;
-  std::atomic<std::optional<Reason>> obstacle_{};
+  std::atomic<std::uint8_t> obstacle_ = pack_reason(std::nullopt);
   std::atomic<bool> broken_ = false;
 };
 

@@ -82,7 +82,7 @@ class Runtime {
   [[nodiscard]] Trace* trace() { return trace_.get(); }
   /// Somebody wants to know what happens on each communicator.
   [[nodiscard]] bool keeps_records() const { return keeps_records_; }
-  /// count_ when this process could serve; otherwise what is in the way.
+  /// Nothing when this process could serve; otherwise what is in the way.
   [[nodiscard]] std::optional<Reason> obstacle() const { return obstacle_; }
   /// Hash of everything that has to be equal on all ranks: settings that cut messages or choose plans, topology.
   [[nodiscard]] std::uint64_t settings_digest() const { return settings_digest_; }

@@ -32,7 +32,8 @@
 namespace libcoll::command {
 namespace {
 
-constexpr const char* usage_line = "Usage: libcoll doctor [OPTIONS] [TOPOLOGY] -- mpirun -n RANKS [OPTIONS OF mpirun]";
+constexpr const char* doctor_usage =
+    "Usage: libcoll doctor [OPTIONS] [TOPOLOGY] -- mpirun -n RANKS [OPTIONS OF mpirun]";
 
 struct DoctorOptions {
   std::string topology;
@@ -156,7 +157,7 @@ void examine_links(DoctorJob& job, Examination& found, double tolerance) {
 Result<Examination> examine(const DoctorOptions& options, const std::vector<std::string>& launcher) {
   const LoadedConfig loaded = load_config(environ);
   const std::string named = options.topology.empty() ? loaded.config.topology : options.topology;
-  if (named.empty()) return Error{std::string("no topology: give it or set LIBCOLL_TOPOLOGY. ") + usage_line};
+  if (named.empty()) return Error{std::string("no topology: give it or set LIBCOLL_TOPOLOGY. ") + doctor_usage};
   Result<Topology> topology = load_topology(named);
   if (!topology) return topology.error();
   const Result<std::string> command = own_path();
@@ -315,7 +316,7 @@ void print_examination(const Examination& found) {
 }
 
 int doctor(const DoctorOptions& options, const std::vector<std::string>& launcher) {
-  if (launcher.empty()) return fail(std::string("no launcher. ") + usage_line, options.json);
+  if (launcher.empty()) return fail(std::string("no launcher. ") + doctor_usage, options.json);
   const Result<Examination> found = examine(options, launcher);
   if (!found) return fail(found.error().message, options.json);
   if (options.json) {
@@ -350,7 +351,8 @@ void add_doctor(CLI::App& app, const std::vector<std::string>& command, int& exi
       "  libcoll doctor cluster.toml -- srun -N 64 --ntasks-per-node=1\n");
   sub->callback([options, sub, &command, &exit_code] {
     const std::vector<std::string> extras = sub->remaining();
-    exit_code = extras.empty() ? doctor(*options, command) : fail("unexpected '" + extras.front() + "'. " + usage_line);
+    exit_code =
+        extras.empty() ? doctor(*options, command) : fail("unexpected '" + extras.front() + "'. " + doctor_usage);
   });
 }
 

@@ -11,6 +11,7 @@
 #include "libcoll/base/config.h"
 #include "libcoll/command/doctor_messages.h"
 #include "libcoll/command/doctor_report.h"
+#include "libcoll/command/line_channel.h"
 #include "libcoll/transport/ofi/ofi_transport.h"
 #include "libcoll/transport/ucx/ucx_transport.h"
 #include "planner/schedule/route_binding.h"

@@ -8,6 +8,7 @@
 
 #include "libcoll/comm/rank_nodes.h"
 #include "libcoll/command/fabric.h"
+#include "libcoll/command/text.h"
 #include "libcoll/plan/plan_cache.h"
 #include "libcoll/version.h"
 #include "planner/base/index.h"
@@ -179,18 +180,6 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-std::string microseconds(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g us", seconds * 1e6);
-  return text;
-}
-
-std::string percent(double part) {
-  char text[16];
-  std::snprintf(text, sizeof text, "%.0f %%", 100 * part);
-  return text;
-}
-
 std::vector<const LinkMeasurement*> those_with(const std::vector<LinkMeasurement>& links,
                                                std::optional<double> LinkMeasurement::*figure) {
   std::vector<const LinkMeasurement*> result;
@@ -222,12 +211,12 @@ void judge_bandwidths(const Topology& topology, const std::vector<LinkMeasuremen
   const bool file_is_wrong = usual < 1 - tolerance;
   if (file_is_wrong) {
     findings.push_back({Severity::fault, "link",
-                        "most links carry " + percent(usual) + " of what the topology file says",
+                        "most links carry " + with_decimals(100 * usual, 0, "%") + " of what the topology file says",
                         "Measure with nothing else on the fabric; if that stays, write the true bandwidth into the "
                         "file: plans and the cost model follow it."});
   } else if (usual > 1 + 2 * tolerance) {
     findings.push_back({Severity::warning, "link",
-                        "most links carry " + percent(usual) + " of what the topology file says",
+                        "most links carry " + with_decimals(100 * usual, 0, "%") + " of what the topology file says",
                         "Write the true bandwidth into the file: plans and the cost model follow it."});
   }
   const double expected = file_is_wrong ? usual : 1;
@@ -281,15 +270,16 @@ void judge_latencies(const Topology& topology, const std::vector<LinkMeasurement
   const double usual = median(seconds);
   const double of_file = median(said);
   if (usual > much * of_file || of_file > much * usual) {
-    findings.push_back({Severity::warning, "link",
-                        "links take " + microseconds(usual) + ", the topology file says " + microseconds(of_file),
-                        "Write latency into the topology file: plans for small vectors follow it."});
+    findings.push_back(
+        {Severity::warning, "link",
+         "links take " + rounded(1e6 * usual, 3, "us") + ", the topology file says " + rounded(1e6 * of_file, 3, "us"),
+         "Write latency into the topology file: plans for small vectors follow it."});
   }
   for (const LinkMeasurement* link : measured) {
     if (*link->latency_seconds < much * usual + noticeable_seconds) continue;
     findings.push_back({Severity::warning, "link",
-                        link_text(topology, link->link) + ": takes " + microseconds(*link->latency_seconds) +
-                            ", others " + microseconds(usual),
+                        link_text(topology, link->link) + ": takes " + rounded(1e6 * *link->latency_seconds, 3, "us") +
+                            ", others " + rounded(1e6 * usual, 3, "us"),
                         "The way there may be longer than one cable: compare the wiring with the topology file."});
   }
 }

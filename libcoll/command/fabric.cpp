@@ -30,7 +30,7 @@
 namespace libcoll::command {
 namespace {
 
-struct Options {
+struct FabricOptions {
   std::string name = default_fabric;
   bool json = false;
   std::string topology;
@@ -159,7 +159,7 @@ void print_up(const FabricState& state, double seconds) {
 }
 
 /// The working directory and the folder that this command is installed in come along, as with a shared file system.
-Result<std::vector<std::string>> shared_directories(const Options& options) {
+Result<std::vector<std::string>> shared_directories(const FabricOptions& options) {
   namespace fs = std::filesystem;
   std::vector<std::string> directories;
   std::error_code error;
@@ -178,7 +178,7 @@ Result<std::vector<std::string>> shared_directories(const Options& options) {
   return directories;
 }
 
-Result<FabricOrder> make_order(const Options& options) {
+Result<FabricOrder> make_order(const FabricOptions& options) {
   const Result<std::int64_t> rate = parse_bandwidth(options.rate);
   if (!rate) return Error{"--rate: " + rate.error().message};
   const Result<Topology> topology = load_topology(options.topology);
@@ -215,7 +215,7 @@ Result<FabricOrder> make_order(const Options& options) {
   return order;
 }
 
-int up(const Options& options) {
+int up(const FabricOptions& options) {
   const auto begin = std::chrono::steady_clock::now();
   const Result<FabricOrder> order = make_order(options);
   if (!order) return fail(order.error().message, options.json);
@@ -236,7 +236,7 @@ int up(const Options& options) {
   return ExitCode::good;
 }
 
-int down(const Options& options) {
+int down(const FabricOptions& options) {
   const std::vector<std::string> names = options.all ? known_fabrics() : std::vector<std::string>{options.name};
   Json gone = Json::array();
   for (const std::string& name : names) {
@@ -251,7 +251,7 @@ int down(const Options& options) {
   return ExitCode::good;
 }
 
-int list(const Options& options) {
+int list(const FabricOptions& options) {
   Json fabrics = Json::array();
   std::vector<std::vector<std::string>> rows;
   for (const std::string& name : known_fabrics()) {
@@ -275,7 +275,7 @@ int list(const Options& options) {
 }
 
 /// Both directions of a cable, or the one from→to.
-Result<std::vector<LinkId>> links_between(const FabricState& state, const Options& options) {
+Result<std::vector<LinkId>> links_between(const FabricState& state, const FabricOptions& options) {
   const NodeId from = find_node(state.topology, options.from);
   const NodeId to = find_node(state.topology, options.to);
   for (const auto& [node, text] : {std::pair{from, options.from}, std::pair{to, options.to}}) {
@@ -288,7 +288,7 @@ Result<std::vector<LinkId>> links_between(const FabricState& state, const Option
   return links;
 }
 
-int change(const Options& options, LinkChange::Kind kind) {
+int change(const FabricOptions& options, LinkChange::Kind kind) {
   const Result<StateDirectory> lock = lock_fabric(options.name);
   if (!lock) return fail(lock.error().message, options.json);
   Result<FabricState> state = load_fabric(options.name);
@@ -325,7 +325,7 @@ std::vector<Route> surviving(const FabricState& state) {
   return routes;
 }
 
-Result<Routing> make_routing(const FabricState& state, const Options& options) {
+Result<Routing> make_routing(const FabricState& state, const FabricOptions& options) {
   const Topology current = current_topology(state);
   if (Status connected = check_connected(current); !connected) return connected.error();
   Routing routing;
@@ -351,7 +351,7 @@ Result<Routing> make_routing(const FabricState& state, const Options& options) {
   return routing;
 }
 
-int routes(const Options& options) {
+int routes(const FabricOptions& options) {
   const Result<StateDirectory> lock = lock_fabric(options.name);
   if (!lock) return fail(lock.error().message, options.json);
   Result<FabricState> state = load_fabric(options.name);
@@ -376,7 +376,7 @@ int routes(const Options& options) {
 
 // ---- command line ----------------------------------------------------------------------------------------------
 
-using Shared = std::shared_ptr<Options>;
+using Shared = std::shared_ptr<FabricOptions>;
 
 void add_json(CLI::App* sub, const Shared& options) {
   sub->add_flag("--json", options->json, "Machine-readable output");
@@ -477,7 +477,7 @@ std::string rate_text(double bits_per_second) {
 }
 
 void add_fabric(CLI::App& app, const std::vector<std::string>& command, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<FabricOptions>();
   CLI::App* sub = app.add_subcommand("fabric", "Emulate a direct-connect fabric on this machine");
   CLI::Option* name = sub->add_option("--name", options->name, "Name of the fabric")->capture_default_str();
   sub->require_subcommand(1);

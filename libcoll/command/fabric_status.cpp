@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "libcoll/command/fabric.h"
+#include "libcoll/command/text.h"
 #include "libcoll/fabric/addressing.h"
 #include "libcoll/fabric/counters.h"
 #include "libcoll/fabric/fabric.h"
@@ -101,12 +102,6 @@ Json status_json(const FabricState& state, const FabricCounters& now, const Fabr
           {"links", links}};
 }
 
-std::string percent(double part) {
-  char text[16];
-  std::snprintf(text, sizeof text, "%.1f %%", 100 * part);
-  return text;
-}
-
 /// Bytes by link between two readings.
 std::vector<std::uint64_t> difference(const FabricCounters& now, const FabricCounters& before) {
   std::vector<std::uint64_t> bytes(now.links.size());
@@ -132,8 +127,9 @@ std::string busiest_links(const FabricState& state, const FabricCounters& now, c
     const Link& link = state.topology.link(id);
     const auto bar = static_cast<std::size_t>(std::lround(std::clamp(use(id), 0.0, 1.0) * 30));
     table.push_back({state.topology.node(link.from).host + " -> " + state.topology.node(link.to).host,
-                     rate_text(bits_per_second(state, id)), percent(use(id)), std::to_string(bytes[i] / 1000),
-                     std::to_string(now.links[i].drops), state.cut[i] ? "cut" : std::string(bar, '#')});
+                     rate_text(bits_per_second(state, id)), with_decimals(100 * use(id), 1, "%"),
+                     std::to_string(bytes[i] / 1000), std::to_string(now.links[i].drops),
+                     state.cut[i] ? "cut" : std::string(bar, '#')});
   }
   return columns(table);
 }

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "libcoll/command/command.h"
+#include "libcoll/command/text.h"
 #include "libcoll/command/time_limit.h"
 #include "libcoll/command/validators.h"
 #include "planner/flow/demand_reader.h"
@@ -60,7 +61,7 @@ struct HarvestOptions {
 };
 
 /// What was asked for, understood.
-struct Request {
+struct HarvestRequest {
   StagedCollective collective;
   std::optional<Topology> initial;
   std::int32_t degree = 0;
@@ -126,7 +127,7 @@ Status check_staging(const HarvestOptions& options, std::string_view algorithm) 
   return {};
 }
 
-Result<Request> understand(const HarvestOptions& options) {
+Result<HarvestRequest> understand(const HarvestOptions& options) {
   if (options.output == "-" && options.heatmap == "-") {
     return Error{"--output and --heatmap cannot both go to standard output"};
   }
@@ -137,7 +138,7 @@ Result<Request> understand(const HarvestOptions& options) {
     const Result<Collective> known = parse_collective(options.collective);
     if (!known) return Error{known.error().message + "; a schedule file is named by --schedule"};
   }
-  Request request;
+  HarvestRequest request;
   const Result<HarvestModel> model = model_of(options);
   if (!model) return model.error();
   request.model = *model;
@@ -163,7 +164,7 @@ Result<Request> understand(const HarvestOptions& options) {
   return request;
 }
 
-Result<Harvest> prepare(const Request& request, const Deadline& deadline) {
+Result<Harvest> prepare(const HarvestRequest& request, const Deadline& deadline) {
   if (!request.initial) return Harvest::prepare(request.collective, request.degree, std::nullopt, deadline);
   Result<Configuration> initial = configuration_of(*request.initial);
   if (!initial) return initial.error();
@@ -214,7 +215,7 @@ Json wires_json(const Configuration& configuration) {
   return wires;
 }
 
-Json harvest_json(const HarvestOptions& options, const Request& request, const Harvest& harvest,
+Json harvest_json(const HarvestOptions& options, const HarvestRequest& request, const Harvest& harvest,
                   const HarvestPlan& plan, double bound, double plan_seconds) {
   const auto& configurations = harvest.configurations();
   Json events = Json::array();
@@ -253,29 +254,26 @@ Json harvest_json(const HarvestOptions& options, const Request& request, const H
           {"plan_seconds", plan_seconds}};
 }
 
-std::string microseconds(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3f us", seconds * 1e6);
-  return text;
-}
-
 std::string ratio(double slow, double fast) {
   char text[48];
   std::snprintf(text, sizeof text, "%.2f times as long", slow / fast);
   return text;
 }
 
-std::string harvest_text(const Request& request, const Harvest& harvest, const HarvestPlan& plan) {
+std::string harvest_text(const HarvestRequest& request, const Harvest& harvest, const HarvestPlan& plan) {
   const auto& configurations = harvest.configurations();
   std::string text = harvest.collective().algorithm + " of " + std::to_string(harvest.collective().nodes) +
                      " nodes with " + std::to_string(request.degree) + " ports, " + std::to_string(plan.steps.size()) +
                      " steps\n";
   std::vector<std::vector<std::string>> rows = {
-      {"completion", microseconds(plan.seconds), "with " + std::to_string(plan.rewirings()) + " rewirings"},
-      {"static", microseconds(plan.static_seconds),
+      {"completion", with_decimals(1e6 * plan.seconds, 3, "us"),
+       "with " + std::to_string(plan.rewirings()) + " rewirings"},
+      {"static", with_decimals(1e6 * plan.static_seconds, 3, "us"),
        ratio(plan.static_seconds, plan.seconds) + ", " + configurations[plan.static_configuration].name},
-      {"static ring", microseconds(plan.ring_seconds), ratio(plan.ring_seconds, plan.seconds) + ", shortest paths"},
-      {"every step", microseconds(plan.every_step_seconds), ratio(plan.every_step_seconds, plan.seconds)},
+      {"static ring", with_decimals(1e6 * plan.ring_seconds, 3, "us"),
+       ratio(plan.ring_seconds, plan.seconds) + ", shortest paths"},
+      {"every step", with_decimals(1e6 * plan.every_step_seconds, 3, "us"),
+       ratio(plan.every_step_seconds, plan.seconds)},
   };
   text += columns(rows);
   rows = {{"step", "wiring", "hops", "1/theta", "time"}};
@@ -285,12 +283,12 @@ std::string harvest_text(const Request& request, const Harvest& harvest, const H
     char congestion[32];
     std::snprintf(congestion, sizeof congestion, "%.4g", step.flow.congestion);
     rows.push_back({std::to_string(i + 1), same ? "\"" : configurations[step.configuration].name,
-                    std::to_string(step.flow.hops), congestion, microseconds(step.seconds)});
+                    std::to_string(step.flow.hops), congestion, with_decimals(1e6 * step.seconds, 3, "us")});
   }
   return text + columns(rows);
 }
 
-Status write_schedule_file(const HarvestOptions& options, const Request& request, const Harvest& harvest,
+Status write_schedule_file(const HarvestOptions& options, const HarvestRequest& request, const Harvest& harvest,
                            const HarvestPlan& plan, const Deadline& deadline) {
   const Result<Schedule> schedule = rewired_schedule(harvest, plan, request.model, options.max_chunks,
                                                      request.initial ? &*request.initial : nullptr, deadline);
@@ -306,7 +304,7 @@ struct Heatmap {
 };
 
 /// One line per size and α_r, as Figures 5, 8 and 9 have them.
-Result<Heatmap> heatmap(const HarvestOptions& options, const Request& request, const Harvest& harvest,
+Result<Heatmap> heatmap(const HarvestOptions& options, const HarvestRequest& request, const Harvest& harvest,
                         const Deadline& deadline) {
   std::vector<double> delays;
   for (const std::string& text : options.reconfigurations) {
@@ -353,7 +351,7 @@ int harvest(const HarvestOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   const TimeLimit limit(options.time_limit_seconds, "no plan yet", options.json);
   const Deadline& deadline = limit.deadline();
-  const Result<Request> request = understand(options);
+  const Result<HarvestRequest> request = understand(options);
   if (!request) return fail(request.error().message, options.json);
   // What comes later has a share of the time, too.
   const bool goes_on = options.search > 0 || options.exact;
@@ -395,7 +393,7 @@ int harvest(const HarvestOptions& options) {
   } else {
     std::fputs(harvest_text(*request, *harvest, plan).c_str(), stdout);
     if (options.exact) {
-      std::printf("no rewirings take less than %s (integer programs)\n", microseconds(bound).c_str());
+      std::printf("no rewirings take less than %s (integer programs)\n", with_decimals(1e6 * bound, 3, "us").c_str());
     }
     if (!left.empty()) std::fputs(left_out_text(left).c_str(), stdout);
   }

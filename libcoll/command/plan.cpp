@@ -43,7 +43,7 @@ constexpr double share_of_better_plan = 0.4;
 constexpr double share_to_wait = 0.1;
 constexpr const char* no_plan = "no plan that was checked";
 
-struct Options {
+struct PlanCommandOptions {
   std::string topology;
   std::string collective;
   std::string algorithm = std::string(automatic_plan);
@@ -73,7 +73,7 @@ struct Options {
 };
 
 /// What was asked for, understood.
-struct Request {
+struct PlanRequest {
   Topology topology;
   Collective collective;
   NodeId root = 0;                 ///< of rooted collectives, counted in `topology`
@@ -86,7 +86,7 @@ std::string algorithm_name(const std::string& algorithm) {
 }
 
 /// The root as a host of the fabric, or of the hosts that --nodes left of it.
-Result<NodeId> read_root(const Options& options, Collective collective, std::span<const NodeId> nodes,
+Result<NodeId> read_root(const PlanCommandOptions& options, Collective collective, std::span<const NodeId> nodes,
                          const Topology& fabric) {
   if (!options.root) return NodeId{0};
   if (!is_rooted(collective)) {
@@ -104,7 +104,7 @@ Result<NodeId> read_root(const Options& options, Collective collective, std::spa
 }
 
 /// At most one of the files can be standard output.
-Status check_outputs(const Options& options) {
+Status check_outputs(const PlanCommandOptions& options) {
   std::vector<std::string> on_stdout;
   for (const auto& [flag, path] : {std::pair{"--output", &options.output},
                                    {"--small-output", &options.small_output},
@@ -115,7 +115,7 @@ Status check_outputs(const Options& options) {
   return Error{on_stdout[0] + " and " + on_stdout[1] + " cannot both go to standard output"};
 }
 
-Result<Request> understand(const Options& options) {
+Result<PlanRequest> understand(const PlanCommandOptions& options) {
   const bool writes = !options.output.empty() || !options.small_output.empty() || !options.forwarding_table.empty();
   if (options.no_schedule && (writes || options.cache)) {
     return Error{"--no-schedule leaves nothing for --output, --small-output, --forwarding-table or --cache to write"};
@@ -158,11 +158,12 @@ Result<Request> understand(const Options& options) {
     topology = part_of(*topology, nodes);
     if (!topology) return Error{"--nodes: " + topology.error().message};
   }
-  return Request{std::move(topology).value(), *collective, *root, dialect};
+  return PlanRequest{std::move(topology).value(), *collective, *root, dialect};
 }
 
 /// What the plan is to carry; the options' own where no file names another. Only some planners know demands.
-Status read_demand(const Options& options, const Request& request, std::string& algorithm, PlanOptions& wanted) {
+Status read_demand(const PlanCommandOptions& options, const PlanRequest& request, std::string& algorithm,
+                   PlanOptions& wanted) {
   if (options.demand.empty()) return {};
   if (request.collective != Collective::alltoall) return Error{"--demand is for alltoall only"};
   if (options.algorithm == automatic_plan) algorithm = default_demand_planner;
@@ -177,7 +178,7 @@ Status read_demand(const Options& options, const Request& request, std::string& 
 }
 
 /// The planners that what was asked for goes to.
-Result<std::vector<Planner>> planners_asked(const Options& options, const Request& request,
+Result<std::vector<Planner>> planners_asked(const PlanCommandOptions& options, const PlanRequest& request,
                                             const std::string& algorithm) {
   std::vector<std::string> names;
   if (options.compare) {
@@ -201,7 +202,7 @@ Result<std::vector<Planner>> planners_asked(const Options& options, const Reques
 }
 
 /// Whether one of these planners at least knows what each option that was given is about.
-Status check_given(const Options& options, const Request& request, const std::string& algorithm) {
+Status check_given(const PlanCommandOptions& options, const PlanRequest& request, const std::string& algorithm) {
   const Result<std::vector<Planner>> asked = planners_asked(options, request, algorithm);
   if (!asked) return asked.error();
   const bool sized = std::any_of(options.given.begin(), options.given.end(),
@@ -213,7 +214,7 @@ Status check_given(const Options& options, const Request& request, const std::st
 }
 
 /// What harvest's rewirings are for.
-Status read_rewiring(const Options& options, PlanOptions& wanted) {
+Status read_rewiring(const PlanCommandOptions& options, PlanOptions& wanted) {
   wanted.size_bytes = static_cast<double>(options.sizes.front());
   for (const auto& [text, seconds] : {std::pair{&options.alpha, &wanted.alpha_seconds},
                                       std::pair{&options.reconfiguration, &wanted.reconfiguration_seconds}}) {
@@ -231,7 +232,7 @@ Result<std::string> output_text(const Schedule& schedule, const std::optional<Di
 
 /// Under its own name, and as the plan of choice when no algorithm was asked for, with the plan for small vectors. Of a
 /// part only as what was asked for: the planner by its name may plan it otherwise.
-Status store(const Options& options, const Plan& plan) {
+Status store(const PlanCommandOptions& options, const Plan& plan) {
   const Schedule& schedule = plan.schedule;
   if (!schedule.wirings.empty()) return Error{"--cache keeps plans that programs run, and none can rewire the fabric"};
   const LoadedConfig loaded = load_config(environ);
@@ -252,7 +253,7 @@ struct Written {
   std::string report;
 };
 
-Written written(const Options& options, const Request& request, const Plan& plan) {
+Written written(const PlanCommandOptions& options, const PlanRequest& request, const Plan& plan) {
   Written result;
   if (plan.faults.empty()) {
     if (!options.output.empty()) result.output = output_text(plan.schedule, request.dialect);
@@ -270,7 +271,7 @@ Written written(const Options& options, const Request& request, const Plan& plan
 }
 
 /// The files that were asked for.
-Status write_files(const Options& options, const Plan& plan, const Written& texts) {
+Status write_files(const PlanCommandOptions& options, const Plan& plan, const Written& texts) {
   // Whoever waits for the usual plan finds the other one there.
   if (!options.small_output.empty() && plan.least_steps) {
     Status written =
@@ -291,7 +292,7 @@ Status write_files(const Options& options, const Plan& plan, const Written& text
 }
 
 /// Writes and prints; the exit code of the command.
-int finish(const Options& options, const Plan& plan, const Written& texts) {
+int finish(const PlanCommandOptions& options, const Plan& plan, const Written& texts) {
   if (plan.faults.empty()) {
     const Status done = write_files(options, plan, texts);
     if (!done) return fail(done.error().message, options.json && !options.takes_stdout());
@@ -300,9 +301,9 @@ int finish(const Options& options, const Plan& plan, const Written& texts) {
   return plan.faults.empty() ? ExitCode::good : ExitCode::bad;
 }
 
-int compare_algorithms(const Options& options) {
+int compare_algorithms(const PlanCommandOptions& options) {
   const TimeLimit limit(options.plan.time_limit_seconds, "no comparison yet", options.json);
-  const Result<Request> request = understand(options);
+  const Result<PlanRequest> request = understand(options);
   if (!request) return fail(request.error().message, options.json);
   const std::vector<double> sizes(options.sizes.begin(), options.sizes.end());
   if (const Status good = check_given(options, *request, ""); !good) return fail(good.error().message, options.json);
@@ -319,14 +320,14 @@ int compare_algorithms(const Options& options) {
 }
 
 /// Whether options ask for what first plans do not have.
-bool wants_more_than_first(const Options& options) {
+bool wants_more_than_first(const PlanCommandOptions& options) {
   return !options.plan.layer_method.empty() || options.plan.steps > 1;
 }
 
 /// A first plan, and a better one if that is there by the limit. Planners cannot be stopped at any moment, so the
 /// better one is made in a child. Nothing where there is no first plan.
-std::optional<int> plan_in_time(const Options& options, const Request& request, const PlanOptions& wanted,
-                                const TimeLimit& limit) {
+std::optional<int> plan_in_time(const PlanCommandOptions& options, const PlanRequest& request,
+                                const PlanOptions& wanted, const TimeLimit& limit) {
   PlanOptions in_time = wanted;
   in_time.time_limit_seconds = limit.for_planning(wanted.schedule);
   Result<Plan> first = make_first_plan(request.topology, in_time);
@@ -354,10 +355,10 @@ std::optional<int> plan_in_time(const Options& options, const Request& request, 
   return code ? code : finish(options, *first, of_first);
 }
 
-int plan(const Options& options) {
+int plan(const PlanCommandOptions& options) {
   const bool json_on_stdout = options.json && !options.takes_stdout();
   const TimeLimit limit(options.plan.time_limit_seconds, no_plan, json_on_stdout);
-  const Result<Request> request = understand(options);
+  const Result<PlanRequest> request = understand(options);
   if (!request) return fail(request.error().message, json_on_stdout);
   PlanOptions wanted = options.plan;
   wanted.root = request->root;
@@ -417,7 +418,7 @@ CLI::Option* add_planner_option(CLI::App& sub, PlannerOption option, Value& valu
   return added->group(planner_options_group);
 }
 
-void add_planner_options(CLI::App& sub, Options& options) {
+void add_planner_options(CLI::App& sub, PlanCommandOptions& options) {
   const CLI::Validator chunks = whole_in(0, static_cast<std::int64_t>(most_chunks));
   PlanOptions& plan = options.plan;
   add_planner_option(sub, PlannerOption::max_chunks, plan.max_chunks)->check(chunks);
@@ -439,7 +440,7 @@ void add_planner_options(CLI::App& sub, Options& options) {
   add_planner_option(sub, PlannerOption::forwarding_table, options.forwarding_table)->type_name("FILE");
   add_planner_option(sub, PlannerOption::staging, plan.staging);
   add_planner_option(sub, PlannerOption::size, options.sizes)
-      ->group("Options")  // --compare takes it, too
+      ->group("PlanCommandOptions")  // --compare takes it, too
       ->type_name("BYTES")
       ->delimiter(',')
       ->transform(CLI::AsSizeValue(false))
@@ -451,7 +452,7 @@ void add_planner_options(CLI::App& sub, Options& options) {
 }  // namespace
 
 void add_plan(CLI::App& app, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<PlanCommandOptions>();
   CLI::App* sub = app.add_subcommand("plan", "Plan a collective on a topology, check the plan, print its figures");
   sub->add_option("topology,--topology", options->topology, "Specification such as torus:3x3x3, or a topology file")
       ->required();

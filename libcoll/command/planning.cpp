@@ -15,6 +15,7 @@
 #include <variant>
 
 #include "libcoll/command/progress.h"
+#include "libcoll/command/text.h"
 #include "libcoll/plan/plan_cache.h"
 #include "libcoll/select/cost_model.h"
 #include "planner/broadcast/cut_bound.h"
@@ -138,12 +139,6 @@ Rational universal_bound(const Schedule& schedule) {
 
 bool optimal(const Schedule& schedule) { return schedule.proof.bandwidth_time == universal_bound(schedule); }
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
-}
-
 /// "1 step", "3 steps"
 std::string count(std::size_t n, const std::string& what) {
   return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
@@ -232,7 +227,7 @@ std::int64_t peak_bytes() {
 
 std::string figure_text(const std::variant<std::string, double, std::int64_t>& figure) {
   if (const auto* text = std::get_if<std::string>(&figure)) return *text;
-  if (const auto* value = std::get_if<double>(&figure)) return number(*value);
+  if (const auto* value = std::get_if<double>(&figure)) return rounded(*value, 9);
   return std::to_string(std::get<std::int64_t>(figure));
 }
 
@@ -317,7 +312,7 @@ std::string seconds_text(double seconds) {
 
 std::string short_text(const std::string& exact, double value) {
   constexpr std::size_t most = 24;
-  return exact.size() <= most ? exact : "about " + number(value);
+  return exact.size() <= most ? exact : "about " + rounded(value, 9);
 }
 
 std::string short_text(const Rational& value) { return short_text(value.to_string(), value.to_double()); }
@@ -442,8 +437,8 @@ std::string plan_text(const Plan& plan) {
   const bool rooted = is_rooted(schedule.collective);
   std::string chunks = std::to_string(schedule.chunks_per_shard) + (rooted ? "" : " per shard");
   if (schedule.collective == Collective::alltoall) {
-    rows.push_back(
-        {"F", number(plan.flow) + ", upper bound " + number(plan.flow_upper_bound) + ": gap " + percent(gap(plan))});
+    rows.push_back({"F", rounded(plan.flow, 9) + ", upper bound " + rounded(plan.flow_upper_bound, 9) + ": gap " +
+                             percent(gap(plan))});
     chunks += ", rounding to them loses " + percent(loss_chunking(plan)) + " of F";
     rows.push_back({"routes", routes_text(plan)});
     rows.push_back({"load", short_text(proof.max_link_load) + " shards on the busiest link"});

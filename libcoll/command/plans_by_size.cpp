@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "libcoll/command/planning.h"
+#include "libcoll/command/text.h"
 #include "libcoll/plan/plan_source.h"
 #include "planner/plan/default_plan.h"
 #include "planner/topology/facts.h"
@@ -33,13 +34,6 @@ Result<PlanRequest> request_of(const Topology& topology, const std::string& node
 
 SizedPlan sized(const Schedule& schedule, std::optional<std::int64_t> up_to) {
   return {schedule.algorithm, up_to, schedule.steps, lockstep_time(schedule), schedule.proof.bandwidth_time};
-}
-
-std::string microseconds(double seconds) {
-  constexpr double per_second = 1e6;
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", per_second * seconds);
-  return text;
 }
 
 }  // namespace
@@ -96,8 +90,8 @@ std::string plans_by_size_text(const Topology& topology, const std::string& node
     for (const SizedPlan& plan : each.plans) {
       const std::string above = each.plans.size() > 1 ? "above" : "any";
       rows.push_back({name, plan.up_to_bytes ? std::to_string(*plan.up_to_bytes) : above, plan.algorithm,
-                      std::to_string(plan.steps), microseconds(plan.time.latency_seconds),
-                      short_text(plan.bandwidth_time), microseconds(mebibyte * plan.time.seconds_per_byte)});
+                      std::to_string(plan.steps), rounded(1e6 * plan.time.latency_seconds, 6),
+                      short_text(plan.bandwidth_time), rounded(1e6 * (mebibyte * plan.time.seconds_per_byte), 6)});
     }
   }
   return topology.name() + (nodes.empty() ? "" : ", nodes " + nodes) + "\n" + columns(rows) +

@@ -8,6 +8,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "libcoll/command/text.h"
 #include "libcoll/command/time_limit.h"
 #include "libcoll/command/validators.h"
 
@@ -24,15 +25,9 @@ struct ReportOptions {
   bool json = false;
 };
 
-std::string number(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", value);
-  return text;
-}
-
 std::string cell_text(const Json& cell) {
   if (cell.is_string()) return cell.get<std::string>();
-  if (cell.is_number_float()) return number(cell.get<double>());
+  if (cell.is_number_float()) return rounded(cell.get<double>(), 4);
   return cell.is_null() ? "" : cell.dump();
 }
 
@@ -161,7 +156,7 @@ std::string report_text(const Report& report, const ReportTable& table, double s
   for (const ReportRow& row : table.rows) {
     std::vector<std::string>& line = lines.emplace_back();
     for (const Json& cell : row.cells) line.push_back(cell_text(cell));
-    line.push_back(row.ours ? number(*row.ours) : "-");
+    line.push_back(row.ours ? rounded(*row.ours, 4) : "-");
     line.push_back(row.paper.text);
     line.push_back(difference_text(row));
     line.emplace_back();
@@ -171,7 +166,7 @@ std::string report_text(const Report& report, const ReportTable& table, double s
     if (known == reasons.end()) reasons.push_back(row.why);
   }
   std::string text = std::string(report.name) + " of paper " + std::string(report.paper) + ": " +
-                     std::string(report.what) + ", in " + number(seconds) + " s\n" + columns(lines);
+                     std::string(report.what) + ", in " + rounded(seconds, 4) + " s\n" + columns(lines);
   for (std::size_t i = 0; i < reasons.size(); ++i) text += "[" + std::to_string(i + 1) + "] " + reasons[i] + "\n";
   if (!table.note.empty()) text += table.note + "\n";
   return text;

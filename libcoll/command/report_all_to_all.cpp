@@ -11,6 +11,7 @@
 #include "libcoll/command/child_work.h"
 #include "libcoll/command/planning.h"
 #include "libcoll/command/report.h"
+#include "libcoll/command/text.h"
 #include "planner/broadcast/finder.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
@@ -68,12 +69,6 @@ struct Outcome {
   std::string why;
 };
 
-std::string seconds_text(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.3g s", seconds);
-  return text;
-}
-
 Planned figures_of(const Plan& plan) { return {plan.seconds, plan.flow, plan.flow_upper_bound}; }
 
 /// The figures of a plan as text, for the parent of a process that makes it.
@@ -103,7 +98,7 @@ Outcome attempt(const Topology& topology, const Scheme& scheme, bool schedule, c
   double expected = std::max(pace.expected(scheme.name, size, scheme.growth), least_seconds);
   if (scheme.seconds > 0) expected = std::min(expected, longest_beyond_limit * scheme.seconds);
   if (expected > budget) {
-    return {std::nullopt, stopped + std::string("about ") + seconds_text(expected) + " expected at this size"};
+    return {std::nullopt, stopped + std::string("about ") + rounded(expected, 3, "s") + " expected at this size"};
   }
   PlanOptions options = options_of(scheme, schedule, scope.threads);
   const double certain = pace.growth(scheme.name) ? measured_share : certain_share;
@@ -116,10 +111,11 @@ Outcome attempt(const Topology& topology, const Scheme& scheme, bool schedule, c
   const std::chrono::duration<double> spent = std::chrono::steady_clock::now() - start;
   pace.took(scheme.name, size, spent.count());
   if (!text) return {std::nullopt, text.error().message};
-  if (!text->has_value()) return {std::nullopt, stopped + std::string("stopped after ") + seconds_text(spent.count())};
+  if (!text->has_value())
+    return {std::nullopt, stopped + std::string("stopped after ") + rounded(spent.count(), 3, "s")};
   Outcome outcome = read_planned(**text);
   if (outcome.plan && unsure && spent.count() >= options.time_limit_seconds) {
-    outcome.why = "the best within a limit of " + seconds_text(options.time_limit_seconds);
+    outcome.why = "the best within a limit of " + rounded(options.time_limit_seconds, 3, "s");
   }
   return outcome;
 }

@@ -22,7 +22,7 @@
 namespace libcoll::command {
 namespace {
 
-constexpr const char* usage_line = "Usage: libcoll run [OPTIONS] -- COMMAND [ARGUMENTS]";
+constexpr const char* run_usage = "Usage: libcoll run [OPTIONS] -- COMMAND [ARGUMENTS]";
 
 using Variables = std::vector<std::pair<std::string, std::string>>;
 
@@ -131,7 +131,7 @@ std::vector<std::string> current_environment() {
 }
 
 int run(const RunOptions& options, const std::vector<std::string>& arguments) {
-  if (arguments.empty()) return fail(std::string("no command. ") + usage_line);
+  if (arguments.empty()) return fail(std::string("no command. ") + run_usage);
   const Result<Config> config = configure(options);
   if (!config) return fail(config.error().message);
   const Result<Topology> topology = load_topology(config->topology);
@@ -156,7 +156,7 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
 class RunFormatter : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App* /*app*/, std::string /*name*/) const override {
-    return std::string(usage_line) + "\n";
+    return std::string(run_usage) + "\n";
   }
 };
 
@@ -182,7 +182,7 @@ void add_run(CLI::App& app, const std::vector<std::string>& command, int& exit_c
       "  libcoll run --topology cluster.toml -- srun -n 27 ./app\n");
   sub->callback([options, sub, &command, &exit_code] {
     const std::vector<std::string> extras = sub->remaining();
-    exit_code = extras.empty() ? run(*options, command) : fail("unexpected '" + extras.front() + "'. " + usage_line);
+    exit_code = extras.empty() ? run(*options, command) : fail("unexpected '" + extras.front() + "'. " + run_usage);
   });
 }
 

@@ -13,6 +13,7 @@
 
 #include "libcoll/base/config.h"
 #include "libcoll/command/command.h"
+#include "libcoll/command/text.h"
 #include "libcoll/command/time_limit.h"
 #include "libcoll/command/validators.h"
 #include "planner/schedule/verify.h"
@@ -51,19 +52,19 @@ std::int64_t usual_segment(const Schedule& schedule, double bytes) {
 }
 
 /// What was asked for, understood and checked.
-struct Request {
+struct SimulationRequest {
   Schedule schedule;
   SimulationOptions simulation;
 };
 
-Result<Request> understand(const SimulateOptions& options) {
+Result<SimulationRequest> understand(const SimulateOptions& options) {
   const Result<std::string> text = read_text(options.file);
   if (!text) return text.error();
   Result<Schedule> schedule = read_schedule(*text, options.file);
   if (!schedule) return schedule.error();
   const Result<double> alpha = parse_latency(options.alpha);
   if (!alpha) return Error{"--alpha: " + alpha.error().message};
-  Request request{std::move(schedule).value(), {}};
+  SimulationRequest request{std::move(schedule).value(), {}};
   request.simulation.alpha_seconds = *alpha;
   if (options.segment) request.simulation.segment_bytes = static_cast<std::int64_t>(*options.segment);
   const bool rewired = !request.schedule.wirings.empty();
@@ -77,18 +78,6 @@ Result<Request> understand(const SimulateOptions& options) {
   return request;
 }
 
-std::string microseconds(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g us", 1e6 * seconds);
-  return text;
-}
-
-std::string number(double value, const char* unit) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g %s", value, unit);
-  return text;
-}
-
 /// The wiring that was there from the start is none.
 std::int64_t rewirings(const Schedule& schedule) {
   return std::count_if(schedule.wirings.begin(), schedule.wirings.end(),
@@ -99,7 +88,7 @@ const char* name_of(NodeTiming timing) { return timing == NodeTiming::lockstep ?
 
 int simulate_file(const SimulateOptions& options) {
   const TimeLimit limit(options.time_limit_seconds, "no simulated size", options.json);
-  const Result<Request> request = understand(options);
+  const Result<SimulationRequest> request = understand(options);
   if (!request) return fail(request.error().message, options.json);
   const Schedule& schedule = request->schedule;
   Json results = Json::array();
@@ -125,8 +114,9 @@ int simulate_file(const SimulateOptions& options) {
                        {"busiest_link_seconds", simulated->busiest_link_seconds},
                        {"step_seconds", simulated->step_seconds},
                        {"messages", simulated->messages}});
-    rows.push_back({std::to_string(size), microseconds(simulated->seconds), number(bandwidth / 1e9, "GB/s"),
-                    number(100 * busy, "%"), std::to_string(simulated->messages)});
+    rows.push_back({std::to_string(size), rounded(1e6 * simulated->seconds, 6, "us"),
+                    rounded(bandwidth / 1e9, 4, "GB/s"), rounded(100 * busy, 4, "%"),
+                    std::to_string(simulated->messages)});
   }
   if (left_out > 0) {
     warn(limit_sentence(options.time_limit_seconds, "no figure of the last " + std::to_string(left_out) + " sizes"));

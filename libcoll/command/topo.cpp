@@ -19,6 +19,7 @@
 
 #include "libcoll/command/command.h"
 #include "libcoll/command/planning.h"
+#include "libcoll/command/text.h"
 #include "libcoll/command/time_limit.h"
 #include "libcoll/command/validators.h"
 #include "planner/broadcast/finder.h"
@@ -263,26 +264,15 @@ Json option_json(const Choice& option) {
   return json;
 }
 
-std::string microseconds(double seconds) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.1f us", seconds * 1e6);
-  return text;
-}
-
-std::string decimals(const Rational& value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4f", value.to_double());
-  return text;
-}
-
 void print_find(const FindOptions& options, const std::vector<Choice>& found, const Choice& bound,
                 const std::string& pick) {
   std::vector<std::vector<std::string>> rows = {{"topology", "T_L/alpha", "T_B in M/B", "allreduce", "all-to-all"}};
   const auto row = [](const std::string& name, const Choice& option) {
-    return std::vector<std::string>{
-        name, std::to_string(option.topology.cost.steps), decimals(option.topology.cost.bandwidth_time),
-        microseconds(option.allreduce),
-        option.alltoall ? microseconds(*option.alltoall) : ">= " + microseconds(option.alltoall_at_least)};
+    return std::vector<std::string>{name, std::to_string(option.topology.cost.steps),
+                                    with_decimals(option.topology.cost.bandwidth_time.to_double(), 4),
+                                    with_decimals(1e6 * option.allreduce, 1, "us"),
+                                    option.alltoall ? with_decimals(1e6 * *option.alltoall, 1, "us")
+                                                    : ">= " + with_decimals(1e6 * option.alltoall_at_least, 1, "us")};
   };
   for (const Choice& option : found) rows.push_back(row(option.topology.specification, option));
   rows.push_back(row("(Moore bound)", bound));

@@ -16,6 +16,7 @@
 #include "libcoll/base/config.h"
 #include "libcoll/command/command.h"
 #include "libcoll/command/launch.h"
+#include "libcoll/command/text.h"
 #include "libcoll/command/time_limit.h"
 #include "libcoll/command/tuning_sweep.h"
 #include "libcoll/command/validators.h"
@@ -30,11 +31,11 @@
 namespace libcoll::command {
 namespace {
 
-constexpr const char* usage_line = "Usage: libcoll tune [OPTIONS] -- mpirun -n RANKS [OPTIONS OF mpirun]";
+constexpr const char* tune_usage = "Usage: libcoll tune [OPTIONS] -- mpirun -n RANKS [OPTIONS OF mpirun]";
 constexpr const char* sweep_name = "collective_sweep";
 constexpr const char* cached = "cached";
 
-struct Options {
+struct TuneOptions {
   std::string topology;
   std::string calls = "allreduce,allgather,alltoall";
   std::string sizes = "4:1048576";
@@ -108,7 +109,7 @@ std::vector<TuningWay> variants_of(const TuningWay& way, const std::vector<std::
 
 /// Planners first, then how their plans are run: segments and messages in flight of those that won at some size.
 Result<std::vector<Measured>> measure(TuningSweep& sweep, CallKind call, const std::vector<PlannerName>& algorithms,
-                                      const Options& options) {
+                                      const TuneOptions& options) {
   // The plan that is configured comes first: what is no faster by the margin is not worth a line.
   std::vector<TuningWay> ways{{}, {true, {}, 0, 0}};
   for (const PlannerName& algorithm : algorithms) ways.push_back({false, algorithm, 0, 0});
@@ -176,7 +177,7 @@ std::vector<PlannerName> cached_planners(const std::string& directory, const Top
 }
 
 /// As --algorithms says, those that plan the call's collective.
-Result<std::vector<PlannerName>> planners_for(const Options& options, CallKind call) {
+Result<std::vector<PlannerName>> planners_for(const TuneOptions& options, CallKind call) {
   if (!choices_name_planners(call)) return std::vector<PlannerName>();
   if (options.algorithms == cached) {
     const Config config = load_config(environ).config;
@@ -201,12 +202,6 @@ Result<std::vector<PlannerName>> planners_for(const Options& options, CallKind c
   return names;
 }
 
-std::string text_of(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.2f", value);
-  return text;
-}
-
 void report(const std::vector<Measured>& measured, std::int32_t ranks, bool json) {
   if (json) {
     Json rows = Json::array();
@@ -228,10 +223,11 @@ void report(const std::vector<Measured>& measured, std::int32_t ranks, bool json
       {"call", "bytes", "native us", "plan us", "native/plan", "best us", "use"}};
   for (const Measured& row : measured) {
     const bool served = row.plan.served;
-    rows.push_back({std::string(to_string(row.call)), std::to_string(row.bytes), text_of(row.native_microseconds),
-                    served ? text_of(row.plan.microseconds) : "not served",
-                    served ? text_of(row.native_microseconds / row.plan.microseconds) : "-",
-                    text_of(row.best_microseconds), to_string(row.best)});
+    rows.push_back({std::string(to_string(row.call)), std::to_string(row.bytes),
+                    with_decimals(row.native_microseconds, 2),
+                    served ? with_decimals(row.plan.microseconds, 2) : "not served",
+                    served ? with_decimals(row.native_microseconds / row.plan.microseconds, 2) : "-",
+                    with_decimals(row.best_microseconds, 2), to_string(row.best)});
   }
   std::fputs(columns(rows).c_str(), stdout);
 }
@@ -249,8 +245,8 @@ Result<std::vector<CallKind>> parse_calls(const std::string& names) {
   return result;
 }
 
-int tune(const Options& options, const std::vector<std::string>& launcher) {
-  if (launcher.empty()) return fail(std::string("no launcher. ") + usage_line, options.json);
+int tune(const TuneOptions& options, const std::vector<std::string>& launcher) {
+  if (launcher.empty()) return fail(std::string("no launcher. ") + tune_usage, options.json);
   const TimeLimit limit(options.time_limit_seconds, "no measured call", options.json);
   const Result<std::vector<CallKind>> calls = parse_calls(options.calls);
   if (!calls) return fail(calls.error().message, options.json);
@@ -289,7 +285,7 @@ int tune(const Options& options, const std::vector<std::string>& launcher) {
 }  // namespace
 
 void add_tune(CLI::App& app, const std::vector<std::string>& command, int& exit_code) {
-  auto options = std::make_shared<Options>();
+  auto options = std::make_shared<TuneOptions>();
   CLI::App* sub = app.add_subcommand(
       "tune", "Measure plans, and how they are run, against the program's own MPI and write the tuning table");
   sub->allow_extras();  // refused below, with the hint that is needed
@@ -342,7 +338,7 @@ void add_tune(CLI::App& app, const std::vector<std::string>& command, int& exit_
   sub->callback([options, sub, &command, &exit_code] {
     const std::vector<std::string> extras = sub->remaining();
     exit_code = extras.empty() ? tune(*options, command)
-                               : fail("unexpected '" + extras.front() + "'. " + usage_line, options->json);
+                               : fail("unexpected '" + extras.front() + "'. " + tune_usage, options->json);
   });
 }
 

@@ -57,6 +57,15 @@ enum class Reason : std::uint8_t {
 };
 inline constexpr auto reason_count = static_cast<std::size_t>(Reason::bad_arguments) + 1;
 
+/// A reason, or none, as one number: in atomic variables and in messages between ranks of one version.
+constexpr std::uint8_t pack_reason(std::optional<Reason> reason) {
+  return reason ? static_cast<std::uint8_t>(*reason) : static_cast<std::uint8_t>(reason_count);
+}
+constexpr std::optional<Reason> unpack_reason(std::uint32_t number) {
+  if (number >= reason_count) return std::nullopt;
+  return static_cast<Reason>(number);
+}
+
 /// One sentence part for logs and statistics: "LIBCOLL_ENABLE is off".
 std::string_view to_string(Reason reason);
 
