@@ -51,6 +51,7 @@ struct RoutesOptions {
   std::vector<std::string> verify;
   SubnetLimits limits;
   IpOptions ip;
+  double class_loss = 0;
   double time_limit_seconds = 0;
   bool json = false;
 };
@@ -117,6 +118,10 @@ Result<Schedule> read_checked(const std::string& text, const std::string& file) 
 Result<Schedule> plan_all_to_all(const Topology& topology, const RoutesOptions& options) {
   PlanOptions wanted;
   wanted.time_limit_seconds = options.time_limit_seconds;
+  if (!options.ip.wanted) {
+    wanted.class_loss = options.class_loss;
+    wanted.max_classes = std::int32_t{1} << static_cast<unsigned>(options.limits.lmc);
+  }
   Result<Plan> plan = make_plan(topology, Collective::alltoall, "mcf-path", wanted);
   if (!plan) return plan.error();
   if (!plan->faults.empty()) return Error{"the plan is wrong: " + plan->faults.front()};
@@ -435,6 +440,10 @@ void add_routes(CLI::App& app, int& exit_code) {
   sub->add_option("--max-lmc", options->limits.lmc, "Largest LMC: 2^LMC classes at most")
       ->check(whole_in(0, largest_lmc))
       ->capture_default_str();
+  sub->add_option("--class-loss", options->class_loss,
+                  "For a plan made here: part of F that it may lose for fewer classes")
+      ->check(number_in(0, 1))
+      ->capture_default_str();
   sub->add_option("--max-service-levels", options->limits.service_levels, "Most service levels, one virtual lane each")
       ->check(whole_in(1, 15))
       ->capture_default_str();
@@ -448,7 +457,8 @@ void add_routes(CLI::App& app, int& exit_code) {
   sub->add_option("--time-limit", options->time_limit_seconds, "For planning; 0: none")
       ->type_name("SECONDS")
       ->check(seconds_from(0));
-  for (const char* other : {"plan", "--max-lmc", "--max-service-levels", "--device", "--cache-dir", "--time-limit"}) {
+  for (const char* other : {"plan", "--max-lmc", "--class-loss", "--max-service-levels", "--device", "--cache-dir",
+                            "--time-limit"}) {
     verify->excludes(sub->get_option(other));
   }
   sub->add_flag("--json", options->json, "Machine-readable output");
