@@ -97,6 +97,7 @@ class TreeRouting {
         deadline_(deadline),
         classes_(limits.lanes.size()),
         to_(at(topology.node_count())),
+        idle_to_(to_.size()),
         counts_(pairs.size() * classes_, 0),
         load_(at(topology.link_count()), 0),
         history_(load_.size(), 1),
@@ -109,30 +110,41 @@ class TreeRouting {
       room_.push_back(limits.load * topology.capacity(link).to_double() * (1 + rounding));
       measure(link);
     }
-    for (std::size_t i = 0; i < pairs.size(); ++i) to_[at(pairs[i].destination)].push_back(i);
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      (pairs[i].size > 0 ? to_ : idle_to_)[at(pairs[i].destination)].push_back(i);
+    }
   }
 
   std::optional<TreeRoutes> run() {
+    if (!insert_all(to_) || !settle() || !insert_all(idle_to_)) return std::nullopt;
+    return routes();
+  }
+
+ private:
+  bool insert_all(const std::vector<std::vector<std::size_t>>& to) {
     for (NodeId destination = 0; destination < topology_.node_count(); ++destination) {
-      const std::vector<std::size_t>& pairs = to_[at(destination)];
       std::vector<Waiting> waiting;
-      for (const std::size_t pair : pairs) waiting.push_back({pair, pairs_[pair].chunks});
-      if (!insert(destination, waiting) || deadline_.passed()) return std::nullopt;
+      for (const std::size_t pair : to[at(destination)]) waiting.push_back({pair, pairs_[pair].chunks});
+      if (!insert(destination, waiting) || deadline_.passed()) return false;
     }
+    return true;
+  }
+
+  /// Rounds until no link is overloaded; false where that does not come about.
+  bool settle() {
     double least = infinite;
     for (std::int32_t round = 0, waited = 0; round < most_rounds && waited < patience; ++round, ++waited) {
       const double over = overload();
-      if (over == 0) return routes();
+      if (over == 0) return true;
       if (over < least) {
         least = over;
         waited = 0;
       }
-      if (!relieve(round) || deadline_.passed()) return std::nullopt;
+      if (!relieve(round) || deadline_.passed()) return false;
     }
-    return overload() == 0 ? std::optional(routes()) : std::nullopt;
+    return overload() == 0;
   }
 
- private:
   struct Waiting {
     std::size_t pair;
     std::int32_t chunks;
@@ -295,6 +307,8 @@ class TreeRouting {
   const Deadline& deadline_;
   std::size_t classes_;
   std::vector<std::vector<std::size_t>> to_;  ///< by destination: its pairs
+  /// The same of pairs without load: they follow the trees of the others.
+  std::vector<std::vector<std::size_t>> idle_to_;
   std::vector<std::int32_t> counts_;          ///< by pair and class: chunks
   std::vector<double> load_, room_, history_, price_;  // by link
   std::vector<Tree> trees_;                   ///< by class and destination
