@@ -281,7 +281,7 @@ std::vector<PairDemand> pairs_of(const Schedule& schedule, std::span<const doubl
 /// The schedule's transfers on other routes.
 void put_on_routes(Schedule& schedule, FewerClasses& fewer) {
   schedule.chunks_per_shard *= fewer.finer;
-  schedule.routes = std::move(fewer.found.routes);
+  schedule.routes = std::move(fewer.found->routes);
   schedule.transfers.clear();
   NodeId source = -1;
   NodeId destination = -1;
@@ -291,7 +291,7 @@ void put_on_routes(Schedule& schedule, FewerClasses& fewer) {
     if (route.source != source || route.destination != destination) begin = 0;
     source = route.source;
     destination = route.destination;
-    const std::int32_t chunks = fewer.found.chunks[i];
+    const std::int32_t chunks = fewer.found->chunks[i];
     schedule.transfers.push_back({source * schedule.topology.host_count() + destination, begin, chunks, source,
                                   destination, 1, static_cast<std::int32_t>(i), TransferKind::copy});
     begin += chunks;
@@ -320,11 +320,11 @@ double spare_classes(const PlanOptions& options, const Deadline& deadline, Lower
   std::optional<FewerClasses> fewer = route_in_fewer_classes(
       schedule.topology, schedule.routes, pairs_of(schedule, options.demand), budget, deadline);
   double loss = 0;
-  if (fewer) {
+  if (fewer && fewer->found) {
     put_on_routes(schedule, *fewer);
     loss = std::max(0.0, 1 - before / largest_load_of(schedule, options.demand));
-    lowered.more.emplace_back("classes", static_cast<std::int64_t>(fewer->classes));
   }
+  if (fewer) lowered.more.emplace_back("classes", static_cast<std::int64_t>(fewer->classes));
   lowered.more.emplace_back("loss_classes", loss);
   return loss;
 }

@@ -36,12 +36,13 @@ class Search {
     for (std::size_t classes = 1; classes < present->classes && classes <= most && !deadline_.passed(); ++classes) {
       if (std::optional<FewerClasses> found = with(classes, budget_.load)) return found;
     }
-    if (present->classes <= most) return std::nullopt;
+    const FewerClasses as_they_are{std::nullopt, 1, present->classes, present->layers};
+    if (present->classes <= most) return as_they_are;
     for (double load = budget_.load * load_step; load < budget_.load * most_growth; load *= load_step) {
       if (deadline_.passed()) break;
       if (std::optional<FewerClasses> found = with(most, load)) return found;
     }
-    return std::nullopt;
+    return as_they_are;
   }
 
  private:

@@ -26,15 +26,15 @@ struct ClassBudget {
 
 /// What came out.
 struct FewerClasses {
-  TreeRoutes found;
+  std::optional<TreeRoutes> found;  ///< nothing: the routes are best as they are
   std::int32_t finer = 1;  ///< every chunk of the pairs was cut in so many
-  std::size_t classes = 0;
+  std::size_t classes = 0;  ///< that assign_destination_classes takes
   std::int32_t layers = 0;
 };
 
 /// Other paths for `routes`, which carry `pairs`, so that assign_destination_classes takes fewer classes for them and
-/// no more layers, in the fewest that a search by route_in_trees finds a way for. Nothing where the routes are best as
-/// they are, or more than 50 000 pairs would take too long. Classes beyond budget.most are not: there the load grows
+/// no more layers, in the fewest that a search by route_in_trees finds a way for. Nothing where more than 50 000 pairs
+/// would take too long, or the routes have no such classes. Classes beyond budget.most are not: there the load grows
 /// step by step until a way is found.
 std::optional<FewerClasses> route_in_fewer_classes(const Topology& topology, std::span<const Route> routes,
                                                    std::span<const PairDemand> pairs, const ClassBudget& budget,
