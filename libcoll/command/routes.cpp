@@ -506,8 +506,8 @@ void add_routes(CLI::App& app, int& exit_code) {
   sub->add_option("--time-limit", options->time_limit_seconds, "For planning; 0: none")
       ->type_name("SECONDS")
       ->check(seconds_from(0));
-  for (const char* other : {"plan", "--max-lmc", "--class-loss", "--max-service-levels", "--device", "--cache-dir",
-                            "--time-limit"}) {
+  for (const char* other :
+       {"plan", "--max-lmc", "--class-loss", "--max-service-levels", "--device", "--cache-dir", "--time-limit"}) {
     verify->excludes(sub->get_option(other));
   }
   sub->add_flag("--json", options->json, "Machine-readable output");

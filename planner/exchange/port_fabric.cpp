@@ -166,9 +166,10 @@ class ToPorts {
       }
     }
     if (!best) {
-      return Error{text(route, number) + " that leaves by " + port_text(first.front().first) + " and enters by " +
-                   port_text(last.front().first) +
-                   ", expected the same port at both ends: a UCX context has one port; left out, PLAN is one that is so"};
+      return Error{
+          text(route, number) + " that leaves by " + port_text(first.front().first) + " and enters by " +
+          port_text(last.front().first) +
+          ", expected the same port at both ends: a UCX context has one port; left out, PLAN is one that is so"};
     }
     const auto& [load, place, out, in] = *best;
     const NodeId source = port_at(ports_, route.source, place);
@@ -259,7 +260,8 @@ Schedule schedule_of_hosts(const PortFabric& ports, const Topology& hosts, const
   const NodeId count = hosts.host_count();
   std::int32_t parts = 1;  // of a block, so that every number of ports shares it equally
   for (NodeId a = 0; a < count; ++a) {
-    for (NodeId b = 0; b < a; ++b) parts = std::lcm(parts, static_cast<std::int32_t>(common_places(ports, a, b).size()));
+    for (NodeId b = 0; b < a; ++b)
+      parts = std::lcm(parts, static_cast<std::int32_t>(common_places(ports, a, b).size()));
   }
   Schedule result;
   result.collective = schedule.collective;

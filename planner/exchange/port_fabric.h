@@ -22,17 +22,18 @@ struct HostPort {
 /// port of that name at every host: what leaves a host by its port i enters another by its port i. So an all-to-all of
 /// the hosts is one of the ports, between ports of the same place.
 struct PortFabric {
-  SubnetTopology fabric;                                           ///< its hosts are the ports
-  std::vector<HostPort> port;                                      ///< by port
-  std::vector<std::vector<NodeId>> ports_of;                       ///< by host, in the order of host_ports
-  std::vector<LinkId> link_of;                                     ///< by link: that of the hosts' topology
+  SubnetTopology fabric;                                               ///< its hosts are the ports
+  std::vector<HostPort> port;                                          ///< by port
+  std::vector<std::vector<NodeId>> ports_of;                           ///< by host, in the order of host_ports
+  std::vector<LinkId> link_of;                                         ///< by link: that of the hosts' topology
   std::vector<std::vector<std::pair<std::int32_t, LinkId>>> links_of;  ///< by link of that: (place, link) of each port
 };
 
 /// Whether the ports of some host lead to several devices.
 bool has_port_fabric(const Subnet& subnet, const SubnetTopology& fabric);
 
-/// Error where a host is cabled to another host, or is one node with its switch, or two hosts have no port of one place.
+/// Error where a host is cabled to another host, or is one node with its switch, or two hosts have no port of one
+/// place.
 Result<PortFabric> port_fabric(const Subnet& subnet, const SubnetTopology& fabric);
 
 /// What each port sends to each port (PlanOptions::demand of an all-to-all of ports) so that every host sends each

@@ -120,7 +120,9 @@ Result<SubnetPlan> plan_on_ports(const Subnet& subnet, SubnetTopology fabric, Sc
   if (!of_ports) return of_ports.error();
   Result<SubnetPlan> plan = plan_numbered(subnet, ports->fabric, *of_ports, limits);
   if (!plan) return plan;
-  const auto key = [&](const Route& route) { return std::pair(ports->port[at(route.source)].place, route.route_class); };
+  const auto key = [&](const Route& route) {
+    return std::pair(ports->port[at(route.source)].place, route.route_class);
+  };
   std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> numbers;
   for (const Route& route : of_ports->routes) numbers.emplace(key(route), 0);
   plan->addresses.clear();
@@ -176,7 +178,8 @@ Status check_devices(const SubnetPlan& plan, const std::string& device) {
   const bool all = std::none_of(devices.begin(), devices.end(), [](const std::string& each) { return each.empty(); });
   if (all && devices.size() == at(plan.places)) return {};
   return Error{"found '" + device + "' as the devices of ports on several switches, expected " +
-               std::to_string(plan.places) + " with commas between them, in the order of the hosts' adapters and ports"};
+               std::to_string(plan.places) +
+               " with commas between them, in the order of the hosts' adapters and ports"};
 }
 
 RouteBinding subnet_binding(const SubnetPlan& plan, const Schedule& schedule, const std::string& device) {

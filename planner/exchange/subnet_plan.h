@@ -46,8 +46,8 @@ struct SubnetLimits {
 /// than the routes take, some change their path, and the schedule's proof is brought up to date. The tables are checked
 /// before they are returned: every route is traced in them, and check_tables finds no deadlock.
 ///
-/// Errors: a schedule without routes, links without their reverse, a host that is cabled to another host, too many ports
-/// for the unicast LIDs; where hosts have ports on several switches those of schedule_of_ports().
+/// Errors: a schedule without routes, links without their reverse, a host that is cabled to another host, too many
+/// ports for the unicast LIDs; where hosts have ports on several switches those of schedule_of_ports().
 Result<SubnetPlan> plan_subnet(const Subnet& subnet, const SubnetTopology& fabric, Schedule& schedule,
                                const SubnetLimits& limits);
 

@@ -74,9 +74,8 @@ class Builder {
     }
     for (auto& [name, host] : by_name) {
       // Ports of one place are those that jobs know by one name: not as a sweep happened to meet them.
-      std::sort(host.adapters.begin(), host.adapters.end(), [this](DeviceId a, DeviceId b) {
-        return natural_less(device(a).description, device(b).description);
-      });
+      std::sort(host.adapters.begin(), host.adapters.end(),
+                [this](DeviceId a, DeviceId b) { return natural_less(device(a).description, device(b).description); });
       hosts_.push_back(std::move(host));
     }
     std::sort(hosts_.begin(), hosts_.end(), [](const Host& a, const Host& b) { return natural_less(a.name, b.name); });

@@ -317,8 +317,8 @@ double spare_classes(const PlanOptions& options, const Deadline& deadline, Lower
   if (options.max_layers > 0) budget.layers = std::min(budget.layers, options.max_layers);
   budget.chunks = std::max(options.max_chunks > 0 ? options.max_chunks : usual_chunks, schedule.chunks_per_shard);
   budget.routes = options.max_routes;
-  std::optional<FewerClasses> fewer = route_in_fewer_classes(
-      schedule.topology, schedule.routes, pairs_of(schedule, options.demand), budget, deadline);
+  std::optional<FewerClasses> fewer =
+      route_in_fewer_classes(schedule.topology, schedule.routes, pairs_of(schedule, options.demand), budget, deadline);
   double loss = 0;
   if (fewer && fewer->found) {
     put_on_routes(schedule, *fewer);

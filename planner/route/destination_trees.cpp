@@ -14,10 +14,10 @@ namespace libcoll {
 namespace {
 
 constexpr std::int32_t most_rounds = 60;
-constexpr std::int32_t patience = 15;       // rounds without less overload
-constexpr double steepness = 12;            // a full link costs e^12 times as much as an empty one
-constexpr double least_price = 0.02;        // of a full link's: what a hop costs at least
-constexpr double dearer = 1.3;              // a link that stays overloaded, from round to round
+constexpr std::int32_t patience = 15;  // rounds without less overload
+constexpr double steepness = 12;       // a full link costs e^12 times as much as an empty one
+constexpr double least_price = 0.02;   // of a full link's: what a hop costs at least
+constexpr double dearer = 1.3;         // a link that stays overloaded, from round to round
 constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// The links of a lane from the last to the first, as a search from a destination meets them.
@@ -82,18 +82,19 @@ class TreeSearch {
  private:
   static constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
   const std::vector<Step>* steps_ = nullptr;
-  std::vector<double> cost_;         ///< by node
-  std::vector<std::size_t> first_;   ///< by node: the step by which its path begins
-  std::vector<std::size_t> after_;   ///< by step: the one that follows on the path
+  std::vector<double> cost_;        ///< by node
+  std::vector<std::size_t> first_;  ///< by node: the step by which its path begins
+  std::vector<std::size_t> after_;  ///< by step: the one that follows on the path
 };
 
 class TreeRouting {
  public:
   TreeRouting(const Topology& topology, std::span<const PairDemand> pairs, const TreeLimits& limits,
-              const Deadline& deadline)
+              std::int64_t& effort, const Deadline& deadline)
       : topology_(topology),
         pairs_(pairs),
         limits_(limits),
+        effort_(effort),
         deadline_(deadline),
         classes_(limits.lanes.size()),
         to_(at(topology.node_count())),
@@ -125,7 +126,7 @@ class TreeRouting {
     for (NodeId destination = 0; destination < topology_.node_count(); ++destination) {
       std::vector<Waiting> waiting;
       for (const std::size_t pair : to[at(destination)]) waiting.push_back({pair, pairs_[pair].chunks});
-      if (!insert(destination, waiting) || deadline_.passed()) return false;
+      if (!insert(destination, waiting) || spent()) return false;
     }
     return true;
   }
@@ -134,13 +135,13 @@ class TreeRouting {
   bool settle() {
     double least = infinite;
     for (std::int32_t round = 0, waited = 0; round < most_rounds && waited < patience; ++round, ++waited) {
-      const double over = overload();
-      if (over == 0) return true;
-      if (over < least) {
-        least = over;
+      const double excess = overload();
+      if (excess == 0) return true;
+      if (excess < least) {
+        least = excess;
         waited = 0;
       }
-      if (!relieve(round) || deadline_.passed()) return false;
+      if (!relieve(round) || spent()) return false;
     }
     return overload() == 0;
   }
@@ -196,7 +197,10 @@ class TreeRouting {
     count(pair, number) -= chunks;
   }
 
+  [[nodiscard]] bool spent() const { return effort_ <= 0 || deadline_.passed(); }
+
   void search(std::size_t number, NodeId destination) {
+    effort_ -= topology_.link_count();
     searches_[number].run(steps_[at(limits_.lanes[number])], tree(number, destination), destination, limits_.forwards,
                           price_);
   }
@@ -258,7 +262,7 @@ class TreeRouting {
       std::vector<Waiting> waiting;
       for (std::size_t number = 0; number < classes_; ++number) take_off(destination, number, waiting);
       if (!waiting.empty() && !insert(destination, waiting)) return false;
-      if (deadline_.passed()) return false;
+      if (spent()) return false;
     }
     return true;
   }
@@ -268,10 +272,10 @@ class TreeRouting {
     for (const std::size_t pair : to_[at(destination)]) {
       const std::int32_t chunks = count(pair, number);
       if (chunks == 0) continue;
-      bool over = false;
+      bool full = false;
       walk(of, pairs_[pair].source, destination,
-           [&](LinkId link, NodeId) { over = over || load_[at(link)] > room_[at(link)]; });
-      if (!over) continue;
+           [&](LinkId link, NodeId) { full = full || load_[at(link)] > room_[at(link)]; });
+      if (!full) continue;
       remove(pair, number, chunks);
       waiting.push_back({pair, chunks});
     }
@@ -283,13 +287,16 @@ class TreeRouting {
       const std::size_t first = result.routes.size();
       for (std::size_t number = 0; number < classes_; ++number) {
         if (count(pair, number) == 0) continue;
-        Route route{pairs_[pair].source, pairs_[pair].destination, {}, limits_.lanes[number],
+        Route route{pairs_[pair].source,
+                    pairs_[pair].destination,
+                    {},
+                    limits_.lanes[number],
                     static_cast<std::int32_t>(number) + 1};
         walk(tree(number, route.destination), route.source, route.destination,
              [&](LinkId link, NodeId) { route.links.push_back(link); });
-        const auto same = std::find_if(
-            result.routes.begin() + static_cast<std::ptrdiff_t>(first), result.routes.end(),
-            [&](const Route& other) { return other.layer == route.layer && other.links == route.links; });
+        const auto same =
+            std::find_if(result.routes.begin() + static_cast<std::ptrdiff_t>(first), result.routes.end(),
+                         [&](const Route& other) { return other.layer == route.layer && other.links == route.links; });
         if (same != result.routes.end()) {
           result.chunks[static_cast<std::size_t>(same - result.routes.begin())] += count(pair, number);
           continue;
@@ -304,23 +311,24 @@ class TreeRouting {
   const Topology& topology_;
   std::span<const PairDemand> pairs_;
   const TreeLimits& limits_;
+  std::int64_t& effort_;
   const Deadline& deadline_;
   std::size_t classes_;
   std::vector<std::vector<std::size_t>> to_;  ///< by destination: its pairs
   /// The same of pairs without load: they follow the trees of the others.
   std::vector<std::vector<std::size_t>> idle_to_;
-  std::vector<std::int32_t> counts_;          ///< by pair and class: chunks
+  std::vector<std::int32_t> counts_;                   ///< by pair and class: chunks
   std::vector<double> load_, room_, history_, price_;  // by link
-  std::vector<Tree> trees_;                   ///< by class and destination
-  std::vector<std::vector<Step>> steps_;      ///< by lane
-  std::vector<TreeSearch> searches_;          ///< by class, for one destination at a time
+  std::vector<Tree> trees_;                            ///< by class and destination
+  std::vector<std::vector<Step>> steps_;               ///< by lane
+  std::vector<TreeSearch> searches_;                   ///< by class, for one destination at a time
 };
 
 }  // namespace
 
 std::optional<TreeRoutes> route_in_trees(const Topology& topology, std::span<const PairDemand> pairs,
-                                         const TreeLimits& limits, const Deadline& deadline) {
-  return TreeRouting(topology, pairs, limits, deadline).run();
+                                         const TreeLimits& limits, std::int64_t& effort, const Deadline& deadline) {
+  return TreeRouting(topology, pairs, limits, effort, deadline).run();
 }
 
 }  // namespace libcoll

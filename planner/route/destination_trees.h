@@ -39,10 +39,12 @@ struct TreeRoutes {
 /// join, and no link is loaded beyond the limit. By negotiated congestion (PathFinder, McMurchie and Ebeling 1995):
 /// every chunk takes the cheapest ascending path that agrees with the trees as they are; what crosses an overloaded
 /// link is taken off, the link grows dearer, and the chunks choose again. Nothing where that does not end within the
-/// limit in a bounded number of rounds, or by the deadline.
+/// limit in a bounded number of rounds, or before `effort` is used up (links that searches look at, of which this takes
+/// off what it spent), or by the deadline.
 /// Preconditions: pairs of different hosts; in every order every host has an ascending path to every other.
 /// O(classes · links) for each choice of a chunk.
 std::optional<TreeRoutes> route_in_trees(const Topology& topology, std::span<const PairDemand> pairs,
-                                         const TreeLimits& limits, const Deadline& deadline = Deadline(0));
+                                         const TreeLimits& limits, std::int64_t& effort,
+                                         const Deadline& deadline = Deadline(0));
 
 }  // namespace libcoll

@@ -1,6 +1,9 @@
 #include "planner/route/fewer_classes.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <numeric>
 #include <utility>
 
@@ -12,9 +15,13 @@ namespace libcoll {
 namespace {
 
 constexpr std::size_t most_pairs = 50'000;
-constexpr std::int32_t variants = 4;      // of the trees that layers begin with
-constexpr double load_step = 1.05;        // from one limit on the load to the next
-constexpr double most_growth = 64;        // of the load
+constexpr std::int32_t variants = 4;  // of the trees that layers begin with
+constexpr double load_step = 1.03;    // what one limit on the load has to be below another to be worth a search
+constexpr double most_growth = 64;    // of the load
+// Links that searches may look at, for all numbers of classes and for one: some seconds. Not a time, so that plans are
+// the same everywhere.
+constexpr std::int64_t all_effort = 2'000'000'000;
+constexpr std::int64_t effort_of_one = all_effort / 4;
 
 class Search {
  public:
@@ -32,17 +39,19 @@ class Search {
     const std::optional<Count> present = count(routes_);
     if (!present) return std::nullopt;
     layers_ = std::min(present->layers, budget_.layers);
-    const auto most = budget_.most > 0 ? at(budget_.most) : present->classes;
-    for (std::size_t classes = 1; classes < present->classes && classes <= most && !deadline_.passed(); ++classes) {
-      if (std::optional<FewerClasses> found = with(classes, budget_.load)) return found;
+    FewerClasses best{std::nullopt, 1, present->classes, present->layers};
+    const std::size_t most = budget_.most > 0 ? std::min(at(budget_.most), present->classes) : present->classes;
+    // More classes hold what fewer do: by halves.
+    for (std::size_t none = 0; none + 1 < best.classes && !spent();) {
+      const std::size_t classes = std::min((none + best.classes) / 2, most);
+      if (classes <= none) break;
+      if (std::optional<FewerClasses> found = with(classes, budget_.load)) {
+        best = std::move(*found);
+      } else {
+        none = classes;
+      }
     }
-    const FewerClasses as_they_are{std::nullopt, 1, present->classes, present->layers};
-    if (present->classes <= most) return as_they_are;
-    for (double load = budget_.load * load_step; load < budget_.load * most_growth; load *= load_step) {
-      if (deadline_.passed()) break;
-      if (std::optional<FewerClasses> found = with(most, load)) return found;
-    }
-    return as_they_are;
+    return best.classes <= most ? best : at_some_load(most, std::move(best));
   }
 
  private:
@@ -60,18 +69,61 @@ class Search {
     return Count{assigned->classes.size(), assigned->layers};
   }
 
-  [[nodiscard]] std::optional<FewerClasses> with(std::size_t classes, double load) const {
-    for (std::int32_t layers = 1; layers <= layers_ && at(layers) <= classes; ++layers) {
-      for (std::int32_t finer = 1; finer == 1 || finest(classes) >= finer; finer *= 2) {
-        if (budget_.routes > 0 && std::min(at(finer * pairs_.front().chunks), classes) > at(budget_.routes)) break;
-        for (std::int32_t variant = 0; variant < variants; ++variant) {
-          if (deadline_.passed()) return std::nullopt;
-          if (std::optional<FewerClasses> found = attempt(classes, layers, finer, variant, load)) return found;
-        }
+  [[nodiscard]] std::optional<FewerClasses> with(std::size_t classes, double load) {
+    std::int64_t effort = std::min(effort_, effort_of_one);
+    effort_ -= effort;
+    std::optional<FewerClasses> found = with(classes, load, effort);
+    effort_ += effort;
+    return found;
+  }
+
+  /// `effort` is what may be spent, and then what is left of it. In as many lanes as there were it is easiest.
+  [[nodiscard]] std::optional<FewerClasses> with(std::size_t classes, double load, std::int64_t& effort) const {
+    std::optional<FewerClasses> best;
+    auto layers = static_cast<std::int32_t>(std::min(at(layers_), classes));
+    for (; layers >= 1; layers = best->layers - 1) {
+      std::optional<FewerClasses> found = in_layers(classes, layers, load, effort);
+      if (!found) break;
+      best = std::move(found);
+    }
+    return best;
+  }
+
+  [[nodiscard]] std::optional<FewerClasses> in_layers(std::size_t classes, std::int32_t layers, double load,
+                                                      std::int64_t& effort) const {
+    for (std::int32_t finer = 1; finer == 1 || finest(classes) >= finer; finer *= 2) {
+      if (budget_.routes > 0 && std::min(at(finer * pairs_.front().chunks), classes) > at(budget_.routes)) break;
+      for (std::int32_t variant = 0; variant < variants; ++variant) {
+        if (effort <= 0 || deadline_.passed()) return std::nullopt;
+        if (auto found = attempt(classes, layers, finer, variant, load, effort)) return found;
       }
     }
     return std::nullopt;
   }
+
+  /// So many classes at the least load that is found, or what there was.
+  FewerClasses at_some_load(std::size_t classes, FewerClasses otherwise) {
+    double least = budget_.load;
+    double load = budget_.load;
+    FewerClasses best = std::move(otherwise);
+    for (bool some = false; !some && load < budget_.load * most_growth;) {
+      least = load;
+      load *= 2;
+      effort_ = std::max(effort_, effort_of_one);
+      std::optional<FewerClasses> found = with(classes, load);
+      some = found.has_value();
+      if (found) best = std::move(*found);
+    }
+    while (best.found && load > least * load_step && !spent()) {
+      const double middle = std::sqrt(least * load);
+      std::optional<FewerClasses> found = with(classes, middle);
+      (found ? load : least) = middle;
+      if (found) best = std::move(*found);
+    }
+    return best;
+  }
+
+  [[nodiscard]] bool spent() const { return effort_ <= 0 || deadline_.passed(); }
 
   /// How fine chunks may be cut: one class has no use for parts.
   [[nodiscard]] std::int32_t finest(std::size_t classes) const {
@@ -79,7 +131,7 @@ class Search {
   }
 
   [[nodiscard]] std::optional<FewerClasses> attempt(std::size_t classes, std::int32_t layers, std::int32_t finer,
-                                                    std::int32_t variant, double load) const {
+                                                    std::int32_t variant, double load, std::int64_t& effort) const {
     Result<LayerOrders> orders = rooted_orders(topology_, budget_.forwards, routes_, order_, layers, variant);
     if (!orders) return std::nullopt;
     TreeLimits limits{std::move(orders).value(), {}, budget_.forwards, load};
@@ -91,7 +143,7 @@ class Search {
       pair.chunks *= finer;
       pair.size /= finer;
     }
-    std::optional<TreeRoutes> found = route_in_trees(topology_, pairs, limits, deadline_);
+    std::optional<TreeRoutes> found = route_in_trees(topology_, pairs, limits, effort, deadline_);
     if (!found) return std::nullopt;
     const std::optional<Count> counted = count(found->routes);
     if (!counted || counted->classes > classes || counted->layers > layers) return std::nullopt;
@@ -105,6 +157,7 @@ class Search {
   const Deadline& deadline_;
   std::vector<std::size_t> order_;  ///< of the routes: short ones first
   std::int32_t layers_ = 1;
+  std::int64_t effort_ = all_effort;
 };
 
 }  // namespace

@@ -27,8 +27,8 @@ struct ClassBudget {
 /// What came out.
 struct FewerClasses {
   std::optional<TreeRoutes> found;  ///< nothing: the routes are best as they are
-  std::int32_t finer = 1;  ///< every chunk of the pairs was cut in so many
-  std::size_t classes = 0;  ///< that assign_destination_classes takes
+  std::int32_t finer = 1;           ///< every chunk of the pairs was cut in so many
+  std::size_t classes = 0;          ///< that assign_destination_classes takes
   std::int32_t layers = 0;
 };
 

@@ -161,8 +161,8 @@ TEST(CountedClasses, DemandsAreWhatLoadsAreMadeOf) {
     std::vector<double> loads(at(topology.link_count()), 0);
     for (const Transfer& transfer : schedule.transfers) {
       for (const LinkId link : schedule.routes[at(transfer.route)].links) {
-        loads[at(link)] += options.demand[at(transfer.from * hosts + transfer.to)] * transfer.chunk_count /
-                           schedule.chunks_per_shard;
+        loads[at(link)] +=
+            options.demand[at(transfer.from * hosts + transfer.to)] * transfer.chunk_count / schedule.chunks_per_shard;
       }
     }
     return *std::max_element(loads.begin(), loads.end());
@@ -196,17 +196,21 @@ TEST(DestinationTrees, PartWhereTheLoadAsksForIt) {
     const bool down = distance[at(link.to)] < distance[at(link.from)];
     limits.orders[0].push_back(down ? 10 - distance[at(link.to)] : distance[at(link.to)] - 10);
   }
+  std::int64_t effort = 1'000'000;
   limits.load = 1;
-  EXPECT_FALSE(route_in_trees(topology, pairs, limits).has_value());
+  EXPECT_FALSE(route_in_trees(topology, pairs, limits, effort).has_value());
   limits.load = 2;
-  EXPECT_TRUE(route_in_trees(topology, pairs, limits).has_value());
+  EXPECT_TRUE(route_in_trees(topology, pairs, limits, effort).has_value());
   limits.load = 1;
   limits.lanes = {0, 0};
-  const std::optional<TreeRoutes> parted = route_in_trees(topology, pairs, limits);
+  const std::optional<TreeRoutes> parted = route_in_trees(topology, pairs, limits, effort);
   ASSERT_TRUE(parted.has_value());
   ASSERT_EQ(parted->routes.size(), 2U);
   EXPECT_NE(parted->routes[0].links[1], parted->routes[1].links[1]);
   EXPECT_NE(parted->routes[0].route_class, parted->routes[1].route_class);
+  std::int64_t little = 1;
+  EXPECT_FALSE(route_in_trees(topology, pairs, limits, little).has_value());
+  EXPECT_LE(little, 0);
 }
 
 }  // namespace

@@ -146,9 +146,10 @@ TEST(PortFabric, WhatCannotBeHadIsRefusedWithTheReason) {
   const Subnet subnet = two_rings(3);
   const SubnetTopology fabric = topology_of(subnet, "f").value();
   Schedule crossing = on_route(fabric.topology, {"h0", "A0", "B0", "B1", "h1"});
-  EXPECT_EQ(plan_subnet(subnet, fabric, crossing, {}).error().message,
-            "found route 0 from 'h0' to 'h1' that leaves by port 1 and enters by port 2, expected the same port at both "
-            "ends: a UCX context has one port; left out, PLAN is one that is so");
+  EXPECT_EQ(
+      plan_subnet(subnet, fabric, crossing, {}).error().message,
+      "found route 0 from 'h0' to 'h1' that leaves by port 1 and enters by port 2, expected the same port at both "
+      "ends: a UCX context has one port; left out, PLAN is one that is so");
   Schedule through = on_route(fabric.topology, {"h0", "A0", "A1", "h1", "B1", "B2", "h2"});
   EXPECT_EQ(plan_subnet(subnet, fabric, through, {}).error().message,
             "found route 0 from 'h0' to 'h2' through 'h1', expected none through a host, which does not forward; left "
