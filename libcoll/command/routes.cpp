@@ -117,10 +117,10 @@ Result<Schedule> read_checked(const std::string& text, const std::string& file) 
   return schedule;
 }
 
-/// A schedule, and what it lost of F for fewer classes when it was planned here.
+/// A schedule, and what it lost of F for fewer classes and lanes when it was planned here.
 struct Planned {
   Schedule schedule;
-  double loss_classes = 0;
+  double loss = 0;
 };
 
 Result<Planned> plan_all_to_all(const Topology& topology, const RoutesOptions& options,
@@ -129,13 +129,17 @@ Result<Planned> plan_all_to_all(const Topology& topology, const RoutesOptions& o
   wanted.time_limit_seconds = options.time_limit_seconds;
   wanted.class_loss = options.class_loss;
   wanted.demand = std::move(demand);
+  if (options.limits.service_levels < SubnetLimits{}.service_levels) {
+    wanted.max_layers = options.limits.service_levels;
+  }
   if (!options.ip.wanted) wanted.max_classes = std::int32_t{1} << static_cast<unsigned>(options.limits.lmc);
   Result<Plan> plan = make_plan(topology, Collective::alltoall, "mcf-path", wanted);
   if (!plan) return plan.error();
   if (!plan->faults.empty()) return Error{"the plan is wrong: " + plan->faults.front()};
   Planned planned{std::move(plan->schedule), 0};
   for (const auto& [name, value] : plan->figures.more) {
-    if (name == "loss_classes") planned.loss_classes = std::get<double>(value);
+    if (name != "loss_classes" && name != "loss_layers") continue;
+    planned.loss = 1 - (1 - planned.loss) * (1 - std::get<double>(value));
   }
   return planned;
 }
@@ -270,7 +274,7 @@ int make_routes(const RoutesOptions& options) {
   Schedule* const schedule = &planned->schedule;
   const Result<SubnetTopology> reading = reading_for(*fabric, schedule->topology);
   if (!reading) return fail(options.fabric + ": " + reading.error().message, options.json);
-  const double before = rate(*schedule) / (1 - planned->loss_classes);
+  const double before = rate(*schedule) / (1 - planned->loss);
   const Result<SubnetPlan> plan = plan_subnet(fabric->subnet, *reading, *schedule, options.limits);
   if (!plan) return fail(plan.error().message, options.json);
   const std::vector<std::string> faults = verify(*schedule);
