@@ -50,7 +50,7 @@ void renew_proof(Schedule& schedule) {
 /// Every route as the tables have it.
 Status trace_routes(const Subnet& subnet, const SubnetPlan& plan, const Schedule& schedule) {
   const std::vector<RouteEnds> all = route_ends(subnet, plan.fabric, plan.lids, schedule, plan.addresses);
-  if (const Status status = check_ends(schedule, all); !status) return status;
+  if (Status status = check_ends(schedule, all); !status) return status;
   for (const RouteEnds& ends : all) {
     const Result<std::vector<PortId>> hops = trace(subnet, plan.tables, plan.lids, ends.source, ends.destination_lid);
     const Status status = hops ? check_hops(subnet, plan.fabric, schedule, ends, *hops) : Status(hops.error());
