@@ -156,18 +156,23 @@ Result<Planned> plan_on_ports(const Subnet& subnet, const SubnetTopology& fabric
   return planned;
 }
 
+/// The schedule of a file; nothing where PLAN is a topology.
+Result<std::optional<Planned>> schedule_of_file(const RoutesOptions& options) {
+  std::error_code ignored;
+  if (options.plan != "-" && !std::filesystem::is_regular_file(options.plan, ignored)) return std::optional<Planned>();
+  const Result<std::string> text = read_text(options.plan);
+  if (!text) return text.error();
+  if (!is_schedule(*text)) return std::optional<Planned>();
+  Result<Schedule> schedule = read_checked(*text, options.plan);
+  if (!schedule) return schedule.error();
+  return std::optional<Planned>(Planned{std::move(schedule).value(), 0});
+}
+
 /// The schedule of a file, or an all-to-all on the topology given.
 Result<Planned> named_schedule(const RoutesOptions& options) {
-  std::error_code ignored;
-  if (options.plan == "-" || std::filesystem::is_regular_file(options.plan, ignored)) {
-    const Result<std::string> text = read_text(options.plan);
-    if (!text) return text.error();
-    if (is_schedule(*text)) {
-      Result<Schedule> schedule = read_checked(*text, options.plan);
-      if (!schedule) return schedule.error();
-      return Planned{std::move(schedule).value(), 0};
-    }
-  }
+  Result<std::optional<Planned>> of_file = schedule_of_file(options);
+  if (!of_file) return of_file.error();
+  if (*of_file) return std::move(**of_file);
   const Result<Topology> topology = load_topology(options.plan);
   if (!topology) return topology.error();
   return plan_all_to_all(*topology, options);
@@ -175,8 +180,19 @@ Result<Planned> named_schedule(const RoutesOptions& options) {
 
 /// The same, or an all-to-all on the fabric itself.
 Result<Planned> schedule_for(const RoutesOptions& options, const Fabric& fabric) {
-  if (!options.plan.empty()) return named_schedule(options);
-  const SubnetTopology& reading = fabric.readings.front();
+  SubnetTopology reading = fabric.readings.front();
+  if (!options.plan.empty()) {
+    Result<std::optional<Planned>> of_file = schedule_of_file(options);
+    if (!of_file) return of_file.error();
+    if (*of_file) return std::move(**of_file);
+    const Result<Topology> topology = load_topology(options.plan);
+    if (!topology) return topology.error();
+    const Result<SubnetTopology> found = reading_for(fabric, *topology);
+    if (!found) return Error{options.fabric + ": " + found.error().message};
+    Result<SubnetTopology> numbered = numbered_as(*found, *topology);
+    if (!numbered) return Error{options.fabric + ": " + numbered.error().message};
+    reading = std::move(numbered).value();
+  }
   if (has_port_fabric(fabric.subnet, reading)) return plan_on_ports(fabric.subnet, reading, options);
   return plan_all_to_all(reading.topology, options);
 }

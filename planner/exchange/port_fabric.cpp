@@ -166,10 +166,10 @@ class ToPorts {
       }
     }
     if (!best) {
-      return Error{
-          text(route, number) + " that leaves by " + port_text(first.front().first) + " and enters by " +
-          port_text(last.front().first) +
-          ", expected the same port at both ends: a UCX context has one port; left out, PLAN is one that is so"};
+      return Error{text(route, number) + " that leaves by " + port_text(first.front().first) + " and enters by " +
+                   port_text(last.front().first) +
+                   ", expected the same port at both ends: a UCX context has one port; a plan made here, of a topology "
+                   "or without PLAN, is so"};
     }
     const auto& [load, place, out, in] = *best;
     const NodeId source = port_at(ports_, route.source, place);
@@ -198,7 +198,8 @@ class ToPorts {
       const Node& through = topology.node(topology.link(route.links[hop]).to);
       if (through.is_switch) continue;
       return Error{text(route, number) + " through '" + through.name +
-                   "', expected none through a host, which does not forward; left out, PLAN is one that is so"};
+                   "', expected none through a host, which does not forward; a plan made here, of a topology or "
+                   "without PLAN, is so"};
     }
     return {};
   }

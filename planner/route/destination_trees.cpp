@@ -29,6 +29,7 @@ struct Step {
 
 std::vector<Step> steps_of(const Topology& topology, const std::vector<std::int32_t>& order) {
   std::vector<Step> steps;
+  steps.reserve(at(topology.link_count()));
   for (LinkId link = 0; link < topology.link_count(); ++link) {
     steps.push_back({link, topology.link(link).from, topology.link(link).to});
   }

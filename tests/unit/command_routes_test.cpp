@@ -90,6 +90,9 @@ TEST_F(Command, RoutesTellsPortsOnSeveralSwitchesApart) {
   EXPECT_TRUE(contains(binding, "NET_DEVICES = \"mlx5_0:1\""));
   EXPECT_TRUE(contains(binding, "NET_DEVICES = \"mlx5_1:1\""));
   EXPECT_EQ(libcoll("verify out/plan.xml").code, 0);
+  // A topology is planned for in the same way.
+  ASSERT_EQ(libcoll("topo --import ibnetdiscover fabric.ib --export toml --output fabric.toml").code, 0);
+  EXPECT_EQ(json("routes fabric.toml --fabric fabric.ib")["F"], 0.25);
   // Its own plan can be given.
   EXPECT_EQ(json("routes out/plan.xml --fabric fabric.ib")["classes"], made["classes"]);
 }

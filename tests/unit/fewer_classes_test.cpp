@@ -41,6 +41,7 @@ Topology cables_of(const std::string& specification) {
     ends.emplace(link.to, link.from);
   }
   std::vector<Link> links;
+  links.reserve(ends.size());
   for (const auto& [from, to] : ends) links.push_back({from, to});
   return Topology::make("cables", {one_way.nodes().begin(), one_way.nodes().end()}, std::move(links)).value();
 }

@@ -149,11 +149,12 @@ TEST(PortFabric, WhatCannotBeHadIsRefusedWithTheReason) {
   EXPECT_EQ(
       plan_subnet(subnet, fabric, crossing, {}).error().message,
       "found route 0 from 'h0' to 'h1' that leaves by port 1 and enters by port 2, expected the same port at both "
-      "ends: a UCX context has one port; left out, PLAN is one that is so");
+      "ends: a UCX context has one port; a plan made here, of a topology or without PLAN, is so");
   Schedule through = on_route(fabric.topology, {"h0", "A0", "A1", "h1", "B1", "B2", "h2"});
-  EXPECT_EQ(plan_subnet(subnet, fabric, through, {}).error().message,
-            "found route 0 from 'h0' to 'h2' through 'h1', expected none through a host, which does not forward; left "
-            "out, PLAN is one that is so");
+  EXPECT_EQ(
+      plan_subnet(subnet, fabric, through, {}).error().message,
+      "found route 0 from 'h0' to 'h2' through 'h1', expected none through a host, which does not forward; a plan "
+      "made here, of a topology or without PLAN, is so");
 }
 
 }  // namespace
