@@ -435,6 +435,9 @@ void add_planner_options(CLI::App& sub, PlanCommandOptions& options) {
       ->type_name("METHOD")
       ->check(CLI::IsMember({"auto", "lash", "lash-longest", "lash-shortest", "lash-destination", "dfsssp"}));
   add_planner_option(sub, PlannerOption::max_layers, plan.max_layers)->check(whole_in(0, 1024));
+  add_planner_option(sub, PlannerOption::class_loss, plan.class_loss)->check(number_in(0, 1));
+  add_planner_option(sub, PlannerOption::max_classes, plan.max_classes)
+      ->check(whole_in(0, static_cast<std::int64_t>(most_classes)));
   add_planner_option(sub, PlannerOption::no_symmetry, options.no_symmetry);
   add_planner_option(sub, PlannerOption::demand, options.demand)->type_name("FILE");
   add_planner_option(sub, PlannerOption::forwarding_table, options.forwarding_table)->type_name("FILE");

@@ -13,6 +13,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "libcoll/command/command.h"
@@ -23,6 +24,7 @@
 #include "planner/base/index.h"
 #include "planner/exchange/ibnetdiscover.h"
 #include "planner/exchange/opensm.h"
+#include "planner/exchange/port_fabric.h"
 #include "planner/exchange/subnet_plan.h"
 #include "planner/exchange/subnet_topology.h"
 #include "planner/schedule/verify.h"
@@ -51,6 +53,7 @@ struct RoutesOptions {
   std::vector<std::string> verify;
   SubnetLimits limits;
   IpOptions ip;
+  double class_loss = 0;
   double time_limit_seconds = 0;
   bool json = false;
 };
@@ -114,31 +117,84 @@ Result<Schedule> read_checked(const std::string& text, const std::string& file) 
   return schedule;
 }
 
-Result<Schedule> plan_all_to_all(const Topology& topology, const RoutesOptions& options) {
+/// A schedule, and what it lost of F for fewer classes and lanes when it was planned here.
+struct Planned {
+  Schedule schedule;
+  double loss = 0;
+};
+
+Result<Planned> plan_all_to_all(const Topology& topology, const RoutesOptions& options,
+                                std::vector<double> demand = {}) {
   PlanOptions wanted;
   wanted.time_limit_seconds = options.time_limit_seconds;
+  wanted.class_loss = options.class_loss;
+  wanted.demand = std::move(demand);
+  if (options.limits.service_levels < SubnetLimits{}.service_levels) {
+    wanted.max_layers = options.limits.service_levels;
+  }
+  if (!options.ip.wanted) wanted.max_classes = std::int32_t{1} << static_cast<unsigned>(options.limits.lmc);
   Result<Plan> plan = make_plan(topology, Collective::alltoall, "mcf-path", wanted);
   if (!plan) return plan.error();
   if (!plan->faults.empty()) return Error{"the plan is wrong: " + plan->faults.front()};
-  return std::move(plan->schedule);
+  Planned planned{std::move(plan->schedule), 0};
+  for (const auto& [name, value] : plan->figures.more) {
+    if (name != "loss_classes" && name != "loss_layers") continue;
+    planned.loss = 1 - (1 - planned.loss) * (1 - std::get<double>(value));
+  }
+  return planned;
+}
+
+/// An all-to-all on a fabric whose hosts have ports on several switches: one of the ports.
+Result<Planned> plan_on_ports(const Subnet& subnet, const SubnetTopology& fabric, const RoutesOptions& options) {
+  const Result<PortFabric> ports = port_fabric(subnet, fabric);
+  if (!ports) return ports.error();
+  Result<Planned> planned = plan_all_to_all(ports->fabric.topology, options, demand_of_ports(*ports));
+  if (!planned) return planned;
+  planned->schedule = schedule_of_hosts(*ports, fabric.topology, planned->schedule);
+  const std::vector<std::string> faults = verify(planned->schedule);
+  if (!faults.empty()) return Error{"the plan is wrong: " + faults.front()};
+  return planned;
+}
+
+/// The schedule of a file; nothing where PLAN is a topology.
+Result<std::optional<Planned>> schedule_of_file(const RoutesOptions& options) {
+  std::error_code ignored;
+  if (options.plan != "-" && !std::filesystem::is_regular_file(options.plan, ignored)) return std::optional<Planned>();
+  const Result<std::string> text = read_text(options.plan);
+  if (!text) return text.error();
+  if (!is_schedule(*text)) return std::optional<Planned>();
+  Result<Schedule> schedule = read_checked(*text, options.plan);
+  if (!schedule) return schedule.error();
+  return std::optional<Planned>(Planned{std::move(schedule).value(), 0});
 }
 
 /// The schedule of a file, or an all-to-all on the topology given.
-Result<Schedule> named_schedule(const RoutesOptions& options) {
-  std::error_code ignored;
-  if (options.plan == "-" || std::filesystem::is_regular_file(options.plan, ignored)) {
-    const Result<std::string> text = read_text(options.plan);
-    if (!text) return text.error();
-    if (is_schedule(*text)) return read_checked(*text, options.plan);
-  }
+Result<Planned> named_schedule(const RoutesOptions& options) {
+  Result<std::optional<Planned>> of_file = schedule_of_file(options);
+  if (!of_file) return of_file.error();
+  if (*of_file) return std::move(**of_file);
   const Result<Topology> topology = load_topology(options.plan);
   if (!topology) return topology.error();
   return plan_all_to_all(*topology, options);
 }
 
 /// The same, or an all-to-all on the fabric itself.
-Result<Schedule> schedule_for(const RoutesOptions& options, const Fabric& fabric) {
-  return options.plan.empty() ? plan_all_to_all(fabric.readings.front().topology, options) : named_schedule(options);
+Result<Planned> schedule_for(const RoutesOptions& options, const Fabric& fabric) {
+  SubnetTopology reading = fabric.readings.front();
+  if (!options.plan.empty()) {
+    Result<std::optional<Planned>> of_file = schedule_of_file(options);
+    if (!of_file) return of_file.error();
+    if (*of_file) return std::move(**of_file);
+    const Result<Topology> topology = load_topology(options.plan);
+    if (!topology) return topology.error();
+    const Result<SubnetTopology> found = reading_for(fabric, *topology);
+    if (!found) return Error{options.fabric + ": " + found.error().message};
+    Result<SubnetTopology> numbered = numbered_as(*found, *topology);
+    if (!numbered) return Error{options.fabric + ": " + numbered.error().message};
+    reading = std::move(numbered).value();
+  }
+  if (has_port_fabric(fabric.subnet, reading)) return plan_on_ports(fabric.subnet, reading, options);
+  return plan_all_to_all(reading.topology, options);
 }
 
 // ---- writing ----------------------------------------------------------------------------------------------------
@@ -151,9 +207,7 @@ std::string in_folder(const RoutesOptions& options, const char* name) {
 std::string trace_script(const Subnet& subnet, const SubnetPlan& plan, const Schedule& schedule,
                          const std::string& title) {
   std::string text = "#!/bin/sh\n# " + title + "\n";
-  std::vector<std::int32_t> path_bits{0};
-  for (std::size_t k = 0; k < plan.service_levels.size(); ++k) path_bits.push_back(static_cast<std::int32_t>(k));
-  for (const RouteEnds& ends : route_ends(subnet, plan.fabric, plan.lids, schedule, path_bits)) {
+  for (const RouteEnds& ends : route_ends(subnet, plan.fabric, plan.lids, schedule, plan.addresses)) {
     const std::string command =
         "ibtracert " + std::to_string(ends.source_lid) + " " + std::to_string(ends.destination_lid);
     text.append("echo '").append(command).append("'; ").append(command).append("\n");
@@ -192,7 +246,8 @@ Json routes_json(const SubnetPlan& plan, const Schedule& schedule, double before
           {"hosts", schedule.topology.host_count()},
           {"routes", schedule.routes.size()},
           {"routes_digest", route_set_digest(schedule.topology, schedule.routes)},
-          {"classes", plan.classes.classes.size()},
+          {"classes", plan.addresses.size()},
+          {"ports", plan.places},
           {"service_levels", plan.classes.layers},
           {"lmc", plan.lids.lmc},
           {"rerouted", plan.classes.rerouted},
@@ -211,7 +266,7 @@ std::string routes_text(const SubnetPlan& plan, const Schedule& schedule, double
                 100 * rate(schedule) / before, static_cast<long long>(plan.classes.rerouted));
   std::vector<std::vector<std::string>> rows = {
       {"routes", std::to_string(schedule.routes.size()) + " in " +
-                     counted(static_cast<std::int64_t>(plan.classes.classes.size()), "class", "classes") + ", LMC " +
+                     counted(static_cast<std::int64_t>(plan.addresses.size()), "class", "classes") + ", LMC " +
                      std::to_string(plan.lids.lmc)},
       {"lanes",
        counted(plan.classes.layers, "service level", "service levels") + "; complete tables checked for deadlock"},
@@ -230,16 +285,20 @@ Status store(const RoutesOptions& options, const Schedule& schedule) {
 int make_routes(const RoutesOptions& options) {
   const Result<Fabric> fabric = load_fabric(options);
   if (!fabric) return fail(fabric.error().message, options.json);
-  Result<Schedule> schedule = schedule_for(options, *fabric);
-  if (!schedule) return fail(schedule.error().message, options.json);
+  Result<Planned> planned = schedule_for(options, *fabric);
+  if (!planned) return fail(planned.error().message, options.json);
+  Schedule* const schedule = &planned->schedule;
   const Result<SubnetTopology> reading = reading_for(*fabric, schedule->topology);
   if (!reading) return fail(options.fabric + ": " + reading.error().message, options.json);
-  const double before = rate(*schedule);
+  const double before = rate(*schedule) / (1 - planned->loss);
   const Result<SubnetPlan> plan = plan_subnet(fabric->subnet, *reading, *schedule, options.limits);
   if (!plan) return fail(plan.error().message, options.json);
   const std::vector<std::string> faults = verify(*schedule);
   if (!faults.empty()) return fail("the schedule is wrong: " + faults.front(), options.json);
   if (!options.output.empty()) {
+    if (const Status named = check_devices(*plan, options.device); !named) {
+      return fail("--device: " + named.error().message, options.json);
+    }
     if (const Status written = write_files(options, fabric->subnet, *plan, *schedule); !written) {
       return fail(written.error().message, options.json);
     }
@@ -255,8 +314,9 @@ int make_routes(const RoutesOptions& options) {
 
 int make_routes_of_hosts(const RoutesOptions& options) {
   if (options.plan.empty()) return fail("--ip needs PLAN, a schedule or a topology to plan for", options.json);
-  Result<Schedule> schedule = named_schedule(options);
-  if (!schedule) return fail(schedule.error().message, options.json);
+  Result<Planned> planned = named_schedule(options);
+  if (!planned) return fail(planned.error().message, options.json);
+  Schedule* const schedule = &planned->schedule;
   const Result<Json> made = make_ip_routes(options.ip, options.device, options.output, *schedule);
   if (!made) return fail(made.error().message, options.json);
   if (const Status stored = store(options, *schedule); !stored) return fail(stored.error().message, options.json);
@@ -281,24 +341,34 @@ struct Installed {
   SubnetLids lids;
 };
 
-/// Path bits by class.
-Result<std::vector<std::int32_t>> path_bits_of(const RouteBinding& binding, const std::string& file) {
-  std::vector<std::int32_t> bits;
+/// The value of a setting; empty where the class has none.
+std::string setting_of(const RouteClassBinding& each, const std::string& name) {
+  const auto found = std::find_if(each.settings.begin(), each.settings.end(),
+                                  [&](const auto& setting) { return setting.first == name; });
+  return found == each.settings.end() ? std::string() : found->second;
+}
+
+/// By class − 1. Devices stand for ports, in the order in which classes name them.
+Result<std::vector<ClassAddress>> addresses_of(const RouteBinding& binding, const std::string& file, bool several) {
+  std::vector<ClassAddress> addresses;
+  std::vector<std::string> devices;
   for (const RouteClassBinding& each : binding.classes) {
-    const auto found = std::find_if(each.settings.begin(), each.settings.end(),
-                                    [](const auto& setting) { return setting.first == "IB_LID_PATH_BITS"; });
+    const std::string bits = setting_of(each, "IB_LID_PATH_BITS");
     std::int32_t number = -1;
-    if (found != each.settings.end()) {
-      const char* const end = found->second.data() + found->second.size();
-      if (std::from_chars(found->second.data(), end, number).ptr != end) number = -1;
-    }
+    const char* const end = bits.data() + bits.size();
+    if (std::from_chars(bits.data(), end, number).ptr != end) number = -1;
     if (number < 0 || number >= std::int32_t{1} << static_cast<unsigned>(largest_lmc)) {
       return Error{file + ": found no IB_LID_PATH_BITS of class " + std::to_string(each.route_class) +
                    ", expected a number from 0 to 127"};
     }
-    bits.push_back(number);
+    if (each.route_class == 0) continue;
+    ClassAddress& address = addresses.emplace_back(ClassAddress{number, 0, any_port});
+    if (!several) continue;
+    const auto found = std::find(devices.begin(), devices.end(), setting_of(each, "NET_DEVICES"));
+    address.place = static_cast<std::int32_t>(found - devices.begin());
+    if (found == devices.end()) devices.push_back(setting_of(each, "NET_DEVICES"));
   }
-  return bits;
+  return addresses;
 }
 
 Result<Installed> load_installed(const RoutesOptions& options, const Fabric& fabric) {
@@ -314,20 +384,24 @@ Result<Installed> load_installed(const RoutesOptions& options, const Fabric& fab
   if (binding->routes != digest) {
     return Error{binding_path + ": found the digest " + binding->routes + ", expected " + digest + " of " + plan_path};
   }
-  const Result<std::vector<std::int32_t>> path_bits = path_bits_of(*binding, binding_path);
-  if (!path_bits) return path_bits.error();
-  for (const Route& route : schedule->routes) {
-    if (route.route_class >= 0 && at(route.route_class) < path_bits->size()) continue;
-    return Error{binding_path + ": found no class " + std::to_string(route.route_class) + ", expected all of the plan"};
-  }
   const Result<SubnetTopology> reading = reading_for(fabric, schedule->topology);
   if (!reading) return Error{options.fabric + ": " + reading.error().message};
   Result<SubnetTopology> numbered = numbered_as(*reading, schedule->topology);
   if (!numbered) return numbered.error();
+  const Result<std::vector<ClassAddress>> addresses =
+      addresses_of(*binding, binding_path, has_port_fabric(fabric.subnet, *numbered));
+  if (!addresses) return addresses.error();
+  for (const Route& route : schedule->routes) {
+    if (route.route_class >= 1 && at(route.route_class) <= addresses->size()) continue;
+    return Error{binding_path + ": found no class " + std::to_string(route.route_class) + ", expected all of the plan"};
+  }
   Installed installed{std::move(schedule).value(), std::move(numbered).value(), {}, present_lids(fabric.subnet)};
-  installed.ends = route_ends(fabric.subnet, installed.fabric, installed.lids, installed.schedule, *path_bits);
+  installed.ends = route_ends(fabric.subnet, installed.fabric, installed.lids, installed.schedule, *addresses);
+  if (const Status status = check_ends(installed.schedule, installed.ends); !status) {
+    return Error{options.fabric + ": " + status.error().message};
+  }
   for (const RouteEnds& ends : installed.ends) {
-    const std::int32_t bits = (*path_bits)[at(installed.schedule.routes[ends.route].route_class)];
+    const std::int32_t bits = (*addresses)[at(installed.schedule.routes[ends.route].route_class) - 1].path_bits;
     const SubnetPort& port = *find_port(fabric.subnet.devices[at(ends.source.device)], ends.source.port);
     if (port.lid > 0 && bits < std::int32_t{1} << static_cast<unsigned>(port.lmc)) continue;
     return Error{options.fabric + ": found LID " + std::to_string(port.lid) + " and LMC " + std::to_string(port.lmc) +
@@ -435,6 +509,10 @@ void add_routes(CLI::App& app, int& exit_code) {
   sub->add_option("--max-lmc", options->limits.lmc, "Largest LMC: 2^LMC classes at most")
       ->check(whole_in(0, largest_lmc))
       ->capture_default_str();
+  sub->add_option("--class-loss", options->class_loss,
+                  "For a plan made here: part of F that it may lose for fewer classes")
+      ->check(number_in(0, 1))
+      ->capture_default_str();
   sub->add_option("--max-service-levels", options->limits.service_levels, "Most service levels, one virtual lane each")
       ->check(whole_in(1, 15))
       ->capture_default_str();
@@ -448,7 +526,8 @@ void add_routes(CLI::App& app, int& exit_code) {
   sub->add_option("--time-limit", options->time_limit_seconds, "For planning; 0: none")
       ->type_name("SECONDS")
       ->check(seconds_from(0));
-  for (const char* other : {"plan", "--max-lmc", "--max-service-levels", "--device", "--cache-dir", "--time-limit"}) {
+  for (const char* other :
+       {"plan", "--max-lmc", "--class-loss", "--max-service-levels", "--device", "--cache-dir", "--time-limit"}) {
     verify->excludes(sub->get_option(other));
   }
   sub->add_flag("--json", options->json, "Machine-readable output");

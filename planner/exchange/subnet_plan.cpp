@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <utility>
 
 #include "planner/base/index.h"
 #include "planner/exchange/ibsim.h"
+#include "planner/exchange/port_fabric.h"
 #include "planner/plan/claims.h"
 #include "planner/schedule/cost.h"
 
@@ -18,16 +20,8 @@ const SubnetPort& port_of(const Subnet& subnet, const PortId& id) {
 
 Status check_host_ports(const Subnet& subnet, const SubnetTopology& fabric) {
   for (NodeId host = 0; host < fabric.topology.host_count(); ++host) {
-    const std::vector<PortId>& ports = fabric.host_ports[at(host)];
-    const DeviceId first = port_of(subnet, ports.front()).peer;
-    for (const PortId& port : ports) {
-      if (port_of(subnet, port).peer == first) continue;
-      return Error{"found ports of host '" + fabric.topology.node(host).name +
-                   "' on several devices, expected one switch for each host: a UCX context has one port"};
-    }
-    if (!subnet.devices[at(first)].is_switch) {
-      return Error{"found host '" + fabric.topology.node(host).name + "' cabled to another host, expected a switch"};
-    }
+    if (subnet.devices[at(port_of(subnet, fabric.host_ports[at(host)].front()).peer)].is_switch) continue;
+    return Error{"found host '" + fabric.topology.node(host).name + "' cabled to another host, expected a switch"};
   }
   return {};
 }
@@ -55,9 +49,9 @@ void renew_proof(Schedule& schedule) {
 
 /// Every route as the tables have it.
 Status trace_routes(const Subnet& subnet, const SubnetPlan& plan, const Schedule& schedule) {
-  std::vector<std::int32_t> path_bits{0};
-  for (std::size_t k = 0; k < plan.classes.classes.size(); ++k) path_bits.push_back(static_cast<std::int32_t>(k));
-  for (const RouteEnds& ends : route_ends(subnet, plan.fabric, plan.lids, schedule, path_bits)) {
+  const std::vector<RouteEnds> all = route_ends(subnet, plan.fabric, plan.lids, schedule, plan.addresses);
+  if (Status status = check_ends(schedule, all); !status) return status;
+  for (const RouteEnds& ends : all) {
     const Result<std::vector<PortId>> hops = trace(subnet, plan.tables, plan.lids, ends.source, ends.destination_lid);
     const Status status = hops ? check_hops(subnet, plan.fabric, schedule, ends, *hops) : Status(hops.error());
     if (!status) return Error{route_text(schedule, ends) + ": " + status.error().message};
@@ -85,18 +79,11 @@ std::string hop_text(const Subnet& subnet, const PortId& hop) {
   return "port " + std::to_string(hop.port) + " of '" + subnet.devices[at(hop.device)].description + "'" + to;
 }
 
-}  // namespace
-
-Result<SubnetPlan> plan_subnet(const Subnet& subnet, const SubnetTopology& fabric, Schedule& schedule,
-                               const SubnetLimits& limits) {
-  if (schedule.routes.empty()) {
-    return Error{"found a schedule without routes, expected an all-to-all on routes"};
-  }
-  if (const Status status = check_cables(schedule.topology); !status) return status.error();
-  Result<SubnetTopology> numbered = numbered_as(fabric, schedule.topology);
-  if (!numbered) return numbered.error();
+/// `fabric` has the schedule's topology.
+Result<SubnetPlan> plan_numbered(const Subnet& subnet, SubnetTopology fabric, Schedule& schedule,
+                                 const SubnetLimits& limits) {
   SubnetPlan plan;
-  plan.fabric = std::move(numbered).value();
+  plan.fabric = std::move(fabric);
   if (const Status status = check_host_ports(subnet, plan.fabric); !status) return status.error();
   const std::int32_t lmc = most_lmc(subnet, limits.lmc);
   if (lmc < 0) return assign_lids(subnet, 0).error();
@@ -109,7 +96,10 @@ Result<SubnetPlan> plan_subnet(const Subnet& subnet, const SubnetTopology& fabri
   if (!classes) return classes.error();
   plan.classes = std::move(classes).value();
   if (plan.classes.rerouted > 0) renew_proof(schedule);
-  for (const DestinationClass& each : plan.classes.classes) plan.service_levels.push_back(each.layer);
+  for (const DestinationClass& each : plan.classes.classes) {
+    plan.addresses.push_back({static_cast<std::int32_t>(plan.addresses.size()), each.layer, any_port});
+    plan.service_levels.push_back(each.layer);
+  }
   Result<SubnetLids> lids = assign_lids(subnet, lmc_for(plan.classes.classes.size()));
   if (!lids) return lids.error();
   plan.lids = std::move(lids).value();
@@ -121,33 +111,136 @@ Result<SubnetPlan> plan_subnet(const Subnet& subnet, const SubnetTopology& fabri
   return plan;
 }
 
+/// The same where ports stand for hosts: a class is one of a port's classes and the port's place.
+Result<SubnetPlan> plan_on_ports(const Subnet& subnet, SubnetTopology fabric, Schedule& schedule,
+                                 const SubnetLimits& limits) {
+  const Result<PortFabric> ports = port_fabric(subnet, fabric);
+  if (!ports) return ports.error();
+  Result<Schedule> of_ports = schedule_of_ports(*ports, schedule);
+  if (!of_ports) return of_ports.error();
+  Result<SubnetPlan> plan = plan_numbered(subnet, ports->fabric, *of_ports, limits);
+  if (!plan) return plan;
+  const auto key = [&](const Route& route) {
+    return std::pair(ports->port[at(route.source)].place, route.route_class);
+  };
+  std::map<std::pair<std::int32_t, std::int32_t>, std::int32_t> numbers;
+  for (const Route& route : of_ports->routes) numbers.emplace(key(route), 0);
+  plan->addresses.clear();
+  for (auto& [place_and_class, number] : numbers) {
+    const auto [place, of_port] = place_and_class;
+    plan->addresses.push_back({of_port - 1, plan->service_levels[at(of_port) - 1], place});
+    number = static_cast<std::int32_t>(plan->addresses.size());
+  }
+  for (std::size_t i = 0; i < schedule.routes.size(); ++i) {
+    const Route& of_port = of_ports->routes[i];
+    Route& route = schedule.routes[i];
+    route.layer = of_port.layer;
+    route.route_class = numbers[key(of_port)];
+    route.links.clear();
+    for (const LinkId link : of_port.links) route.links.push_back(ports->link_of[at(link)]);
+  }
+  if (plan->classes.rerouted > 0) renew_proof(schedule);
+  for (const std::vector<std::int32_t>& of_host : fabric.places) {
+    for (const std::int32_t place : of_host) plan->places = std::max(plan->places, place + 1);
+  }
+  plan->fabric = std::move(fabric);
+  if (const Status status = trace_routes(subnet, *plan, schedule); !status) return status.error();
+  return plan;
+}
+
+std::vector<std::string> devices_of(const std::string& list) {
+  std::vector<std::string> devices;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    devices.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return devices;
+}
+
+}  // namespace
+
+Result<SubnetPlan> plan_subnet(const Subnet& subnet, const SubnetTopology& fabric, Schedule& schedule,
+                               const SubnetLimits& limits) {
+  if (schedule.routes.empty()) {
+    return Error{"found a schedule without routes, expected an all-to-all on routes"};
+  }
+  if (const Status status = check_cables(schedule.topology); !status) return status.error();
+  Result<SubnetTopology> numbered = numbered_as(fabric, schedule.topology);
+  if (!numbered) return numbered.error();
+  const auto plan = has_port_fabric(subnet, *numbered) ? &plan_on_ports : &plan_numbered;
+  return plan(subnet, std::move(numbered).value(), schedule, limits);
+}
+
+Status check_devices(const SubnetPlan& plan, const std::string& device) {
+  if (plan.places == 1) return {};
+  const std::vector<std::string> devices = devices_of(device);
+  const bool all = std::none_of(devices.begin(), devices.end(), [](const std::string& each) { return each.empty(); });
+  if (all && devices.size() == at(plan.places)) return {};
+  return Error{"found '" + device + "' as the devices of ports on several switches, expected " +
+               std::to_string(plan.places) +
+               " with commas between them, in the order of the hosts' adapters and ports"};
+}
+
 RouteBinding subnet_binding(const SubnetPlan& plan, const Schedule& schedule, const std::string& device) {
   RouteBinding binding;
   binding.routes = route_set_digest(schedule.topology, schedule.routes);
-  for (std::size_t number = 0; number <= plan.service_levels.size(); ++number) {
-    const std::size_t bits = number == 0 ? 0 : number - 1;
+  const std::vector<std::string> devices = plan.places == 1 ? std::vector{device} : devices_of(device);
+  for (std::size_t number = 0; number <= plan.addresses.size(); ++number) {
+    const ClassAddress& address = plan.addresses[number == 0 ? 0 : number - 1];
     RouteClassBinding& each = binding.classes.emplace_back();
     each.route_class = static_cast<std::int32_t>(number);
-    if (!device.empty()) each.settings.emplace_back("NET_DEVICES", device);
-    each.settings.emplace_back("IB_LID_PATH_BITS", std::to_string(bits));
-    each.settings.emplace_back("IB_SL", std::to_string(plan.service_levels[bits]));
+    const std::string& of_class = devices[address.place == any_port ? 0 : at(address.place)];
+    if (!of_class.empty()) each.settings.emplace_back("NET_DEVICES", of_class);
+    each.settings.emplace_back("IB_LID_PATH_BITS", std::to_string(address.path_bits));
+    each.settings.emplace_back("IB_SL", std::to_string(address.service_level));
   }
   return binding;
 }
 
 std::vector<RouteEnds> route_ends(const Subnet& subnet, const SubnetTopology& fabric, const SubnetLids& lids,
-                                  const Schedule& schedule, const std::vector<std::int32_t>& path_bits) {
+                                  const Schedule& schedule, const std::vector<ClassAddress>& addresses) {
+  // Whether a host's port is one by which the route may leave it, or be left at its end.
+  const auto leads = [&](NodeId host, const PortId& port, LinkId link, bool out) {
+    if (fabric.forwarder[at(host)] >= 0) return true;
+    const std::vector<PortId>& egress = fabric.egress[at(link)];
+    const SubnetPort& cable = port_of(subnet, port);
+    return std::find(egress.begin(), egress.end(), out ? port : PortId{cable.peer, cable.peer_port}) != egress.end();
+  };
   std::vector<RouteEnds> all;
-  for (std::size_t i = 0; i < schedule.routes.size(); ++i) {
-    const Route& route = schedule.routes[i];
+  std::vector<RouteEnds> ends;
+  for (std::size_t route_number = 0; route_number < schedule.routes.size(); ++route_number) {
+    const Route& route = schedule.routes[route_number];
+    ends.clear();
+    const ClassAddress& address = addresses[at(route.route_class) - 1];
     const std::vector<PortId>& sources = fabric.host_ports[at(route.source)];
     const std::vector<PortId>& destinations = fabric.host_ports[at(route.destination)];
-    for (std::size_t rail = 0; rail < std::min(sources.size(), destinations.size()); ++rail) {
-      all.push_back({i, sources[rail], base_lid(subnet, lids, sources[rail]),
-                     base_lid(subnet, lids, destinations[rail]) + path_bits[at(route.route_class)]});
+    const std::vector<std::int32_t>& places = fabric.places[at(route.destination)];
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      const std::int32_t place = fabric.places[at(route.source)][i];
+      const auto other = std::find(places.begin(), places.end(), place);
+      if (other == places.end() || !leads(route.source, sources[i], route.links.front(), true)) continue;
+      const PortId& destination = destinations[static_cast<std::size_t>(other - places.begin())];
+      if (!leads(route.destination, destination, route.links.back(), false)) continue;
+      ends.push_back({route_number, sources[i], base_lid(subnet, lids, sources[i]),
+                      base_lid(subnet, lids, destination) + address.path_bits});
+      if (address.place == any_port || place != address.place) continue;
+      ends.erase(ends.begin(), ends.end() - 1);
+      break;
     }
+    all.insert(all.end(), ends.begin(), ends.end());
   }
   return all;
+}
+
+Status check_ends(const Schedule& schedule, const std::vector<RouteEnds>& ends) {
+  std::vector<bool> has_ends(schedule.routes.size(), false);
+  for (const RouteEnds& each : ends) has_ends[each.route] = true;
+  const auto without = std::find(has_ends.begin(), has_ends.end(), false);
+  if (without == has_ends.end()) return {};
+  const Route& route = schedule.routes[static_cast<std::size_t>(without - has_ends.begin())];
+  return Error{"found no port of both '" + schedule.topology.node(route.source).name + "' and '" +
+               schedule.topology.node(route.destination).name + "' on their route's switches, expected one"};
 }
 
 Status check_hops(const Subnet& subnet, const SubnetTopology& fabric, const Schedule& schedule, const RouteEnds& ends,

@@ -1,6 +1,8 @@
 #include "planner/exchange/subnet_topology.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <set>
@@ -70,7 +72,12 @@ class Builder {
       host.name = host_name(device(id).description);
       host.adapters.push_back(id);
     }
-    for (auto& [name, host] : by_name) hosts_.push_back(std::move(host));
+    for (auto& [name, host] : by_name) {
+      // Ports of one place are those that jobs know by one name: not as a sweep happened to meet them.
+      std::sort(host.adapters.begin(), host.adapters.end(),
+                [this](DeviceId a, DeviceId b) { return natural_less(device(a).description, device(b).description); });
+      hosts_.push_back(std::move(host));
+    }
     std::sort(hosts_.begin(), hosts_.end(), [](const Host& a, const Host& b) { return natural_less(a.name, b.name); });
     if (hosts_.size() < 2) {
       return Error{file_ + ": found " + std::to_string(hosts_.size()) + " hosts with cables, expected two at least"};
@@ -108,10 +115,23 @@ class Builder {
     return found;
   }
 
+  /// Whether some host has ports on several devices.
+  bool on_several_switches() const {
+    return std::any_of(hosts_.begin(), hosts_.end(), [this](const Host& host) {
+      std::set<DeviceId> peers;
+      for (const DeviceId id : host.adapters) {
+        for (const SubnetPort& port : device(id).ports) peers.insert(port.peer);
+      }
+      return peers.size() > 1;
+    });
+  }
+
   /// All switches alike; slower host links become the injection bandwidth.
   bool collapses(HostSwitches host_switches) {
     if (host_switches == HostSwitches::keep) return false;
     const std::vector<OwnSwitch> all = own_switches();
+    // Of hosts with ports on several switches none forwards, so there the others' switches stay, too.
+    if (host_switches == HostSwitches::automatic && all.size() < hosts_.size() && on_several_switches()) return false;
     const bool bottleneck = std::any_of(all.begin(), all.end(),
                                         [](const OwnSwitch& own) { return own.host_bandwidth < own.other_bandwidth; });
     if (!bottleneck) return true;
@@ -130,7 +150,10 @@ class Builder {
       taken_.insert(hosts_[i].name);
       for (const DeviceId id : hosts_[i].adapters) {
         node_of_[at(id)] = static_cast<NodeId>(i);
+        const auto first = static_cast<std::ptrdiff_t>(result_.host_ports[i].size());
         for (const SubnetPort& port : device(id).ports) result_.host_ports[i].push_back({id, port.number});
+        std::sort(result_.host_ports[i].begin() + first, result_.host_ports[i].end(),
+                  [](const PortId& a, const PortId& b) { return a.port < b.port; });
       }
     }
     result_.forwarder.assign(nodes_.size(), -1);
@@ -138,7 +161,33 @@ class Builder {
       node_of_[at(id)] = host;
       result_.forwarder[at(host)] = id;
     }
+    number_places();
     number_switches();
+  }
+
+  void number_places() {
+    const auto key = [this](const PortId& port) {
+      const std::string& description = device(port.device).description;
+      const std::size_t end = description.find(' ');
+      return std::pair(end == std::string::npos ? std::string() : description.substr(end + 1), port.port);
+    };
+    std::vector<std::pair<std::string, std::int32_t>> keys;
+    if (on_several_switches()) {
+      for (const std::vector<PortId>& ports : result_.host_ports) {
+        std::transform(ports.begin(), ports.end(), std::back_inserter(keys), key);
+      }
+      std::sort(keys.begin(), keys.end(), [](const auto& a, const auto& b) {
+        return a.first == b.first ? a.second < b.second : natural_less(a.first, b.first);
+      });
+      keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+    }
+    for (const std::vector<PortId>& ports : result_.host_ports) {
+      std::vector<std::int32_t>& places = result_.places.emplace_back();
+      for (const PortId& port : ports) {
+        const auto found = std::find(keys.begin(), keys.end(), key(port));
+        places.push_back(static_cast<std::int32_t>(keys.empty() ? places.size() : found - keys.begin()));
+      }
+    }
   }
 
   void number_switches() {
@@ -241,7 +290,10 @@ Result<SubnetTopology> numbered_as(const SubnetTopology& fabric, const Topology&
     }
     image.push_back(found->second);
     result.forwarder.push_back(fabric.forwarder[at(found->second)]);
-    if (!node.is_switch) result.host_ports.push_back(fabric.host_ports[at(found->second)]);
+    if (!node.is_switch) {
+      result.host_ports.push_back(fabric.host_ports[at(found->second)]);
+      result.places.push_back(fabric.places[at(found->second)]);
+    }
     known.erase(found);
   }
   for (const Link& link : plan.links()) {

@@ -36,6 +36,10 @@ struct SubnetTopology {
   std::vector<DeviceId> forwarder;
   /// By host: the adapters' ports that are cabled.
   std::vector<std::vector<PortId>> host_ports;
+  /// By host, for each of those: which port it is among the fabric's. Where some host has ports on several switches
+  /// ports of one adapter name (what follows the host's in the description) and number are the same at all hosts, in
+  /// the order of these; elsewhere they are counted.
+  std::vector<std::vector<std::int32_t>> places;
 };
 
 /// Channel adapters are hosts, named by the first word of their node descriptions; several adapters of one host differ

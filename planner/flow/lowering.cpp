@@ -13,6 +13,7 @@
 #include "planner/flow/master_lp.h"
 #include "planner/flow/path_lp.h"
 #include "planner/flow/step_partition.h"
+#include "planner/route/fewer_classes.h"
 #include "planner/route/layer_rerouting.h"
 #include "planner/route/layers.h"
 #include "planner/route/route_classes.h"
@@ -34,6 +35,8 @@ constexpr double seconds_in_haste = 0.5;
 constexpr double share_of_chunks = 0.5;  // of the time left, the rest is for layers
 // With more routes than this, a budget of layers is first tried on the routes as they are.
 constexpr std::size_t many_routes = 50'000;
+// Into how many chunks fewer classes may cut a pair's block where nobody says.
+constexpr std::int32_t usual_chunks = 8;
 
 FlowCertificate certify(const Topology& topology, std::span<const double> prices, std::span<const double> demand) {
   return demand.empty() ? certify_flow(topology, prices) : certify_demand_flow(topology, prices, demand);
@@ -261,13 +264,79 @@ double assign_layers_of(const FluidPlan& plan, LayerMethod method, const PlanOpt
   return 0;
 }
 
+/// What the schedule's routes carry, pair by pair.
+std::vector<PairDemand> pairs_of(const Schedule& schedule, std::span<const double> demand) {
+  const std::int32_t hosts = schedule.topology.host_count();
+  std::vector<PairDemand> pairs;
+  for (NodeId source = 0; source < hosts; ++source) {
+    for (NodeId destination = 0; destination < hosts; ++destination) {
+      if (source == destination) continue;
+      const double size = share(demand, hosts, source, destination) / schedule.chunks_per_shard;
+      pairs.push_back({source, destination, schedule.chunks_per_shard, size});
+    }
+  }
+  return pairs;
+}
+
+/// The schedule's transfers on other routes.
+void put_on_routes(Schedule& schedule, FewerClasses& fewer) {
+  schedule.chunks_per_shard *= fewer.finer;
+  schedule.routes = std::move(fewer.found->routes);
+  schedule.transfers.clear();
+  NodeId source = -1;
+  NodeId destination = -1;
+  std::int32_t begin = 0;
+  for (std::size_t i = 0; i < schedule.routes.size(); ++i) {
+    const Route& route = schedule.routes[i];
+    if (route.source != source || route.destination != destination) begin = 0;
+    source = route.source;
+    destination = route.destination;
+    const std::int32_t chunks = fewer.found->chunks[i];
+    schedule.transfers.push_back({source * schedule.topology.host_count() + destination, begin, chunks, source,
+                                  destination, 1, static_cast<std::int32_t>(i), TransferKind::copy});
+    begin += chunks;
+  }
+}
+
+/// The largest load there is, in shards per unit capacity, by what the pairs ask for.
+double largest_load_of(const Schedule& schedule, std::span<const double> demand) {
+  if (!demand.empty()) return demanded_load(schedule, demand);
+  return std::max(max_link_load(schedule), injection_load(schedule)).to_double();
+}
+
+bool counts_classes(const PlanOptions& options) { return options.class_loss || options.max_classes > 0; }
+
+/// Classes by destination, and other ways for the routes where they are fewer then. Returns the part of F it costs.
+double spare_classes(const PlanOptions& options, const Deadline& deadline, Lowered& lowered) {
+  Schedule& schedule = lowered.schedule;
+  const double before = largest_load_of(schedule, options.demand);
+  ClassBudget budget;
+  // A loss of all of F is no bound.
+  budget.load = before / (1 - std::min(options.class_loss.value_or(0), 0.99));
+  budget.most = options.max_classes;
+  if (options.max_layers > 0) budget.layers = std::min(budget.layers, options.max_layers);
+  budget.chunks = std::max(options.max_chunks > 0 ? options.max_chunks : usual_chunks, schedule.chunks_per_shard);
+  budget.routes = options.max_routes;
+  std::optional<FewerClasses> fewer =
+      route_in_fewer_classes(schedule.topology, schedule.routes, pairs_of(schedule, options.demand), budget, deadline);
+  double loss = 0;
+  if (fewer && fewer->found) {
+    put_on_routes(schedule, *fewer);
+    loss = std::max(0.0, 1 - before / largest_load_of(schedule, options.demand));
+  }
+  if (fewer) lowered.more.emplace_back("classes", static_cast<std::int64_t>(fewer->classes));
+  lowered.more.emplace_back("loss_classes", loss);
+  return loss;
+}
+
 /// Layers and classes of routes, and their steps where those are asked for. Returns the part of F that fewer layers
 /// cost.
 double finish_routes(const FluidPlan& plan, LayerMethod method, const PlanOptions& options, const Deadline& deadline,
                      Lowered& lowered) {
   Schedule& schedule = lowered.schedule;
-  const double loss = assign_layers_of(plan, method, options, deadline, lowered);
+  double loss = assign_layers_of(plan, method, options, deadline, lowered);
   assign_route_classes(schedule.topology, schedule.routes);
+  if (counts_classes(options)) loss = 1 - (1 - loss) * (1 - spare_classes(options, deadline, lowered));
   sort_transfers(schedule);
   if (options.steps <= 1) return loss;
   const StepPartition partition = partition_over_steps(schedule, options.steps);

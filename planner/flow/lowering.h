@@ -56,12 +56,14 @@ double limit_routes(const Topology& topology, ConcurrentFlow& flow, std::int32_t
 /// A routed schedule, all at step 1: whole chunks by round_to_chunks, routes within options.max_routes, in layers by
 /// options.layer_method, in classes by source. By default more than four layers become four, by reroute_into_layers,
 /// where that costs at most 2 % of F ("loss_layers" and "rerouted"), and no more than options.gap allows: six or
-/// eight are tried before any number; baselines keep their routes, and "layers_note" says why there are more. The proof
-/// holds F and bound of the fabric; max_link_load counts what hosts inject as a link where that is the bottleneck. With
-/// a demand, F and its bound are for that demand, while the loads of the proof are those of full blocks (what verify()
-/// can recompute), without a bound; the real one is "demand_load". Without options.schedule there are no routes and
-/// transfers, and the proof's loads are those of the fluid plan. Fills options.figures. Error for a layer method that
-/// is none.
+/// eight are tried before any number; baselines keep their routes, and "layers_note" says why there are more. With
+/// options.class_loss or options.max_classes routes take other ways where classes by destination are fewer then
+/// (route_in_fewer_classes), and have such classes: "classes" says how many, and "loss_classes" what that cost of F.
+/// The proof holds F and bound of the fabric; max_link_load counts what hosts inject as a link where that is the
+/// bottleneck. With a demand, F and its bound are for that demand, while the loads of the proof are those of full
+/// blocks (what verify() can recompute), without a bound; the real one is "demand_load". Without options.schedule there
+/// are no routes and transfers, and the proof's loads are those of the fluid plan. Fills options.figures. Error for a
+/// layer method that is none.
 Result<Schedule> lower_to_routes(const Topology& fabric, FluidPlan plan, const PlanOptions& options,
                                  const char* algorithm, const Deadline& deadline);
 

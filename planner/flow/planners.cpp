@@ -61,8 +61,13 @@ std::span<const Planner> flow_planners() {
   static constexpr TakenOption with_gap{PlannerOption::gap, 0, 1};
   static constexpr TakenOption symmetric{PlannerOption::no_symmetry};
 
-  static constexpr auto for_mcf_path = lowered_and(std::array{with_gap, symmetric});
-  static constexpr auto for_p_mcf = lowered_and(std::array{TakenOption{PlannerOption::paths}, symmetric});
+  // These choose among paths; the others' paths are what they are.
+  static constexpr TakenOption class_loss{PlannerOption::class_loss, 0, 1};
+  static constexpr TakenOption max_classes{PlannerOption::max_classes, 0, most_classes};
+
+  static constexpr auto for_mcf_path = lowered_and(std::array{class_loss, max_classes, with_gap, symmetric});
+  static constexpr auto for_p_mcf =
+      lowered_and(std::array{TakenOption{PlannerOption::paths}, class_loss, max_classes, symmetric});
   static constexpr auto for_split = lowered_and(std::array{symmetric});
   static constexpr auto for_mcf = lowered_and(std::array<TakenOption, 0>{});
   static constexpr auto for_fptas = lowered_and(std::array{with_gap, TakenOption{PlannerOption::epsilon, 0, 0.5}});

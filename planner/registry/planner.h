@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -43,6 +44,10 @@ struct PlanOptions {
   std::string layer_method;     ///< as parse_layer_method reads it; empty: auto (all-to-all on routes)
   std::int32_t max_layers =
       0;  ///< layers at most, the routes chosen for them (p-mcf, mcf-path); 0: as many as it takes
+  /// Accepted loss in F for fewer classes by destination (destination tree × layer), as InfiniBand has them; nothing:
+  /// they are not counted, and routes have classes by source and destination (all-to-all on routes).
+  std::optional<double> class_loss = std::nullopt;
+  std::int32_t max_classes = 0;  ///< classes by destination at most, whatever F that costs; 0: any number
   /// Share of a shard every source·N + destination asks for; empty: all 1 (all-to-all).
   std::vector<double> demand;
   // Of fabrics that can be rewired (harvest), paper 002.

@@ -42,7 +42,7 @@ std::string name_of(const Planner& planner) { return "planner \"" + std::string(
 }  // namespace
 
 std::span<const PlannerOptionRecord> planner_option_records() {
-  static constexpr std::array<PlannerOptionRecord, 17> records{{
+  static constexpr std::array<PlannerOptionRecord, 19> records{{
       {PlannerOption::max_chunks, "--max-chunks", "Maximum chunks per shard; 0: the planner's choice", true},
       {PlannerOption::chunk_loss, "--chunk-loss", "Maximum loss of F by rounding to chunks", true},
       {PlannerOption::max_routes, "--max-routes", "Maximum routes per pair; 0: no limit", true},
@@ -53,6 +53,10 @@ std::span<const PlannerOptionRecord> planner_option_records() {
       {PlannerOption::trees, "--trees", "Trees per root; 0: as many as the optimum takes, auto: a small number", true},
       {PlannerOption::layer_method, "--layer-method", "How routes are assigned to virtual lanes; auto: fewest lanes"},
       {PlannerOption::max_layers, "--max-layers", "Maximum virtual lanes; routes are chosen to fit; 0: no limit", true},
+      {PlannerOption::class_loss, "--class-loss",
+       "Maximum loss of F for fewer route classes where fabrics forward by destination; left out: not counted", true},
+      {PlannerOption::max_classes, "--max-classes",
+       "Maximum route classes by destination, whatever F that costs; 0: no limit", true},
       {PlannerOption::no_symmetry, "--no-symmetry", "Do not use symmetry"},
       {PlannerOption::demand, "--demand", "Demand matrix: CSV or TOML"},
       {PlannerOption::forwarding_table, "--forwarding-table",

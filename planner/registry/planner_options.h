@@ -24,6 +24,8 @@ enum class PlannerOption : std::uint8_t {
   trees,
   layer_method,
   max_layers,
+  class_loss,
+  max_classes,
   no_symmetry,
   demand,
   forwarding_table,
@@ -54,6 +56,7 @@ struct TakenOption {
 };
 
 inline constexpr double most_chunks = 1 << 20;
+inline constexpr double most_classes = 128;  // InfiniBand: 2^LMC
 inline constexpr double most_steps = 1 << 16;
 
 /// An option that a user gave, with its number where it has one.

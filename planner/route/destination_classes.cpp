@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -82,6 +83,45 @@ Result<Layered> layer_by(const Topology& topology, std::span<const Route> routes
     result.trees.push_back(std::max(1, assign_route_classes(topology, together, Forwarding::by_destination)));
     for (std::size_t i = 0; i < layer.size(); ++i) result.routes[layer[i]].route_class = together[i].route_class;
   }
+  return result;
+}
+
+/// Whether the routes have classes already, each a tree to every destination, in one layer.
+bool has_destination_classes(const Topology& topology, std::span<const Route> routes, const ClassLimits& limits) {
+  std::vector<std::int32_t> layer_of_class;
+  std::map<std::tuple<std::int32_t, NodeId, NodeId>, LinkId> next;
+  for (const Route& route : routes) {
+    if (route.route_class < 1 || route.route_class > limits.classes) return false;
+    if (route.layer < 0 || route.layer >= limits.layers) return false;
+    if (layer_of_class.size() < at(route.route_class)) layer_of_class.resize(at(route.route_class), no_layer);
+    std::int32_t& layer = layer_of_class[at(route.route_class) - 1];
+    if (layer != no_layer && layer != route.layer) return false;
+    layer = route.layer;
+    for (const LinkId link : route.links) {
+      const auto [entry, is_new] =
+          next.try_emplace({route.route_class, route.destination, topology.link(link).from}, link);
+      if (!is_new && entry->second != link) return false;
+    }
+  }
+  return true;
+}
+
+/// The routes in the classes that they have, numbered anew by layer.
+std::optional<Layered> layered_as_given(const Topology& topology, std::span<const Route> routes,
+                                        const ClassLimits& limits, std::int32_t variant) {
+  Layered result;
+  result.routes.assign(routes.begin(), routes.end());
+  std::optional<LayerOrders> orders = rooted_orders_of_layers(topology, limits.forwards, result.routes, variant);
+  if (!orders) return std::nullopt;
+  result.orders = std::move(*orders);
+  result.trees.assign(result.orders.size(), 0);
+  std::map<std::int32_t, std::int32_t> tree_of_class;
+  for (Route& route : result.routes) {
+    const auto [tree, is_new] = tree_of_class.try_emplace(route.route_class, 0);
+    if (is_new) tree->second = ++result.trees[at(route.layer)];
+    route.route_class = tree->second;
+  }
+  for (std::int32_t& trees : result.trees) trees = std::max(trees, 1);
   return result;
 }
 
@@ -452,7 +492,12 @@ Result<DestinationClasses> assign_destination_classes(const Topology& topology, 
   if (const Status status = check_forwarding(topology, routes, wanted.forwards); !status) return status.error();
   std::optional<Layered> best;
   const std::vector<Order> orders = orders_to_try(routes);
+  const bool given = has_destination_classes(topology, routes, wanted);
   for (std::int32_t variant = 0; variant < roots_to_try(routes); ++variant) {
+    if (given) {
+      std::optional<Layered> layered = layered_as_given(topology, routes, wanted, variant);
+      if (layered && (!best || layered->cost() < best->cost())) best = std::move(*layered);
+    }
     for (const Order& order : orders) {
       Result<Layered> layered = layer_by(topology, routes, wanted, order, variant);
       if (!layered) return layered.error();

@@ -36,7 +36,8 @@ struct ClassLimits {
 /// destination leave a node by different links. Layers come first (assign_rooted_layers, in whichever order of the
 /// routes takes the fewest layers, then classes), then in each layer the fewest trees that colouring finds (DSATUR,
 /// assign_route_classes). What the routes leave open in a table is filled by shortest paths that ascend in the order of
-/// its layer. So any message from any node in any class, also one that answers, cannot deadlock with any other.
+/// its layer. So any message from any node in any class, also one that answers, cannot deadlock with any other. Routes
+/// that come with classes of this kind (route_in_fewer_classes) keep them where no other assignment is better.
 ///
 /// Sets layer and route_class of every route. Beyond the limits the classes of the least amount go, and their routes
 /// take the path of another class, where it adds least to the largest load; links of those routes change.

@@ -133,37 +133,87 @@ std::vector<std::int32_t> order_of(const Topology& topology, const std::vector<b
   return order;
 }
 
+/// Layers that begin with trees.
+class RootedLayers {
+ public:
+  RootedLayers(const Topology& topology, const std::vector<bool>& forwards, std::int32_t variant)
+      : topology_(topology),
+        forwards_(forwards),
+        places_(places_of_links(topology)),
+        roots_(topology, forwards, variant) {}
+
+  [[nodiscard]] std::size_t size() const { return layers_.size(); }
+  AcyclicLayer& operator[](std::size_t layer) { return layers_[layer]; }
+  void remove_last() { layers_.pop_back(); }
+
+  /// With the tree of the next root.
+  Status open() {
+    const Distances tree(topology_, forwards_, {roots_.next()});
+    if (tree.reached().size() != at(topology_.node_count())) {
+      return Error{"found nodes that no cables join to the others, expected every node joined"};
+    }
+    add_tree(topology_, tree, forwards_, layers_.emplace_back(topology_, places_));
+    return {};
+  }
+
+  [[nodiscard]] LayerOrders orders() const {
+    LayerOrders orders;
+    orders.reserve(layers_.size());
+    for (const AcyclicLayer& layer : layers_) orders.push_back(order_of(topology_, forwards_, layer));
+    return orders;
+  }
+
+ private:
+  const Topology& topology_;
+  const std::vector<bool>& forwards_;
+  std::vector<std::int32_t> places_;
+  Roots roots_;
+  std::vector<AcyclicLayer> layers_;
+};
+
 }  // namespace
 
 Result<LayerOrders> assign_rooted_layers(const Topology& topology, const std::vector<bool>& forwards,
                                          std::span<Route> routes, std::span<const std::size_t> order, std::int32_t most,
                                          std::int32_t variant) {
-  const std::vector<std::int32_t> places = places_of_links(topology);
-  std::vector<AcyclicLayer> layers;
-  Roots roots(topology, forwards, variant);
-  std::optional<Error> error;
-  const auto open_layer = [&] {
-    const Distances tree(topology, forwards, {roots.next()});
-    if (tree.reached().size() != at(topology.node_count())) {
-      error = Error{"found nodes that no cables join to the others, expected every node joined"};
-    }
-    add_tree(topology, tree, forwards, layers.emplace_back(topology, places));
-  };
-  open_layer();
+  RootedLayers layers(topology, forwards, variant);
+  if (const Status status = layers.open(); !status) return status.error();
   for (const std::size_t i : order) {
     std::size_t chosen = 0;
     while (chosen < layers.size() && !layers[chosen].try_add(routes[i].links)) ++chosen;
     if (chosen == layers.size() && static_cast<std::int32_t>(chosen) < most) {
-      open_layer();
-      if (!layers[chosen].try_add(routes[i].links)) layers.pop_back();  // it crosses the tree against its order
+      if (const Status status = layers.open(); !status) return status.error();
+      if (!layers[chosen].try_add(routes[i].links)) layers.remove_last();  // it crosses the tree against its order
     }
     routes[i].layer = chosen < layers.size() ? static_cast<std::int32_t>(chosen) : no_layer;
   }
-  if (error) return *error;
-  LayerOrders orders;
-  orders.reserve(layers.size());
-  for (const AcyclicLayer& layer : layers) orders.push_back(order_of(topology, forwards, layer));
-  return orders;
+  return layers.orders();
+}
+
+Result<LayerOrders> rooted_orders(const Topology& topology, const std::vector<bool>& forwards,
+                                  std::span<const Route> routes, std::span<const std::size_t> order,
+                                  std::int32_t layers, std::int32_t variant) {
+  RootedLayers rooted(topology, forwards, variant);
+  while (rooted.size() < at(layers)) {
+    if (const Status status = rooted.open(); !status) return status.error();
+  }
+  for (const std::size_t i : order) {
+    std::size_t chosen = 0;
+    while (chosen < rooted.size() && !rooted[chosen].try_add(routes[i].links)) ++chosen;
+  }
+  return rooted.orders();
+}
+
+std::optional<LayerOrders> rooted_orders_of_layers(const Topology& topology, const std::vector<bool>& forwards,
+                                                   std::span<const Route> routes, std::int32_t variant) {
+  RootedLayers rooted(topology, forwards, variant);
+  for (const Route& route : routes) {
+    while (rooted.size() <= at(route.layer)) {
+      if (!rooted.open()) return std::nullopt;
+    }
+    if (!rooted[at(route.layer)].try_add(route.links)) return std::nullopt;
+  }
+  return rooted.orders();
 }
 
 }  // namespace libcoll

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,5 +27,16 @@ inline constexpr std::int32_t no_layer = -1;
 Result<LayerOrders> assign_rooted_layers(const Topology& topology, const std::vector<bool>& forwards,
                                          std::span<Route> routes, std::span<const std::size_t> order, std::int32_t most,
                                          std::int32_t variant = 0);
+
+/// Orders of just so many layers, each begun with a tree as those of assign_rooted_layers: as many of the routes as fit
+/// ascend in one of them. Error and preconditions as there.
+Result<LayerOrders> rooted_orders(const Topology& topology, const std::vector<bool>& forwards,
+                                  std::span<const Route> routes, std::span<const std::size_t> order,
+                                  std::int32_t layers, std::int32_t variant = 0);
+
+/// The same for routes that have their layers (0, 1, …): each ascends in that of its own. Nothing where one does not
+/// fit, or cables do not join the nodes.
+std::optional<LayerOrders> rooted_orders_of_layers(const Topology& topology, const std::vector<bool>& forwards,
+                                                   std::span<const Route> routes, std::int32_t variant = 0);
 
 }  // namespace libcoll

@@ -1,8 +1,11 @@
 // The importers of other people's formats, and what the diagnostics of a subnet print.
 #include "planner/exchange/formats.h"
 #include "planner/exchange/graphml.h"
+#include "planner/exchange/ibnetdiscover.h"
 #include "planner/exchange/opensm.h"
+#include "planner/exchange/port_fabric.h"
 #include "planner/exchange/subnet_tables.h"
+#include "planner/exchange/subnet_topology.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace {
@@ -42,7 +45,13 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   }
   require_message(libcoll::read_node_name_map(text, "fuzz"));
   const libcoll::Result<libcoll::Subnet> read = libcoll::read_ibnetdiscover(text, "fuzz");
-  if (read) require_message(libcoll::assign_lids(*read, 2));
+  if (read) {
+    require_message(libcoll::assign_lids(*read, 2));
+    const libcoll::Result<libcoll::SubnetTopology> fabric =
+        libcoll::topology_of(*read, "fuzz", libcoll::HostSwitches::automatic);
+    require_message(fabric);
+    if (fabric && libcoll::has_port_fabric(*read, *fabric)) require_message(libcoll::port_fabric(*read, *fabric));
+  }
   static const libcoll::Subnet subnet = small_subnet();
   const libcoll::Result<libcoll::SubnetTables> tables = libcoll::read_lfts(text, "fuzz", subnet);
   require_message(tables);

@@ -2,7 +2,8 @@
 # OpenSM installs the routes of a plan on a simulated InfiniBand subnet, and ibtracert follows every one of them; then a
 # cable fails, and the routes planned anew are followed, too.
 #   subnet.sh LIBCOLL TOPOLOGY CUT [REMOVED_LINK]
-# TOPOLOGY is a specification. CUT is the port that fails, as ibsim names it: NODE[PORT]. REMOVED_LINK ("0-1") punctures
+# TOPOLOGY is a specification, or a subnet as ibsim reads it (FILE.net), whose hosts have ports on several switches. CUT is
+# the port that fails, as ibsim names it: NODE[PORT]. REMOVED_LINK ("0-1") punctures
 # the topology.
 set -euo pipefail
 [[ $# == 3 || $# == 4 ]] || exit 2
@@ -16,6 +17,7 @@ if [[ ${LIBCOLL_IN_NAMESPACE:-} != yes ]]; then
 fi
 
 libcoll=$(realpath "$1") topology=$2 cut=$3 removed=${4:-}
+[[ $topology != *.net ]] || topology=$(realpath "$topology")
 PATH=$PATH:/usr/sbin
 simulated=$(find /usr/lib -name libumad2sim.so -print -quit)
 fail() {
@@ -89,7 +91,11 @@ if [[ -n $removed ]]; then
   printf 'generator = "%s"\nremoved_links = [["%s", "%s"]]\n' "$topology" "${removed%-*}" "${removed#*-}" >punctured.toml
   topology=punctured.toml
 fi
-"$libcoll" topo "$topology" --export ibsim --output fabric.net
+if [[ $topology == *.net ]]; then
+  cp "$topology" fabric.net
+else
+  "$libcoll" topo "$topology" --export ibsim --output fabric.net
+fi
 mkfifo console
 exec 9<>console
 ibsim -s fabric.net <&9 >ibsim.log 2>&1 &
@@ -99,16 +105,33 @@ for _ in $(seq 100); do
   sleep 0.05
 done
 
+if [[ $topology == *.net ]]; then
+  # Ports of a host have names in the binding, as many as there are; without them it would not say which is meant.
+  if "$libcoll" routes --fabric first.ib --output refused --device mlx5_0:1 2>refused.err; then fail 'one device for two ports passes'; fi
+  grep -q 'expected 2 with commas between them' refused.err || fail "$(cat refused.err)"
+  plan=() devices=(--device mlx5_0:1,mlx5_1:1)
+else
+  plan=("$topology") devices=()
+fi
+
 # What was exported comes back.
 fields='{nodes, hosts, switches, links, degree_min, degree_max, diameter, connected}'
-"$libcoll" topo "$topology" --json | jq -c "$fields" >expected
-"$libcoll" topo --import ibnetdiscover first.ib --json | jq -c "$fields" >imported
-diff expected imported || fail 'the imported topology is another one'
+if ((${#plan[@]})); then
+  "$libcoll" topo "$topology" --json | jq -c "$fields" >expected
+  "$libcoll" topo --import ibnetdiscover first.ib --json | jq -c "$fields" >imported
+  diff expected imported || fail 'the imported topology is another one'
+fi
 
-"$libcoll" routes "$topology" --fabric first.ib --output planned --json >planned.json || fail "$(cat planned.json)"
+"$libcoll" routes "${plan[@]}" --fabric first.ib --output planned "${devices[@]}" --json >planned.json || fail "$(cat planned.json)"
 check planned
 jq -c '{topology: "'"$specification"'", lmc, classes, service_levels, routes, F_planned, F_loss}' planned.json
 jq -e '.rerouted == 0 and .F_loss == 0' planned.json >verdict || fail 'routes had to change'
+if ((${#devices[@]})); then
+  jq -e '.ports == 2' planned.json >verdict || fail 'ports on several switches were not told apart'
+  for device in mlx5_0:1 mlx5_1:1; do
+    grep -q "^NET_DEVICES = \"$device\"" planned/route-binding.toml || fail "no class leaves by $device"
+  done
+fi
 
 # One lane for each service level, in the ports' own tables.
 levels=$(jq .service_levels planned.json)
@@ -133,7 +156,7 @@ for _ in $(seq 100); do
 done
 if "$libcoll" routes planned/plan.xml --fabric cut.ib >refused 2>&1; then fail 'a plan over a dead cable passes'; fi
 grep -q 'found no cable from' refused || fail "$(cat refused)"
-"$libcoll" routes --fabric cut.ib --output again --json >again.json || fail "$(cat again.json)"
+"$libcoll" routes --fabric cut.ib --output again "${devices[@]}" --json >again.json || fail "$(cat again.json)"
 [[ $(jq .routes_digest again.json) != $(jq .routes_digest planned.json) ]] || fail 'the routes are the same'
 check again
 jq -c '{topology: "without a cable", lmc, classes, service_levels, routes, F_planned, F_loss}' again.json

@@ -116,12 +116,25 @@ TEST_F(Command, ErrorsOfTheCommandLineAreJsonWhereThatIsAskedFor) {
 // The list that a planner declares is what it takes, and no more.
 TEST_F(Command, PlannersTakeWhatTheyDeclare) {
   use_optimised_command();
-  const std::vector<std::string> given = {
-      "--max-chunks 4",           "--chunk-loss 0.5", "--max-routes 2", "--gap 0.1",
-      "--paths shortest",         "--steps 40",       "--epsilon 0.1",  "--trees 1",
-      "--layer-method lash",      "--max-layers 8",   "--no-symmetry",  "--demand demand.csv",
-      "--forwarding-table table", "--staging bruck",  "--size 1MiB",    "--alpha 1us",
-      "--reconfiguration 1us"};
+  const std::vector<std::string> given = {"--max-chunks 4",
+                                          "--chunk-loss 0.5",
+                                          "--max-routes 2",
+                                          "--gap 0.1",
+                                          "--paths shortest",
+                                          "--steps 40",
+                                          "--epsilon 0.1",
+                                          "--trees 1",
+                                          "--layer-method lash",
+                                          "--max-layers 8",
+                                          "--class-loss 0.1",
+                                          "--max-classes 4",
+                                          "--no-symmetry",
+                                          "--demand demand.csv",
+                                          "--forwarding-table table",
+                                          "--staging bruck",
+                                          "--size 1MiB",
+                                          "--alpha 1us",
+                                          "--reconfiguration 1us"};
   ASSERT_EQ(given.size(), planner_option_records().size());
   write("demand.csv", "0,1,1,1\n1,0,1,1\n1,1,0,1\n1,1,1,0\n");
   for (const auto table : {broadcast_planners(), flow_planners(), reconfigure_planners()}) {

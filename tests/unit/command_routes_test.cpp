@@ -77,6 +77,37 @@ TEST_F(Command, RoutesTakesPathBitsThatPortsHave) {
                  "without.ib: found LID 0 and LMC 0 at 'n0 HCA-1'");
 }
 
+// Each of nine hosts sends eight blocks, half of each by a port: 4 on every host cable, so F is 1/4; the tori have
+// room.
+TEST_F(Command, RoutesTellsPortsOnSeveralSwitchesApart) {
+  write("fabric.ib", read_file(LIBCOLL_TEST_INSTANCES "/../zoo/topology/import/two-planes.ib"));
+  const Json made = json("routes --fabric fabric.ib --output out --device mlx5_0:1,mlx5_1:1");
+  EXPECT_EQ(made["ports"], 2);
+  EXPECT_EQ(made["F"], 0.25);
+  EXPECT_EQ(made["F_loss"], 0);
+  EXPECT_EQ(made["rerouted"], 0);
+  const std::string binding = read_file(path("out/route-binding.toml"));
+  EXPECT_TRUE(contains(binding, "NET_DEVICES = \"mlx5_0:1\""));
+  EXPECT_TRUE(contains(binding, "NET_DEVICES = \"mlx5_1:1\""));
+  EXPECT_EQ(libcoll("verify out/plan.xml").code, 0);
+  // A topology is planned for in the same way.
+  ASSERT_EQ(libcoll("topo --import ibnetdiscover fabric.ib --export toml --output fabric.toml").code, 0);
+  EXPECT_EQ(json("routes fabric.toml --fabric fabric.ib")["F"], 0.25);
+  // Its own plan can be given.
+  EXPECT_EQ(json("routes out/plan.xml --fabric fabric.ib")["classes"], made["classes"]);
+}
+
+// Shortest paths around a ring of five take two lanes; in one, what that costs is said.
+TEST_F(Command, PlanSaysWhatFewerLanesCostWhereClassesCount) {
+  write("ring.toml", "generator = \"ring:5\"\n");
+  const Json free = json("plan ring.toml alltoall --algorithm mcf-path --class-loss 0");
+  EXPECT_EQ(free["layers"], 2);
+  const Json capped = json("plan ring.toml alltoall --algorithm mcf-path --class-loss 0 --max-layers 1");
+  EXPECT_EQ(capped["layers"], 1);
+  EXPECT_LT(capped["F"], free["F"]);
+  EXPECT_GT(capped["loss_layers"], 0);
+}
+
 TEST_F(Command, ManPageOfRoutesNamesEveryOptionAndField) {
   const std::string page = read_file(LIBCOLL_MANUAL_PAGES "/libcoll-routes.1");
   std::istringstream words(libcoll("routes --help").out);
