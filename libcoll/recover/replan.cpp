@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "libcoll/base/calls.h"
 #include "planner/base/index.h"
 
 namespace libcoll {
