@@ -152,8 +152,12 @@ class ThreadRank {
 
   bool is_served(Collective collective, bool equal_shards) {
     const std::optional<Reason> reason = communicator_->ready(collective, equal_shards, host_);
-    if (reason) complain(std::string("not served: ") + std::string(to_string(*reason)));
-    return !reason;
+    if (reason) {
+      complain(std::string("not served: ") + std::string(to_string(*reason)));
+      return false;
+    }
+    communicator_->before_served_call(host_);
+    return true;
   }
 
   void wait_for(const Call& call) {
