@@ -8,6 +8,10 @@
 namespace libcoll {
 namespace {
 
+/// Up to this length, what follows a sum by memory of the host is copied as its summands are: a rank that is in the
+/// system's copy would keep the other from its sum.
+constexpr std::size_t most_copied_after_sum = 128 * std::size_t{1024};
+
 /// All lines of the piece at a time: they come from another processor's cache, and the processor's own guesses keep too
 /// few of them under way.
 void fetch(std::span<const std::byte> piece) {
@@ -168,8 +172,9 @@ void Execution::post_send(std::uint32_t task, Lane& lane) {
   const std::uint64_t tag = tags_.tag(node_, message.index);
   const auto bytes = static_cast<std::size_t>(message.data.bytes);
   Completion* const completion = &workspace_.completions[task];
-  const Posted posted = message.is_summand ? transport_.send_summand(peer, tag, at(message.data), bytes, completion)
-                                           : transport_.send(peer, tag, at(message.data), bytes, completion);
+  const bool is_copied = message.is_summand || (!task_graph_.reductions.empty() && bytes <= most_copied_after_sum);
+  const Posted posted = is_copied ? transport_.send_by_copy(peer, tag, at(message.data), bytes, completion)
+                                  : transport_.send(peer, tag, at(message.data), bytes, completion);
   if (posted != Posted::pending) completed(task, posted == Posted::done);
 }
 

@@ -104,8 +104,9 @@ class Transport {
   [[nodiscard]] virtual bool share_memory(const std::string&, const std::string&) const { return false; }
   /// Whether messages to and from that peer, which is connected, go through memory of one host.
   [[nodiscard]] virtual bool is_by_memory(PeerId) const noexcept { return false; }
-  /// send() to one that is_by_memory() and receives in pieces: best in pieces as well.
-  virtual Posted send_summand(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
+  /// send() that had better be copied through the transport's memory where the peer is_by_memory(): it may receive in
+  /// pieces.
+  virtual Posted send_by_copy(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
                               Completion* completion) noexcept {
     return send(peer, tag, data, bytes, completion);
   }

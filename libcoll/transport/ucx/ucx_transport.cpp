@@ -260,7 +260,7 @@ class UcxTransport final : public Transport {
   }
 
   /// Without rendezvous: the receiver takes pieces, and UCX can read none from the sender's memory into those.
-  Posted send_summand(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
+  Posted send_by_copy(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
                       Completion* completion) noexcept override {
     return post_send(peer, tag, data, bytes, ucp_dt_make_contig(1), completion, is_by_memory(peer) ? copied : 0);
   }
