@@ -4,8 +4,10 @@
 #include <array>
 #include <numeric>
 
+#include "libcoll/base/config.h"
 #include "libcoll/execute/direct_exchange.h"
 #include "libcoll/execute/scattered_reduction.h"
+#include "libcoll/transport/transport.h"
 
 namespace libcoll {
 namespace {
@@ -71,8 +73,13 @@ Protocol CallChoices::select(const Call& call, bool can_go_direct) const {
 Tuning CallChoices::tuning_for(const Call& call) const {
   Tuning tuning = members_.runtime().tuning();
   const TuningChoice* choice = choice_for(call);
-  // Transports have made room for segments as configured.
-  if (choice != nullptr && choice->segment_bytes > 0) {
+  // Who names a length wants it.
+  const bool is_named = tuning.segment_bytes != Config().segment_bytes ||
+                        (choice != nullptr && choice == tuned(choice->call, call.elements * call.element_bytes));
+  if (members_.share_memory() && !is_named) {
+    tuning.segment_bytes = most_memory_segment_bytes;
+  } else if (choice != nullptr && choice->segment_bytes > 0) {
+    // Transports have made room for segments as configured.
     tuning.segment_bytes = std::min(tuning.segment_bytes, choice->segment_bytes);
   }
   if (choice != nullptr && choice->in_flight > 0) tuning.in_flight = choice->in_flight;

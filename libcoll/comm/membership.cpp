@@ -189,6 +189,9 @@ std::optional<Reason> Membership::exchange_addresses(HostCommunicator& host, std
     facts_->addresses.emplace_back(entry + sizeof other, other.address_bytes);
     places[rank].domain = other.domain;
   }
+  facts_->share_memory = std::all_of(facts_->addresses.begin(), facts_->addresses.end(), [&](const std::string& other) {
+    return runtime_.transport().share_memory(facts_->addresses.front(), other);
+  });
   return agree_on_id(host, candidate, id_);
 }
 

@@ -53,6 +53,8 @@ class Membership {
   [[nodiscard]] std::int32_t nodes() const { return static_cast<std::int32_t>(facts_->place_of_shard.size()); }
   /// By rank.
   [[nodiscard]] const std::vector<std::string>& addresses() const { return facts_->addresses; }
+  /// All of them reach each other through memory of one host. The same on all ranks.
+  [[nodiscard]] bool share_memory() const { return facts_->share_memory; }
   [[nodiscard]] const std::vector<std::string>& hosts() const { return facts_->hosts; }
   /// Null where every node has one rank.
   [[nodiscard]] const Hierarchy* hierarchy() const { return hierarchy_.get(); }
@@ -116,6 +118,7 @@ class Membership {
     std::vector<std::int32_t> place_of_shard;
     std::vector<NodeId> fabric_nodes;
     std::vector<std::string> addresses;
+    bool share_memory = false;
     std::vector<std::string> hosts;
     std::optional<Topology> part;
     std::string part_nodes;

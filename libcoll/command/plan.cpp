@@ -3,13 +3,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstdio>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <optional>
 #include <span>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -22,6 +26,8 @@
 #include "libcoll/command/planning.h"
 #include "libcoll/command/time_limit.h"
 #include "libcoll/command/validators.h"
+#include "libcoll/execute/memory_traffic.h"
+#include "libcoll/execute/task_graph.h"
 #include "libcoll/plan/plan_cache.h"
 #include "planner/broadcast/forest_optimum.h"
 #include "planner/flow/demand.h"
@@ -30,6 +36,7 @@
 #include "planner/plan/part_plan.h"
 #include "planner/registry/planner_options.h"
 #include "planner/route/forwarding_table.h"
+#include "planner/schedule/program.h"
 #include "planner/schedule/xml.h"
 #include "planner/topology/part.h"
 #include "planner/topology/reader.h"
@@ -64,6 +71,7 @@ struct PlanCommandOptions {
   bool no_schedule = false;
   bool no_symmetry = false;
   bool cache = false;
+  bool lowering = false;
   bool json = false;
   bool quiet = false;
   std::vector<GivenOption> given;  ///< of those that not all planners take
@@ -138,6 +146,9 @@ Result<PlanRequest> understand(const PlanCommandOptions& options) {
   if (!collective) return collective.error();
   if (!options.small_output.empty() && (options.algorithm != automatic_plan || !is_gathering(*collective))) {
     return Error{"--small-output is for allgather, reduce_scatter and allreduce without --algorithm"};
+  }
+  if (options.lowering && (is_rooted(*collective) || options.no_schedule)) {
+    return Error{"--lowering is for allgather, reduce_scatter, allreduce and alltoall, with a schedule"};
   }
   if (options.cache && is_rooted(*collective)) {
     return Error{
@@ -245,6 +256,55 @@ Status store(const PlanCommandOptions& options, const Plan& plan) {
   return automatic ? store_plans(directory, {schedule, plan.least_steps}, automatic_plan) : Status();
 }
 
+constexpr std::int64_t lowered_shard_bytes = std::int64_t{1} << 20;
+
+/// Of the rank that reads and writes most, where a shard has 1 MiB: bytes in memory for each byte of the vector.
+MemoryTraffic most_traffic(const Schedule& schedule) {
+  std::vector<std::int32_t> ranks(static_cast<std::size_t>(schedule.topology.host_count()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  const bool whole = schedule.collective == Collective::allreduce;
+  const std::int64_t elements = lowered_shard_bytes * (whole ? std::ssize(ranks) : 1);
+  MemoryTraffic most;
+  for (const NodeId node : ranks) {
+    const MemoryTraffic traffic =
+        memory_traffic(make_task_graph(lower(schedule, node), ranks, equal_shards(elements, 1), {}));
+    if (traffic.total() > most.total()) most = traffic;
+  }
+  return most;
+}
+
+Json lowering_json(const Schedule& schedule) {
+  const MemoryTraffic most = most_traffic(schedule);
+  const auto vector = static_cast<double>(lowered_shard_bytes * schedule.topology.host_count());
+  const auto per_byte = [vector](std::int64_t bytes) { return static_cast<double>(bytes) / vector; };
+  return {{"sent", per_byte(most.sent)},         {"received", per_byte(most.received)},
+          {"copied", per_byte(most.copied)},     {"reduced", per_byte(most.reduced)},
+          {"in_memory", per_byte(most.total())}, {"in_shared_memory", per_byte(most.total_by_memory())},
+          {"scratch", per_byte(most.scratch)}};
+}
+
+std::string lowering_text(const Schedule& schedule) {
+  std::string text = "Bytes for each byte of the vector, busiest rank\n";
+  const Json figures = lowering_json(schedule);
+  for (const auto& [name, value] : figures.items()) {
+    std::array<char, 64> line{};
+    std::snprintf(line.data(), line.size(), "  %-17s %.3f\n", name.c_str(), value.get<double>());
+    text += line.data();
+  }
+  return text;
+}
+
+std::string report(const Options& options, const Plan& plan) {
+  const bool lowers = options.lowering && plan.faults.empty();
+  if (!options.json) return plan_text(plan) + (lowers ? lowering_text(plan.schedule) : std::string());
+  Json json = plan_json(plan);
+  if (lowers) {
+    const Json figures = lowering_json(plan.schedule);
+    for (const auto& [name, value] : figures.items()) json["lowering_" + name] = value;
+  }
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
 /// What is to be written of a plan, as far as it can be made beforehand.
 struct Written {
   Result<std::string> output = std::string();
@@ -265,8 +325,7 @@ Written written(const PlanCommandOptions& options, const PlanRequest& request, c
     }
   }
   if (options.quiet && plan.faults.empty()) return result;
-  result.report =
-      options.json ? plan_json(plan).dump(2, ' ', false, Json::error_handler_t::replace) + "\n" : plan_text(plan);
+  result.report = report(options, plan);
   return result;
 }
 
@@ -480,6 +539,7 @@ void add_plan(CLI::App& app, int& exit_code) {
       ->check(whole_in(1, most_threads))
       ->capture_default_str();
   sub->add_flag("--no-schedule", options->no_schedule, "Print figures and certificate only; no transfers");
+  sub->add_flag("--lowering", options->lowering, "Also how many bytes of memory a rank reads and writes in the plan");
   sub->add_flag("--cache", options->cache, "Also store the plan in the plan cache");
   sub->add_option("--cache-dir", options->cache_dir, "Use this plan cache instead of the configured one")
       ->type_name("DIR");
@@ -488,7 +548,7 @@ void add_plan(CLI::App& app, int& exit_code) {
                                          "Every algorithm of the collective: T_L, T_B, modelled time, planning time");
   sub->add_flag("--quiet", options->quiet, "Print nothing on success");
   for (const char* other : {"--algorithm", "--output", "--small-output", "--cache", "--no-schedule", "--demand",
-                            "--forwarding-table", "--quiet"}) {
+                            "--forwarding-table", "--lowering", "--quiet"}) {
     comparing->excludes(sub->get_option(other));
   }
   for (CLI::Option* other : {comparing, sub->get_option("--demand")}) nodes->excludes(other);

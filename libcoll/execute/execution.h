@@ -47,11 +47,24 @@ class Scratch {
   std::size_t size_ = 0;
 };
 
+/// What becomes of a message whose data is reduced while it arrives. `staged`: its reductions still waited for others
+/// when its first piece came, so it is kept in scratch as a message that comes whole is.
+enum class Arrival : std::uint8_t { whole, awaited, reduced, staged };
+
+/// An element of which one piece of a message has the first bytes and another one the last.
+struct SplitElement {
+  std::uint32_t receive = 0;    ///< task
+  std::uint32_t reduction = 0;  ///< task
+  std::int64_t element = 0;     ///< of the reduction
+};
+
 /// Memory that outlives a call so that the next one need not allocate.
 struct Workspace {
   Scratch scratch;
   std::vector<std::uint32_t> waits;
   std::vector<Completion> completions;
+  std::vector<Arrival> arrivals;  ///< by receive
+  std::vector<SplitElement> split_elements;
 };
 
 /// Injection rate control, the limitation of paper 003 §5.5: each lane sends its share at the rate the plan gives it,
@@ -72,7 +85,10 @@ class MessageObserver {
 
 /// One call under way. start(), then advance() after each Transport::progress() until finished() or failed().
 /// All members are to be called under the transport's lock.
-class Execution final : public Waiter {
+///
+/// What comes through memory of the host to be reduced is reduced piece by piece out of the transport's memory, while
+/// the sender copies the next piece there.
+class Execution final : public Waiter, public Pieces {
  public:
   /// `peers[k·N + v]` is the transport's peer for node v by route class k; entries this rank never uses are not read.
   Execution(const TaskGraph& task_graph, NodeId node, const Buffers& buffers, const Reducer& reducer,
@@ -93,6 +109,9 @@ class Execution final : public Waiter {
   void add_awaited(std::vector<NodeId>& senders) const;
 
   void completed(std::uint32_t index, bool ok) noexcept override;
+  /// Not called: sends have memory of their own.
+  void give(std::uint32_t index, std::size_t offset, std::span<std::byte> piece) noexcept override;
+  void take(std::uint32_t index, std::size_t offset, std::span<const std::byte> piece) noexcept override;
 
  private:
   /// Sends to one peer by one route class that could go out, earliest first, and how many are out.
@@ -112,6 +131,12 @@ class Execution final : public Waiter {
   void post_receive(std::uint32_t task);
   void post_send(std::uint32_t task, Lane& lane);
   void reduce(std::uint32_t task);
+  [[nodiscard]] bool is_reduced_in_pieces(const Message& message) const;
+  [[nodiscard]] std::span<const std::uint32_t> successors(std::uint32_t task) const;
+  /// Bytes [offset, offset + piece.size()) of the message, as far as they are the reduction's.
+  void reduce_piece(std::uint32_t receive, std::uint32_t task, std::int64_t offset, std::span<const std::byte> piece);
+  /// After the last piece.
+  void finish_reduced(std::uint32_t receive);
   void pump(Lane& lane);
   /// Nanoseconds after the start when the lane's next send may leave.
   [[nodiscard]] std::int64_t release_time(const Lane& lane) const;

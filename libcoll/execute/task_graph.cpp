@@ -366,6 +366,8 @@ class Builder {
     message.route_class = bundle.route_class;
     message.step = operation.step;
     message.route = bundle.route;
+    message.is_summand =
+        bundle.parts.size() == 1 && (operation.is_summand || operation.kind == OperationKind::receive_reduce);
     message.index = indices[message.peer]++;
     message.copies.first = static_cast<std::uint32_t>(task_graph_.copies.size());
     if (bundle.parts.size() > 1) message.data = {Space::scratch, allocate(bundle.bytes), 0};

@@ -70,6 +70,9 @@ struct Message {
   IndexRange copies;
   std::int32_t step = 0;        ///< of the plan
   std::int32_t route = direct;  ///< index into the plan's routes
+  /// Of one part that the receiver reduces as a whole: on both ends. A receive's successors are then reductions alone,
+  /// whose right operands lie in `data` one after the other.
+  bool is_summand = false;
 };
 
 /// destination = left op right, element by element.

@@ -11,6 +11,10 @@
 
 namespace libcoll {
 
+/// Up to this length, what goes through memory of the host and is reduced there best goes as one message: longer ones
+/// than over links, as nothing is forwarded while the processor copies, and each has costs of its own.
+inline constexpr std::int64_t most_memory_segment_bytes = std::int64_t{512} * 1024;
+
 /// Index of a connected process in one Transport.
 using PeerId = std::int32_t;
 
@@ -94,6 +98,17 @@ class Transport {
   }
   virtual Posted receive_pieces(std::int32_t, std::uint64_t, Pieces&, std::size_t, Completion*) noexcept {
     return Posted::failed;
+  }
+  /// Whether processes with these addresses reach each other through memory of one host, by every route class. It
+  /// follows from the addresses alone: all ranks that know them come to the same answer.
+  [[nodiscard]] virtual bool share_memory(const std::string&, const std::string&) const { return false; }
+  /// Whether messages to and from that peer, which is connected, go through memory of one host.
+  [[nodiscard]] virtual bool is_by_memory(PeerId) const noexcept { return false; }
+  /// send() that had better be copied through the transport's memory where the peer is_by_memory(): it may receive in
+  /// pieces.
+  virtual Posted send_by_copy(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
+                              Completion* completion) noexcept {
+    return send(peer, tag, data, bytes, completion);
   }
   /// Moves messages along; returns whether anything happened.
   virtual bool progress() noexcept = 0;

@@ -16,6 +16,7 @@ Operation operation_of(const Schedule& schedule, const Transfer& transfer, NodeI
   Operation operation;
   if (transfer.from == node) {
     operation.kind = OperationKind::send;
+    operation.is_summand = transfer.kind == TransferKind::reduce;
   } else {
     operation.kind = transfer.kind == TransferKind::reduce ? OperationKind::receive_reduce : OperationKind::receive;
   }

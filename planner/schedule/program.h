@@ -27,6 +27,7 @@ struct Operation {
   /// touches one of its chunks. receive_reduce: the earlier receive_reduces on its chunks, which fixes the order of
   /// reduction. receive: none (a chunk that is overwritten was sent before, by causality).
   std::vector<std::int32_t> after;
+  bool is_summand = false;  ///< of a send: its receiver reduces it
   friend bool operator==(const Operation&, const Operation&) = default;
 };
 

@@ -1,8 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <random>
 #include <set>
 #include <span>
 #include <string>
@@ -57,6 +60,7 @@ std::vector<Job> jobs(std::int64_t ranks) {
       job.gap_bytes = mix(job.seed) % 3 == 0 ? 24 : 0;
       job.tuning = tuning;
       job.patience = mix(job.seed) / 3 % 2 == 0 ? 3 : 0;
+      job.by_memory = mix(job.seed) / 6 % 2 == 0;
       all.push_back(job);
     }
   }
@@ -69,7 +73,8 @@ std::string describe(const Plan& plan, const Job& job) {
          ", segment " + std::to_string(job.tuning.segment_bytes) + ", bundle " +
          std::to_string(job.tuning.coalesce_max) + ", in flight " + std::to_string(job.tuning.in_flight) +
          (job.in_place ? ", in place" : "") + ", unequal " + std::to_string(job.unequal) + ", root " +
-         std::to_string(job.root) + ", patience " + std::to_string(job.patience) + ", seed " + std::to_string(job.seed);
+         std::to_string(job.root) + ", patience " + std::to_string(job.patience) + ", seed " +
+         std::to_string(job.seed) + (job.by_memory ? ", by memory" : "");
 }
 
 /// What two nodes must agree on: number, order and length of the messages from one to the other.
@@ -170,6 +175,7 @@ void expect_right_unequal(Plan plan, bool also_in_place) {
       job.gap_bytes = job.seed % 3 == 0 ? 24 : 0;
       job.tuning = all_tunings[static_cast<std::size_t>(job.seed) % all_tunings.size()];
       job.patience = job.seed % 2 == 0 ? 3 : 0;
+      job.by_memory = job.seed % 4 < 2;
       if (variant < plan.ranks) {
         job.root = variant;
       } else {
@@ -445,6 +451,114 @@ TEST(ExecuteFailing, MessageOfAnotherLength) {
   execution->start();
   EXPECT_TRUE(transports[0]->progress());
   expect_failed(*execution);
+}
+
+// --- reduced while it arrives --------------------------------------------------------------------------------------
+
+/// Receives whatever the test gives it.
+class PieceTransport final : public Transport {
+ public:
+  std::string name() const override { return "pieces"; }
+  const std::string& address() const override { return name_; }
+  Result<PeerId> connect(const std::string&, std::int32_t) override { return PeerId{0}; }
+  Posted send(PeerId, std::uint64_t, const void*, std::size_t, Completion*) noexcept override {
+    ++sent;
+    return Posted::done;
+  }
+  Posted receive(std::int32_t, std::uint64_t, void*, std::size_t, Completion*) noexcept override {
+    return Posted::failed;
+  }
+  bool takes_pieces() const override { return true; }
+  bool is_by_memory(PeerId) const noexcept override { return true; }
+  Posted receive_pieces(std::int32_t, std::uint64_t, Pieces& pieces, std::size_t bytes,
+                        Completion* completion) noexcept override {
+    completion->pieces = &pieces;
+    completion->bytes = bytes;
+    received.push_back(completion);
+    return Posted::pending;
+  }
+  bool progress() noexcept override { return false; }
+  bool flushed(Flush&, std::span<const PeerId>) noexcept override { return true; }
+  void block(int) noexcept override {}
+
+  int sent = 0;
+  std::vector<Completion*> received;
+
+ private:
+  std::string name_ = "pieces";
+};
+
+/// Cuts [0, bytes) into pieces of 1 to `longest` bytes, in any order.
+std::vector<std::pair<std::size_t, std::size_t>> random_pieces(std::size_t bytes, std::size_t longest,
+                                                               std::mt19937& random) {
+  std::vector<std::pair<std::size_t, std::size_t>> pieces;
+  for (std::size_t begin = 0; begin < bytes;) {
+    const std::size_t length = std::min(bytes - begin, 1 + random() % longest);
+    pieces.emplace_back(begin, length);
+    begin += length;
+  }
+  std::shuffle(pieces.begin(), pieces.end(), random);
+  return pieces;
+}
+
+/// Rank 0 of a reduce-scatter of two: its block is its own plus what comes from the other, in pieces of any length and
+/// order, elements cut anywhere. Whole elements are summed by the time the last piece is there.
+TEST(ExecuteInPieces, AnyPiecesGiveTheSum) {
+  constexpr std::int64_t elements = 1001;
+  std::mt19937 random(11);
+  for (const std::size_t longest : {1U, 3U, 8U, 13U, 100U, 5000U}) {
+    SCOPED_TRACE(longest);
+    Plan plan = planned(broadcast_planners(), Collective::reduce_scatter, "bfb", generate("ring:2").value());
+    const Job job{elements, 8, 0, {1 << 20, 0, 8}, Numbers::doubles, false, 0, 0};
+    const TaskGraph task_graph = make_task_graph(plan.programs[0], plan.rank_of_node, shape_of(job), job.tuning);
+    const std::int64_t rank = plan.rank_of_node[0];
+    Memory memory = make_memory(plan, job, rank);
+    const std::vector<PeerId> peers{0, 0};
+    PieceTransport transport;
+    Execution execution(task_graph, 0, buffers_of(plan, job, rank, memory), reducer_of(job.numbers), transport, peers,
+                        TagSpace(1, 0), job.tuning, plan.workspaces[0]);
+    execution.start();
+    ASSERT_EQ(transport.received.size(), 1U);
+    Completion& completion = *transport.received.front();
+    ASSERT_EQ(completion.bytes, static_cast<std::size_t>(elements * 8));
+    const Bytes theirs = input_of(plan, job, 1 - rank);
+    const std::byte* message = theirs.data() + guard_bytes + rank * elements * 8;
+    for (const auto& [offset, length] : random_pieces(completion.bytes, longest, random)) {
+      completion.pieces->take(completion.index, offset, {message + offset, length});
+    }
+    std::int64_t summed = 0;
+    for (std::int64_t i = 0; i < elements; ++i) {
+      const double sum = double_at(rank, rank, i) + double_at(1 - rank, rank, i);
+      summed += load(memory.output.data() + guard_bytes + 8 * i) == bits_of(sum) ? 1 : 0;
+    }
+    if (longest >= 100) {  // few elements are cut
+      EXPECT_GT(summed, elements / 2);
+    }
+    EXPECT_FALSE(execution.finished());
+    completion.waiter->completed(completion.index, true);
+    EXPECT_TRUE(execution.finished());
+    for (std::int64_t i = 0; i < elements; ++i) {
+      const double sum = double_at(rank, rank, i) + double_at(1 - rank, rank, i);
+      ASSERT_EQ(load(memory.output.data() + guard_bytes + 8 * i), bits_of(sum)) << i;
+    }
+  }
+}
+
+/// The executor takes what is reduced in pieces, of peers by memory alone, and nothing else.
+TEST(ExecuteInPieces, SummandsByMemoryOnly) {
+  const Topology topology = generate("ring:4").value();
+  const auto in_pieces = [&](Collective collective, bool by_memory) {
+    Plan plan = planned(broadcast_planners(), collective, "bfb", topology);
+    Job job{64, 8, 0, {1 << 20, 0, 8}, Numbers::integers, false, 0, 0};
+    job.by_memory = by_memory;
+    RoundRobin run(plan, job);
+    EXPECT_TRUE(run.finish());
+    return run.received_in_pieces();
+  };
+  EXPECT_GT(in_pieces(Collective::reduce_scatter, true), 0);
+  EXPECT_GT(in_pieces(Collective::allreduce, true), 0);
+  EXPECT_EQ(in_pieces(Collective::allgather, true), 0);
+  EXPECT_EQ(in_pieces(Collective::allreduce, false), 0);
 }
 
 // --- pacing -----------------------------------------------------------------------------------------------------

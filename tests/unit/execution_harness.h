@@ -30,8 +30,9 @@ inline constexpr std::byte guard_byte{0xa5};
 /// zero-copy network does: a sender that writes into a buffer under way is found out. Patience 0 keeps nothing back.
 class LateTransport final : public Transport {
  public:
-  LateTransport(std::unique_ptr<Transport> inner, unsigned patience, std::uint32_t seed)
-      : inner_(std::move(inner)), patience_(patience), random_(seed) {}
+  /// `by_memory`: its peers are said to be reached through memory, so that the executor may take pieces.
+  LateTransport(std::unique_ptr<Transport> inner, unsigned patience, std::uint32_t seed, bool by_memory = false)
+      : inner_(std::move(inner)), patience_(patience), by_memory_(by_memory), random_(seed) {}
 
   std::string name() const override { return "late " + inner_->name(); }
   const std::string& address() const override { return inner_->address(); }
@@ -51,6 +52,14 @@ class LateTransport final : public Transport {
   Posted receive(std::int32_t route_class, std::uint64_t tag, void* data, std::size_t bytes,
                  Completion* completion) noexcept override {
     return inner_->receive(route_class, tag, data, bytes, completion);
+  }
+
+  bool takes_pieces() const override { return by_memory_; }
+  bool is_by_memory(PeerId) const noexcept override { return by_memory_; }
+  Posted receive_pieces(std::int32_t route_class, std::uint64_t tag, Pieces& pieces, std::size_t bytes,
+                        Completion* completion) noexcept override {
+    ++received_in_pieces_;
+    return inner_->receive_pieces(route_class, tag, pieces, bytes, completion);
   }
 
   bool progress() noexcept override {
@@ -76,6 +85,7 @@ class LateTransport final : public Transport {
 
   /// Most messages to one peer that were under way at once.
   [[nodiscard]] std::int64_t peak() const { return peak_; }
+  [[nodiscard]] std::int64_t received_in_pieces() const { return received_in_pieces_; }
 
  private:
   struct Held {
@@ -88,6 +98,8 @@ class LateTransport final : public Transport {
 
   std::unique_ptr<Transport> inner_;
   unsigned patience_;
+  bool by_memory_;
+  std::int64_t received_in_pieces_ = 0;
   std::mt19937 random_;
   std::deque<Held> held_;
   std::int64_t peak_ = 0;
@@ -140,6 +152,7 @@ struct Job {
   std::uint32_t unequal = 0;
   std::int64_t root =
       -1;  ///< from 0 on: the shard of this rank (alltoall: the blocks from it) has `elements`, others none
+  bool by_memory = false;  ///< LateTransport's
 };
 
 /// 64 well-mixed bits (the finaliser of splitmix64), so that no wrong choice or sum of them looks right.
@@ -433,6 +446,13 @@ class RoundRobin {
     return peak;
   }
 
+  /// Messages that were received in pieces.
+  [[nodiscard]] std::int64_t received_in_pieces() const {
+    return std::accumulate(
+        transports_.begin(), transports_.end(), std::int64_t{0},
+        [](std::int64_t sum, const auto& transport) { return sum + transport->received_in_pieces(); });
+  }
+
  private:
   void open_transports(const Plan& plan, const Job& job) {
     std::int32_t classes = 1;
@@ -444,8 +464,8 @@ class RoundRobin {
       }
     }
     for (const std::int32_t rank : plan.rank_of_node) {
-      transports_.push_back(
-          std::make_unique<LateTransport>(std::move(by_rank[static_cast<std::size_t>(rank)]), job.patience, random_()));
+      transports_.push_back(std::make_unique<LateTransport>(std::move(by_rank[static_cast<std::size_t>(rank)]),
+                                                            job.patience, random_(), job.by_memory));
     }
   }
 

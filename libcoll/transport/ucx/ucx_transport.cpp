@@ -106,6 +106,20 @@ Status leave_out_shared_memory(ucp_config_t* config) {
   return status == UCS_OK ? Status() : ucx_error("leaving out shared memory", status);
 }
 
+/// A send that both ends copy through memory of the host, as far as RNDV_SEND_NBR_THRESH allows; longer ones the
+/// receiver copies out of the sender's memory by a system call, which has to be agreed on.
+constexpr std::uint32_t copied = UCP_OP_ATTR_FLAG_FAST_CMPL;
+/// Up to this length two copies take less than the agreement and the call, other messages than summands.
+constexpr std::size_t most_copied_bytes = 32 * std::size_t{1024};
+
+/// Lets the longest summands be copied, where the user has not set how long a copied send may be.
+void allow_long_summands(ucp_config_t* config) {
+  constexpr const char* name = "RNDV_SEND_NBR_THRESH";
+  if (std::getenv("UCX_RNDV_SEND_NBR_THRESH") != nullptr) return;
+  // A version without it takes summands as it takes other messages.
+  static_cast<void>(ucp_config_modify(config, name, std::to_string(most_memory_segment_bytes + 1).c_str()));
+}
+
 /// Larger messages are copied into sockets by the kernel before they complete, when nothing is agreed with the
 /// receiver.
 bool without_rendezvous(const RouteClassBinding& binding) {
@@ -121,6 +135,7 @@ Status open_context(Rail& rail, const RouteClassBinding& binding, HostMates mate
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return ucx_error("reading its configuration", status);
+  allow_long_summands(config);
   const bool has_mates = mates == HostMates::possible && binding.route_class == 0;
   Status applied = has_mates ? Status() : leave_out_shared_memory(config);
   if (applied.ok()) applied = apply_settings(config, binding);
@@ -233,14 +248,30 @@ class UcxTransport final : public Transport {
     const ucs_status_t status = ucp_ep_create(worker, &parameters, &endpoint);
     if (status != UCS_OK) return ucx_error("creating an endpoint", status);
     const auto peer = static_cast<PeerId>(endpoints_.size());
-    endpoints_.push_back({endpoint, worker, false});
+    endpoints_.push_back({endpoint, worker, false, route_class == 0 && !is_on_another_host(address)});
     peers_.emplace(std::pair(address, route_class), peer);
     return peer;
   }
 
   Posted send(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
               Completion* completion) noexcept override {
-    return post_send(peer, tag, data, bytes, ucp_dt_make_contig(1), completion);
+    const bool is_copied = bytes <= most_copied_bytes && is_by_memory(peer);
+    return post_send(peer, tag, data, bytes, ucp_dt_make_contig(1), completion, is_copied ? copied : 0);
+  }
+
+  /// Without rendezvous: the receiver takes pieces, and UCX can read none from the sender's memory into those.
+  Posted send_by_copy(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
+                      Completion* completion) noexcept override {
+    return post_send(peer, tag, data, bytes, ucp_dt_make_contig(1), completion, is_by_memory(peer) ? copied : 0);
+  }
+
+  bool share_memory(const std::string& one, const std::string& other) const override {
+    const std::string_view mark = nth_address(one, route_classes());
+    return route_classes() == 1 && !mark.empty() && mark == nth_address(other, route_classes());
+  }
+
+  bool is_by_memory(PeerId peer) const noexcept override {
+    return endpoints_[static_cast<std::size_t>(peer)].is_by_memory;
   }
 
   Posted receive(std::int32_t route_class, std::uint64_t tag, void* data, std::size_t bytes,
@@ -311,6 +342,7 @@ class UcxTransport final : public Transport {
     ucp_ep_h handle;
     ucp_worker_h worker;
     bool is_broken = false;
+    bool is_by_memory = false;
   };
 
   Rail& rail_of(const Endpoint& endpoint) {
@@ -351,9 +383,10 @@ class UcxTransport final : public Transport {
   }
 
   Posted post_send(PeerId peer, std::uint64_t tag, const void* memory, std::size_t count, ucp_datatype_t type,
-                   Completion* completion) {
+                   Completion* completion, std::uint32_t flags = 0) {
     ucp_request_param_t parameters{};
-    parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_DATATYPE;
+    parameters.op_attr_mask =
+        UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_DATATYPE | flags;
     parameters.cb.send = &UcxTransport::sent;
     parameters.datatype = type;
     parameters.user_data = completion;
