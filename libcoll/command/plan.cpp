@@ -294,7 +294,7 @@ std::string lowering_text(const Schedule& schedule) {
   return text;
 }
 
-std::string report(const Options& options, const Plan& plan) {
+std::string report(const PlanCommandOptions& options, const Plan& plan) {
   const bool lowers = options.lowering && plan.faults.empty();
   if (!options.json) return plan_text(plan) + (lowers ? lowering_text(plan.schedule) : std::string());
   Json json = plan_json(plan);

@@ -14,8 +14,8 @@
 
 namespace libcoll {
 
-/// destination = left op right for `elements` elements; destination may be left. The interposer supplies it:
-/// a kernel of ours or MPI's own reduction.
+/// destination = left op right for `elements` elements; destination may be left. The shim supplies it: a kernel of ours
+/// or MPI's own reduction. `right` may lie in the transport's memory, aligned to nothing.
 struct Reducer {
   void (*apply)(const void* context, void* destination, const void* left, const void* right,
                 std::int64_t elements) noexcept = nullptr;

@@ -48,6 +48,7 @@ Topology cables_of(const std::string& specification) {
 
 Topology fabric(const std::string& name) {
   if (name == "punctured") return without_cable("torus:3x3x3", 0, 1);
+  if (name == "punctured square") return without_cable("torus:4x3", 0, 1);
   if (name == "measured:12") return measured_ring(12, {4, 0}, 1);
   if (name == "measured:14,wide") return measured_ring(14, {3, 3}, 2);
   if (name == "genkautz cables") return cables_of("genkautz:14,3");
@@ -82,7 +83,7 @@ TEST_P(CountedClasses, AreNoMoreAndCostNoMoreThanAllowed) {
   const Topology topology = fabric(GetParam());
   const Schedule without = plan_of(topology, std::nullopt);
   const DestinationClasses before = classes_of(without);
-  for (const double loss : {0.0, 0.02, 0.1}) {
+  for (const double loss : {0.0, 0.05}) {
     const Schedule with = plan_of(topology, loss);
     EXPECT_GE(rate(with), rate(without) * (1 - loss) * (1 - 1e-9)) << loss;
     const DestinationClasses after = classes_of(with);
@@ -93,13 +94,13 @@ TEST_P(CountedClasses, AreNoMoreAndCostNoMoreThanAllowed) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Fabrics, CountedClasses,
-                         testing::Values("punctured", "random_regular:16,4,1", "random_regular:14,3,5",
+                         testing::Values("punctured square", "random_regular:16,4,1", "random_regular:14,3,5",
                                          "twisted_hypercube:3", "hypercube:3", "mesh:3x4", "fat_tree:4,2",
                                          "measured:12", "measured:14,wide", "genkautz cables"));
 
 // With F as it is.
 TEST(CountedClasses, TwoAreEnoughWhereRoutesChosenAloneTakeMore) {
-  for (const char* name : {"punctured", "random_regular:16,4,1", "random_regular:14,3,5", "fat_tree:4,2"}) {
+  for (const char* name : {"punctured square", "random_regular:16,4,1", "random_regular:14,3,5", "fat_tree:4,2"}) {
     const Topology topology = fabric(name);
     const Schedule without = plan_of(topology, std::nullopt);
     const Schedule with = plan_of(topology, 0);
@@ -119,7 +120,7 @@ TEST(CountedClasses, ARingOfOddLengthTakesOneForEachOfItsTwoLanes) {
 }
 
 TEST(CountedClasses, ALimitHoldsWhateverItCosts) {
-  for (const char* name : {"punctured", "random_regular:16,4,1", "hypercube:3"}) {
+  for (const char* name : {"punctured square", "random_regular:16,4,1", "hypercube:3"}) {
     const Topology topology = fabric(name);
     const Schedule without = plan_of(topology, std::nullopt);
     const Schedule with = plan_of(topology, 0, 1);

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,10 +16,14 @@ namespace {
 
 using Words = std::vector<std::uint64_t>;
 
+// What comes through the transport's memory is aligned to nothing.
 void add(const void*, void* destination, const void* left, const void* right, std::int64_t elements) noexcept {
   for (std::int64_t i = 0; i < elements; ++i) {
-    static_cast<std::uint64_t*>(destination)[i] =
-        static_cast<const std::uint64_t*>(left)[i] + static_cast<const std::uint64_t*>(right)[i];
+    std::uint64_t a = 0;
+    std::uint64_t b = 0;
+    std::memcpy(&a, static_cast<const std::uint64_t*>(left) + i, sizeof a);
+    std::memcpy(&b, static_cast<const char*>(right) + i * static_cast<std::int64_t>(sizeof b), sizeof b);
+    static_cast<std::uint64_t*>(destination)[i] = a + b;
   }
 }
 
