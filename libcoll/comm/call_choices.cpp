@@ -70,15 +70,18 @@ Protocol CallChoices::select(const Call& call, bool can_go_direct) const {
   return fits && (is_small || (choice != nullptr && choice->direct)) ? Protocol::directly : Protocol::planned;
 }
 
+std::int64_t CallChoices::segment_bytes() const {
+  const std::int64_t configured = members_.runtime().config().segment_bytes;
+  // Who names a length wants it.
+  const bool is_named = configured != Config().segment_bytes;
+  return members_.share_memory() && !is_named ? most_memory_segment_bytes : configured;
+}
+
 Tuning CallChoices::tuning_for(const Call& call) const {
   Tuning tuning = members_.runtime().tuning();
+  tuning.segment_bytes = segment_bytes();
   const TuningChoice* choice = choice_for(call);
-  // Who names a length wants it.
-  const bool is_named = tuning.segment_bytes != Config().segment_bytes ||
-                        (choice != nullptr && choice == tuned(choice->call, call.elements * call.element_bytes));
-  if (members_.share_memory() && !is_named) {
-    tuning.segment_bytes = most_memory_segment_bytes;
-  } else if (choice != nullptr && choice->segment_bytes > 0) {
+  if (choice != nullptr && choice->segment_bytes > 0) {
     // Transports have made room for segments as configured.
     tuning.segment_bytes = std::min(tuning.segment_bytes, choice->segment_bytes);
   }

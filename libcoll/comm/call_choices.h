@@ -43,6 +43,9 @@ class CallChoices {
   /// The same on all ranks: what becomes of the call where calls that are short enough can go from rank to rank, or
   /// cannot.
   [[nodiscard]] Protocol select(const Call& call, bool can_go_direct) const;
+  /// How long segments are where no choice says otherwise: as configured, and longer where all messages go through
+  /// memory of one host. The same on all ranks.
+  [[nodiscard]] std::int64_t segment_bytes() const;
   /// The same on every rank between the same two of their calls.
   [[nodiscard]] Tuning tuning_for(const Call& call) const;
   /// Of a call of one size.

@@ -99,6 +99,10 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   [[nodiscard]] CallProtocol protocol_of(CallKind kind, const Call& call, std::int64_t bytes) const;
   /// In words, for log lines: "directly", "in parts", "by ring".
   [[nodiscard]] std::string way_in_words(const Call& call) const;
+  /// Segments where no choice says otherwise, and whether messages go through memory of one host, so that shorter ones
+  /// gain nothing. The same on all ranks.
+  [[nodiscard]] std::int64_t segment_bytes() const { return parts_.choices.segment_bytes(); }
+  [[nodiscard]] bool share_memory() const { return parts_.members.share_memory(); }
   /// How calls go from now on, where the tuning table says nothing; equal on all ranks. Between calls. `order_matters`:
   /// of reductions whose bits depend on the way; otherwise of all other calls.
   void add_choices(const std::vector<TuningChoice>& choices, bool order_matters) {

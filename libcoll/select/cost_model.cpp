@@ -114,9 +114,9 @@ class Ways {
     choice.segment_bytes = segment(choice.up_to_bytes);
     choice.in_flight = in_flight(choice.segment_bytes > 0 ? choice.segment_bytes : question_.segment_bytes);
   }
-  /// 0: the one that is configured anyway.
+  /// 0: as long as they are anyway.
   [[nodiscard]] std::int64_t segment(std::int64_t bytes) const {
-    if (is_rooted(question_.call)) return 0;
+    if (is_rooted(question_.call) || question_.share_memory) return 0;
     const double crossing =
         static_cast<double>(bytes) * link_bytes_per_byte(question_.call, question_.ranks, question_.plan);
     const std::int64_t best = best_segment_bytes(static_cast<std::int64_t>(crossing), question_.plan.hops,

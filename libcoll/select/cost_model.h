@@ -75,7 +75,8 @@ struct CostQuestion {
   /// Of allreduces by ScatteredReduction. They are chosen between the first and the last size only; empty: not
   /// possible.
   std::vector<CostSample> scattered;
-  std::int64_t segment_bytes = 0;  ///< as configured
+  std::int64_t segment_bytes = 0;  ///< of a choice that says nothing
+  bool share_memory = false;       ///< nothing is forwarded while the processor copies: segments are not cut shorter
   std::int64_t in_flight = 1;      ///< as configured: messages per peer
 };
 

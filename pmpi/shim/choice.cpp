@@ -290,7 +290,8 @@ std::vector<TuningChoice> ask_model(Runtime& process, CommunicatorState& state, 
   question.ranks = ranks;
   question.links = *kept.links;
   question.plan = communicator.plan_of(collective);
-  question.segment_bytes = process.config().segment_bytes;
+  question.segment_bytes = communicator.segment_bytes();
+  question.share_memory = communicator.share_memory();
   question.in_flight = process.config().in_flight;
   return keep(place, kept, choose_by_cost(question));
 }
@@ -379,7 +380,8 @@ void obtain_by_facts(Runtime& process, CommunicatorState& state, CallKind kind, 
     question.call = kind;
     question.ranks = ranks;
     question.plan = communicator.plan_of(collective);
-    question.segment_bytes = process.config().segment_bytes;
+    question.segment_bytes = communicator.segment_bytes();
+    question.share_memory = communicator.share_memory();
     question.in_flight = process.config().in_flight;
     if (has_links) question.links = *kept.links;
     const bool can_be_scattered = kind == CallKind::allreduce && communicator.can_be_scattered(collective);

@@ -98,8 +98,8 @@ int finish_with_self(MPI_Comm, int, void*, void*) {
   if (process == nullptr) return MPI_SUCCESS;
   finish_pending(*process);
   drop_persistent();
-  // Other ranks may wait for what the last call left to be delivered. Where MPI does not call us, the thread delivers it
-  // until MPI_Finalize has synchronised the ranks.
+  // Other ranks may wait for what the last call left to be delivered. Where MPI does not call us, the thread delivers
+  // it until MPI_Finalize has synchronised the ranks.
   if (called_by_mpi || process->over_host_messages()) process->stop_progress_thread();
   write_reports(process->statistics(), process->trace(), process->config());
   if (process->over_host_messages()) {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <functional>
@@ -122,6 +123,17 @@ TEST(CostModel, LongLinksAreKeptBusy) {
   far.links.alpha_nanoseconds = 10'000'000;
   EXPECT_EQ(choose_by_cost(far).back().in_flight, 78);
   EXPECT_EQ(choose_by_cost(far).back().segment_bytes, 0);
+}
+
+/// 4 MiB over three links one after the other: √(m·α / (2·β)) is far below 128 KiB.
+TEST(CostModel, ThroughMemoryOfOneHostSegmentsAreNotCut) {
+  CostQuestion asked = question();
+  const auto is_cut = [](const TuningChoice& choice) { return choice.segment_bytes > 0; };
+  const std::vector<TuningChoice> by_links = choose_by_facts(asked, false);
+  EXPECT_TRUE(std::any_of(by_links.begin(), by_links.end(), is_cut));
+  asked.share_memory = true;
+  const std::vector<TuningChoice> by_memory = choose_by_facts(asked, false);
+  EXPECT_TRUE(std::none_of(by_memory.begin(), by_memory.end(), is_cut));
 }
 
 TEST(CostModel, DirectIsForWhoCanGoThatWay) {

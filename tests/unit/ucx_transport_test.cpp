@@ -65,6 +65,23 @@ TEST(UcxTransport, SharesMemoryWhereTheBindingSaysSo) {
   EXPECT_EQ(mappings_of(classes(2, one.classes.front().settings), HostMates::none), 2 * of_one);
 }
 
+/// What decides how segments are cut follows from addresses alone, whoever reads them.
+TEST(UcxTransport, AddressesSayWhetherAllMessagesGoThroughMemory) {
+  const auto one = make_ucx_transport(classes(1, {}), HostMates::possible);
+  const auto other = make_ucx_transport(classes(1, {}), HostMates::possible);
+  const auto alone = make_ucx_transport(classes(1, {}), HostMates::none);
+  ASSERT_TRUE(one.ok() && other.ok() && alone.ok());
+  const std::string& ours = (*one)->address();
+  EXPECT_TRUE((*one)->share_memory(ours, (*other)->address()));
+  EXPECT_TRUE((*other)->share_memory(ours, (*other)->address()));
+  EXPECT_FALSE((*one)->share_memory(ours, (*alone)->address()));
+  EXPECT_FALSE((*other)->share_memory(ours, (*alone)->address()));
+  // By routes, messages leave the host.
+  const auto steered = make_ucx_transport(classes(2, {}), HostMates::possible);
+  ASSERT_TRUE(steered.ok());
+  EXPECT_FALSE((*steered)->share_memory((*steered)->address(), (*steered)->address()));
+}
+
 class Heard final : public Waiter {
  public:
   void completed(std::uint32_t, bool ok) noexcept override { is_heard = ok; }
