@@ -76,8 +76,8 @@ struct CostQuestion {
   /// possible.
   std::vector<CostSample> scattered;
   std::int64_t segment_bytes = 0;  ///< of a choice that says nothing
-  bool share_memory = false;       ///< nothing is forwarded while the processor copies: segments are not cut shorter
   std::int64_t in_flight = 1;      ///< as configured: messages per peer
+  bool share_memory = false;       ///< nothing is forwarded while the processor copies: segments are not cut shorter
 };
 
 /// By size: the way that takes least, where ours may take 1/20 more than MPI's. The last one is for all sizes above.
