@@ -11,7 +11,8 @@ static void allreduce(int rank, int size, int count) {
   double values[most];
   for (int i = 0; i < count; ++i) values[i] = i + rank;
   MPI_Allreduce(MPI_IN_PLACE, values, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
-  for (int i = 0; i < count; ++i) CHECK(values[i] == size * i + size * (size - 1) / 2, "sum %d of %d", i, count);
+  const int ranks_sum = size * (size - 1) / 2;
+  for (int i = 0; i < count; ++i) CHECK(values[i] == size * i + ranks_sum, "sum %d of %d", i, count);
 }
 
 /* A rank remembers few calls. These take the places of others, on each rank of others. */
