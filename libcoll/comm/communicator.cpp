@@ -222,6 +222,7 @@ bool Communicator::run(Call call, ProgressHook hook, Protocol selected) {
   } else if (!parts_.members.is_broken()) {
     FlatCollective running(parts_, std::move(call), plan);
     good = drive(running, hook);
+    if (running.lengths_differ()) return false;
   }
   if (good) return true;
   const std::lock_guard guard(runtime().lock());

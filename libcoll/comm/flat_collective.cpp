@@ -8,6 +8,15 @@
 #include "libcoll/comm/communicator_parts.h"
 
 namespace libcoll {
+namespace {
+
+/// As for MPI_Reduce and MPI_Bcast. Where ranks disagree on its length some see it and others do not; with more blocks
+/// all of them do.
+bool moves_one_block(const Call& call) {
+  return std::count_if(call.counts.begin(), call.counts.end(), [](std::int64_t count) { return count != 0; }) == 1;
+}
+
+}  // namespace
 
 FlatCollective::FlatCollective(CommunicatorParts& parts, Call call, LoweredPlanPointer plan, CallSequence sequence,
                                std::shared_ptr<PersistentContext> persistent)
@@ -131,9 +140,12 @@ TagSpace FlatCollective::tags() const { return {persistent_ ? persistent_->id() 
 void FlatCollective::abandon() noexcept {
   if (over()) return;
   failed_ = true;
+  // With resending, what is under way under these tags would be sent again.
+  lengths_differ_ = flight_ && flight_->execution->lengths_differ() && moves_one_block(call_) &&
+                    !parts_.members.resends();
   static_cast<void>(flight_.release());
   parts_.queue.leave(*this);
-  parts_.members.note_failure(persistent_.get());
+  if (!lengths_differ_) parts_.members.note_failure(persistent_.get());
 }
 
 bool FlatCollective::drive(ProgressHook hook) {

@@ -34,6 +34,8 @@ class FlatCollective final : public RunningCall, public QueuedCall {
   void advance() noexcept override;
   [[nodiscard]] bool over() const override { return failed_ || round_ == rounds_; }
   [[nodiscard]] bool failed() const override { return failed_; }
+  /// It failed because the ranks' counts differ, which not all of them see: so the communicator goes on as before.
+  [[nodiscard]] bool lengths_differ() const { return lengths_differ_; }
   void abandon() noexcept override;
   bool drive(ProgressHook hook) override;
   [[nodiscard]] std::string in_words() const override;
@@ -79,6 +81,7 @@ class FlatCollective final : public RunningCall, public QueuedCall {
   std::uint32_t first_number_ = 0;
   std::int64_t largest_message_bytes_ = 0;
   bool failed_ = false;
+  bool lengths_differ_ = false;
   Tuning tuning_;
   std::unique_ptr<Flight> flight_;  ///< while a round is under way
 };

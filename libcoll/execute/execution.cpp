@@ -76,6 +76,7 @@ void Execution::advance() {
 void Execution::completed(std::uint32_t index, bool ok) noexcept {
   stirred_ = true;
   if (!ok) {
+    lengths_differ_ = !failed_ && workspace_.completions[index].other_length;
     failed_ = true;
     return;
   }

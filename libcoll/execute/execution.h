@@ -101,6 +101,8 @@ class Execution final : public Waiter, public Pieces {
   void advance();
   [[nodiscard]] bool finished() const { return remaining_ == 0; }
   [[nodiscard]] bool failed() const { return failed_; }
+  /// It failed because a message had another length than this rank's counts say; the transport is as good as before.
+  [[nodiscard]] bool lengths_differ() const { return lengths_differ_; }
   [[nodiscard]] std::int64_t largest_message_bytes() const { return task_graph_.largest_message_bytes; }
   /// When pacing holds a send back: how soon advance() should be called again.
   [[nodiscard]] int milliseconds_to_next_send() const;
@@ -159,6 +161,7 @@ class Execution final : public Waiter, public Pieces {
   std::uint32_t remaining_ = 0;
   bool stirred_ = true;  ///< something has happened since advance() last looked
   bool failed_ = false;
+  bool lengths_differ_ = false;
 };
 
 }  // namespace libcoll

@@ -47,6 +47,8 @@ struct Completion {
   std::uint32_t index = 0;
   std::size_t bytes = 0;     ///< the transport's: length posted
   Pieces* pieces = nullptr;  ///< the transport's
+  /// Of a receive that failed: a message came, of another length than posted. The transport is as good as before.
+  bool other_length = false;
 };
 
 /// A flush under way; one per caller, starting out default.

@@ -260,7 +260,7 @@ int run(Runtime& process, Communicator& communicator, const CallContext& context
   trace_served(context.kind, call, communicator);
   const Served served = served_call(process, communicator, context, call);
   if (!communicator.run(std::move(call), {&progress_mpi})) {
-    log(LogLevel::error, std::string(to_string(context.kind)) + ": a message could not be delivered");
+    log(LogLevel::error, std::string(to_string(context.kind)) + ": a message could not be delivered, or the ranks give different counts");
     return raise(context.comm, MPI_ERR_OTHER);
   }
   process.statistics().count_served(context.kind);

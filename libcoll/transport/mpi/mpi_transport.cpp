@@ -236,7 +236,8 @@ class MpiTransport final : public Transport {
   }
 
   static bool deliver(std::span<const std::byte> data, const Posting& posting) {
-    if (data.size() != posting.bytes) return false;
+    posting.completion->other_length = data.size() != posting.bytes;
+    if (posting.completion->other_length) return false;
     if (!data.empty()) std::memcpy(posting.data, data.data(), data.size());
     return true;
   }
@@ -279,6 +280,7 @@ class MpiTransport final : public Transport {
         break;
     }
     const bool ok = finished.ok && operation.kind == Operation::Kind::receive;
+    operation.completion->other_length = finished.ok && !ok;
     operation.memory = {};
     complete(finished.token, ok);
   }

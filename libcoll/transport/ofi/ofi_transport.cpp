@@ -272,10 +272,11 @@ class Rail final : private MemoryRegistrar {
   ssize_t read(std::span<fi_cq_tagged_entry> entries) noexcept {
     return fi_cq_read(completions_.get(), entries.data(), entries.size());
   }
-  /// The context of the operation that failed; null when there is none.
-  void* read_failed() noexcept {
+  /// What failed; op_context is null when nothing did.
+  fi_cq_err_entry read_failed() noexcept {
     fi_cq_err_entry entry{};
-    return fi_cq_readerr(completions_.get(), &entry, 0) == 1 ? entry.op_context : nullptr;
+    if (fi_cq_readerr(completions_.get(), &entry, 0) != 1) entry.op_context = nullptr;
+    return entry;
   }
   /// Whether the descriptor will tell of everything from now on.
   bool may_sleep() noexcept {
@@ -525,9 +526,11 @@ class OfiTransport final : public Transport {
       std::array<fi_cq_tagged_entry, completions_per_read> entries{};
       const ssize_t count = rails_[rail].read(entries);
       if (count == -FI_EAVAIL) {
-        void* context = rails_[rail].read_failed();
-        if (context == nullptr) return moved;
-        finish(rail, *static_cast<Operation*>(context), false);
+        const fi_cq_err_entry failure = rails_[rail].read_failed();
+        if (failure.op_context == nullptr) return moved;
+        auto& operation = *static_cast<Operation*>(failure.op_context);
+        operation.completion->other_length = failure.err == FI_ETRUNC;
+        finish(rail, operation, false);
         moved = true;
         continue;
       }
@@ -535,7 +538,8 @@ class OfiTransport final : public Transport {
       moved = true;
       for (const fi_cq_tagged_entry& entry : std::span(entries).first(static_cast<std::size_t>(count))) {
         Operation& operation = *static_cast<Operation*>(entry.op_context);
-        finish(rail, operation, operation.peer >= 0 || entry.len == operation.bytes);
+        operation.completion->other_length = operation.peer < 0 && entry.len != operation.bytes;
+        finish(rail, operation, !operation.completion->other_length);
       }
       if (static_cast<std::size_t>(count) < entries.size()) return moved;
     }

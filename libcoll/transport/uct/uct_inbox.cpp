@@ -23,6 +23,7 @@ Posted UctInbox::receive(std::int32_t route_class, std::uint64_t tag, void* data
   const std::shared_ptr<Message> message = found->second;
   unexpected_.erase(found);
   if (message->spoilt || message->length != bytes) {
+    completion->other_length = !message->spoilt;
     message->target = nullptr;
     finished_.add(completion, false);
     return Posted::pending;
@@ -81,6 +82,7 @@ std::shared_ptr<UctInbox::Message> UctInbox::begin(const FragmentHeader& header)
     message->target = static_cast<std::byte*>(receive.data);
     message->completion = receive.completion;
   } else {
+    receive.completion->other_length = true;
     finished_.add(receive.completion, false);
   }
   return message;

@@ -378,8 +378,10 @@ class UcxTransport final : public Transport {
 
   static void received(void* request, ucs_status_t status, const ucp_tag_recv_info_t* info, void* user_data) {
     ucp_request_free(request);
-    const auto* completion = static_cast<Completion*>(user_data);
-    completion->waiter->completed(completion->index, status == UCS_OK && info->length == completion->bytes);
+    auto* const completion = static_cast<Completion*>(user_data);
+    completion->other_length =
+        status == UCS_ERR_MESSAGE_TRUNCATED || (status == UCS_OK && info->length != completion->bytes);
+    completion->waiter->completed(completion->index, status == UCS_OK && !completion->other_length);
   }
 
   Posted post_send(PeerId peer, std::uint64_t tag, const void* memory, std::size_t count, ucp_datatype_t type,
