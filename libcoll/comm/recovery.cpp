@@ -112,7 +112,8 @@ bool Recovery::hear_turn(HostCommunicator& host) {
 }
 
 std::unique_ptr<TransportHost> Recovery::agree_safely(HostCommunicator& host) {
-  return members_.resends() && members_.ranks_have_tags() ? agree_around(host) : nullptr;
+  if (!members_.resends() || !members_.ranks_have_tags()) return nullptr;
+  return agree_around(host);
 }
 
 /// Along links that are not known to be dead, and within nodes.

@@ -18,6 +18,7 @@
 #include "libcoll/command/text.h"
 #include "libcoll/plan/plan_cache.h"
 #include "libcoll/select/cost_model.h"
+#include "planner/base/index.h"
 #include "planner/broadcast/cut_bound.h"
 #include "planner/broadcast/planners.h"
 #include "planner/flow/planners.h"
@@ -88,12 +89,6 @@ std::size_t paths_per_pair_max(const Schedule& schedule) {
     first = next;
   }
   return most;
-}
-
-std::int32_t layers(const Schedule& schedule) {
-  std::int32_t count = 0;
-  for (const Route& route : schedule.routes) count = std::max(count, route.layer + 1);
-  return count;
 }
 
 std::int32_t route_classes(const Schedule& schedule) {
@@ -241,7 +236,7 @@ std::string routes_text(const Plan& plan) {
   const Schedule& schedule = plan.schedule;
   const std::string paths = "at most " + count(paths_per_pair_max(schedule), "path") + " per pair";
   if (schedule.routes.empty()) return "none, hosts forward; " + paths;
-  const auto lanes = static_cast<std::size_t>(layers(schedule));
+  const auto lanes = at(layer_count(schedule.routes));
   const std::int32_t classes = route_classes(schedule);
   const std::optional<std::int32_t> by_destination = route_classes_by_destination(plan);
   return std::to_string(schedule.routes.size()) + " in " + count(lanes, "layer") + "; " + paths + ", " +
@@ -417,7 +412,7 @@ Json plan_json(const Plan& plan) {
   json["routes"] = schedule.routes.size();
   json["paths_per_pair_max"] = paths_per_pair_max(schedule);
   json["loss_chunking"] = loss_chunking(plan);
-  json["layers"] = layers(schedule);
+  json["layers"] = layer_count(schedule.routes);
   json["route_classes"] = route_classes(schedule);
   const std::optional<std::int32_t> by_destination = route_classes_by_destination(plan);
   json["route_classes_by_destination"] = by_destination ? Json(*by_destination) : Json(nullptr);

@@ -27,6 +27,7 @@
 #include "planner/exchange/port_fabric.h"
 #include "planner/exchange/subnet_plan.h"
 #include "planner/exchange/subnet_topology.h"
+#include "planner/route/manager_lanes.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 #include "planner/topology/reader.h"
@@ -41,6 +42,8 @@ constexpr const char* lfts_file = "lfts";
 constexpr const char* options_file = "opensm.conf";
 constexpr const char* lids_file = "guid2lid";
 constexpr const char* trace_file = "trace.sh";
+
+constexpr double accepted_lane_loss = 0.02;  // of F
 
 struct RoutesOptions {
   std::string plan;
@@ -123,15 +126,18 @@ struct Planned {
   double loss = 0;
 };
 
-Result<Planned> plan_all_to_all(const Topology& topology, const RoutesOptions& options,
-                                std::vector<double> demand = {}) {
+bool limits_lanes(const RoutesOptions& options) {
+  return options.limits.service_levels < SubnetLimits{}.service_levels;
+}
+
+/// `lanes`: most there may be; 0: any number.
+Result<Planned> plan_in_lanes(const Topology& topology, const RoutesOptions& options, const std::vector<double>& demand,
+                              std::int32_t lanes) {
   PlanOptions wanted;
   wanted.time_limit_seconds = options.time_limit_seconds;
   wanted.class_loss = options.class_loss;
-  wanted.demand = std::move(demand);
-  if (options.limits.service_levels < SubnetLimits{}.service_levels) {
-    wanted.max_layers = options.limits.service_levels;
-  }
+  wanted.demand = demand;
+  wanted.max_layers = lanes;
   if (!options.ip.wanted) wanted.max_classes = std::int32_t{1} << static_cast<unsigned>(options.limits.lmc);
   Result<Plan> plan = make_plan(topology, Collective::alltoall, "mcf-path", wanted);
   if (!plan) return plan.error();
@@ -142,6 +148,18 @@ Result<Planned> plan_all_to_all(const Topology& topology, const RoutesOptions& o
     planned.loss = 1 - (1 - planned.loss) * (1 - std::get<double>(value));
   }
   return planned;
+}
+
+/// In no more lanes than the subnet manager's own engines take, where that costs little. Networks of IP have no lanes.
+Result<Planned> plan_all_to_all(const Topology& topology, const RoutesOptions& options,
+                                const std::vector<double>& demand = {}) {
+  Result<Planned> planned =
+      plan_in_lanes(topology, options, demand, limits_lanes(options) ? options.limits.service_levels : 0);
+  if (!planned || limits_lanes(options) || options.ip.wanted) return planned;
+  const Result<std::int32_t> lanes = manager_lanes(topology);
+  if (!lanes || layer_count(planned->schedule.routes) <= *lanes) return planned;
+  Result<Planned> in_fewer = plan_in_lanes(topology, options, demand, *lanes);
+  return in_fewer && in_fewer->loss <= accepted_lane_loss ? in_fewer : planned;
 }
 
 /// An all-to-all on a fabric whose hosts have ports on several switches: one of the ports.

@@ -16,6 +16,7 @@
 #include "planner/route/fewer_classes.h"
 #include "planner/route/layer_rerouting.h"
 #include "planner/route/layers.h"
+#include "planner/route/order_search.h"
 #include "planner/route/route_classes.h"
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
@@ -32,7 +33,9 @@ constexpr double accepted_layer_loss = 0.02;
 // What it may cost, and take, where there is no time for more layers.
 constexpr double accepted_in_haste = 0.1;
 constexpr double seconds_in_haste = 0.5;
-constexpr double share_of_chunks = 0.5;  // of the time left, the rest is for layers
+constexpr double share_of_chunks = 0.5;                 // of the time left, the rest is for layers
+constexpr double share_of_orders = 0.5;                 // likewise, the rest is for the plan in them
+constexpr std::int64_t effort_of_orders = 500'000'000;  // links that a search looks at: seconds
 // With more routes than this, a budget of layers is first tried on the routes as they are.
 constexpr std::size_t many_routes = 50'000;
 // Into how many chunks fewer classes may cut a pair's block where nobody says.
@@ -155,12 +158,6 @@ struct Lowered {
   Figures more;
   double loss_routes = 0;
 };
-
-std::int32_t layers_of(const Schedule& schedule) {
-  std::int32_t layers = 0;
-  for (const Route& route : schedule.routes) layers = std::max(layers, route.layer + 1);
-  return layers;
-}
 
 /// By route: the chunks that take it, each as large as its pair asks.
 std::vector<double> amounts_on_routes(const Schedule& schedule, std::span<const double> demand) {
@@ -307,7 +304,7 @@ double largest_load_of(const Schedule& schedule, std::span<const double> demand)
 bool counts_classes(const PlanOptions& options) { return options.class_loss || options.max_classes > 0; }
 
 /// Classes by destination, and other ways for the routes where they are fewer then. Returns the part of F it costs.
-double spare_classes(const PlanOptions& options, const Deadline& deadline, Lowered& lowered) {
+double spare_classes(const FluidPlan& plan, const PlanOptions& options, const Deadline& deadline, Lowered& lowered) {
   Schedule& schedule = lowered.schedule;
   const double before = largest_load_of(schedule, options.demand);
   ClassBudget budget;
@@ -317,6 +314,7 @@ double spare_classes(const PlanOptions& options, const Deadline& deadline, Lower
   if (options.max_layers > 0) budget.layers = std::min(budget.layers, options.max_layers);
   budget.chunks = std::max(options.max_chunks > 0 ? options.max_chunks : usual_chunks, schedule.chunks_per_shard);
   budget.routes = options.max_routes;
+  budget.orders = plan.orders;
   std::optional<FewerClasses> fewer =
       route_in_fewer_classes(schedule.topology, schedule.routes, pairs_of(schedule, options.demand), budget, deadline);
   double loss = 0;
@@ -336,7 +334,7 @@ double finish_routes(const FluidPlan& plan, LayerMethod method, const PlanOption
   Schedule& schedule = lowered.schedule;
   double loss = assign_layers_of(plan, method, options, deadline, lowered);
   assign_route_classes(schedule.topology, schedule.routes);
-  if (counts_classes(options)) loss = 1 - (1 - loss) * (1 - spare_classes(options, deadline, lowered));
+  if (counts_classes(options)) loss = 1 - (1 - loss) * (1 - spare_classes(plan, options, deadline, lowered));
   sort_transfers(schedule);
   if (options.steps <= 1) return loss;
   const StepPartition partition = partition_over_steps(schedule, options.steps);
@@ -415,6 +413,9 @@ Result<FluidPlan> within_layers(const Topology& fabric, const FluidPlan& plan, c
                                 const PlanOptions& options, const Deadline& deadline) {
   Result<LayerOrders> orders = layer_orders(fabric, lowered.schedule.routes, options.max_layers);
   if (!orders) return orders.error();
+  std::int64_t effort = effort_of_orders;
+  *orders = search_orders(fabric, std::move(*orders), pairs_of(lowered.schedule, options.demand),
+                          forwarding_nodes(fabric), effort, deadline.part(share_of_orders));
   LayeredFlow flow = layered_flow(plan.network.topology, on_network(plan.network, *orders), options.demand, deadline);
   FluidPlan result;
   result.network = plan.network;
@@ -442,7 +443,7 @@ Result<Schedule> lower(const Topology& fabric, FluidPlan plan, const PlanOptions
   Lowered lowered{empty_schedule(fabric, algorithm), {}, 0};
   if (options.schedule || budget) {
     lowered = with_transfers(fabric, plan, options, algorithm, *method, deadline, on_links);
-    const std::int32_t layers = layers_of(lowered.schedule);
+    const std::int32_t layers = layer_count(lowered.schedule.routes);
     if (budget && layers > options.max_layers) {
       if (plan.chunk_paths == ChunkPaths::weighted) {
         return Error{std::string(algorithm) + " on " + fabric.name() + ": the routes need " + std::to_string(layers) +

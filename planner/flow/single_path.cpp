@@ -52,8 +52,7 @@ Status put_in_layers(const Topology& topology, const PlanOptions& options, const
     if (!method) return method.error();
     assign_layers_by(*method, topology, routes);
   }
-  std::int32_t layers = 0;
-  for (const Route& route : routes) layers = std::max(layers, route.layer + 1);
+  const std::int32_t layers = layer_count(routes);
   if (options.max_layers <= 0) note_many_layers(layers, options);
   if (options.max_layers <= 0 || layers <= options.max_layers) return {};
   return Error{std::string(algorithm) + " on " + topology.name() + ": the routes need " + std::to_string(layers) +

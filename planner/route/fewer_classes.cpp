@@ -93,12 +93,21 @@ class Search {
                                                       std::int64_t& effort) const {
     for (std::int32_t finer = 1; finer == 1 || finest(classes) >= finer; finer *= 2) {
       if (budget_.routes > 0 && std::min(at(finer * pairs_.front().chunks), classes) > at(budget_.routes)) break;
-      for (std::int32_t variant = 0; variant < variants; ++variant) {
+      for (std::int32_t variant = -1; variant < variants; ++variant) {
         if (effort <= 0 || deadline_.passed()) return std::nullopt;
-        if (auto found = attempt(classes, layers, finer, variant, load, effort)) return found;
+        std::optional<LayerOrders> orders = orders_of(layers, variant);
+        if (!orders) continue;
+        if (auto found = attempt(classes, finer, std::move(*orders), load, effort)) return found;
       }
     }
     return std::nullopt;
+  }
+
+  /// -1: those of the routes.
+  [[nodiscard]] std::optional<LayerOrders> orders_of(std::int32_t layers, std::int32_t variant) const {
+    if (variant < 0) return budget_.orders.size() == at(layers) ? std::optional(budget_.orders) : std::nullopt;
+    Result<LayerOrders> rooted = rooted_orders(topology_, budget_.forwards, routes_, order_, layers, variant);
+    return rooted ? std::optional(std::move(rooted).value()) : std::nullopt;
   }
 
   /// So many classes at the least load that is found, or what there was.
@@ -130,11 +139,10 @@ class Search {
     return classes == 1 ? 1 : budget_.chunks / pairs_.front().chunks;
   }
 
-  [[nodiscard]] std::optional<FewerClasses> attempt(std::size_t classes, std::int32_t layers, std::int32_t finer,
-                                                    std::int32_t variant, double load, std::int64_t& effort) const {
-    Result<LayerOrders> orders = rooted_orders(topology_, budget_.forwards, routes_, order_, layers, variant);
-    if (!orders) return std::nullopt;
-    TreeLimits limits{std::move(orders).value(), {}, budget_.forwards, load};
+  [[nodiscard]] std::optional<FewerClasses> attempt(std::size_t classes, std::int32_t finer, LayerOrders orders,
+                                                    double load, std::int64_t& effort) const {
+    const auto layers = static_cast<std::int32_t>(orders.size());
+    TreeLimits limits{std::move(orders), {}, budget_.forwards, load};
     for (std::size_t number = 0; number < classes; ++number) {
       limits.lanes.push_back(static_cast<std::int32_t>(number % at(layers)));
     }

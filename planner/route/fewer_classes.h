@@ -22,6 +22,7 @@ struct ClassBudget {
   std::int32_t chunks = 8;          ///< chunks of a pair at most
   std::int32_t routes = 0;          ///< routes of a pair at most; 0: any number
   std::vector<bool> forwards = {};  ///< by node: whether routes may pass through it; empty: as forwarding_nodes
+  LayerOrders orders = {};          ///< in which the routes ascend, if that is known; tried before others
 };
 
 /// What came out.

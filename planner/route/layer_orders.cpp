@@ -101,8 +101,7 @@ Result<LayerOrders> layer_orders(const Topology& topology, std::span<const Route
     if (!shortest) return shortest.error();
     for (const Route& route : *shortest) {
       if (add_to_any(graphs, route)) continue;
-      std::int32_t needed = 0;
-      for (const Route& each : *shortest) needed = std::max(needed, each.layer + 1);
+      const std::int32_t needed = layer_count(*shortest);
       return Error{"the one-way links of " + topology.name() + " leave some pair without a way in " +
                    std::to_string(layers) + (layers == 1 ? " layer" : " layers") + ", expected " +
                    std::to_string(needed) + " or more"};

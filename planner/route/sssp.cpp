@@ -63,13 +63,11 @@ std::vector<LinkId> path_along(const Topology& topology, const std::vector<LinkI
   return links;
 }
 
-}  // namespace
-
-Result<std::vector<Route>> sssp_paths(const Topology& topology) {
+/// `growth` by link: what a path adds to its weight.
+Result<std::vector<Route>> tree_paths(const Topology& topology, const std::vector<std::int64_t>& growth) {
   if (const Status status = check_connected(topology); !status) {
-    return Error{"sssp on " + topology.name() + ": " + status.error().message};
+    return Error{"shortest paths on " + topology.name() + ": " + status.error().message};
   }
-  const std::vector<std::int64_t> growth = weights_of_one_path(topology);
   std::vector<std::int64_t> weights(growth.size(), 0);
   const NodeId others = topology.host_count() - 1;
   std::vector<Route> routes(at(topology.host_count()) * at(others));
@@ -83,6 +81,16 @@ Result<std::vector<Route>> sssp_paths(const Topology& topology) {
     }
   }
   return routes;
+}
+
+}  // namespace
+
+Result<std::vector<Route>> sssp_paths(const Topology& topology) {
+  return tree_paths(topology, weights_of_one_path(topology));
+}
+
+Result<std::vector<Route>> min_hop_paths(const Topology& topology) {
+  return tree_paths(topology, std::vector<std::int64_t>(at(topology.link_count()), 0));
 }
 
 Result<std::vector<Route>> sssp_routes(const Topology& topology) {

@@ -18,4 +18,7 @@ Result<std::vector<Route>> sssp_routes(const Topology& topology);
 /// The same routes without layers: all of them say 0.
 Result<std::vector<Route>> sssp_paths(const Topology& topology);
 
+/// Shortest paths by hops alone, by the links of lowest ids where there are several; without layers, too.
+Result<std::vector<Route>> min_hop_paths(const Topology& topology);
+
 }  // namespace libcoll

@@ -89,4 +89,10 @@ void sort_transfers(Schedule& schedule) {
             [&key](const Transfer& a, const Transfer& b) { return key(a) < key(b); });
 }
 
+std::int32_t layer_count(std::span<const Route> routes) {
+  std::int32_t count = 0;
+  for (const Route& route : routes) count = std::max(count, route.layer + 1);
+  return count;
+}
+
 }  // namespace libcoll

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -134,6 +135,9 @@ std::int64_t shards_in_vector(const Schedule& schedule);
 
 /// Indices of the transfers by ascending step; those of one step stay as they are.
 std::vector<std::size_t> order_by_step(const Schedule& schedule);
+
+/// Layers that the routes have, from 0 on.
+std::int32_t layer_count(std::span<const Route> routes);
 
 /// The canonical order: by step, from, to, route, shard, first chunk. Lowering relies on it.
 void sort_transfers(Schedule& schedule);

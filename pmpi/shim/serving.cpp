@@ -127,7 +127,7 @@ std::optional<Reason> choose(Runtime& process, const CallContext& context, std::
     return Reason::not_agreed;
   }
   reason = choice_of(process, context);
-  const bool must_prove = state->communicator != nullptr && state->communicator->must_be_faster();
+  const bool must_prove = state->communicator->must_be_faster();
   if (!reason && must_prove && !can_be_proven(*state->communicator, context, bytes)) {
     reason = Reason::one_node;
   }
@@ -260,7 +260,8 @@ int run(Runtime& process, Communicator& communicator, const CallContext& context
   trace_served(context.kind, call, communicator);
   const Served served = served_call(process, communicator, context, call);
   if (!communicator.run(std::move(call), {&progress_mpi})) {
-    log(LogLevel::error, std::string(to_string(context.kind)) + ": a message could not be delivered, or the ranks give different counts");
+    log(LogLevel::error, std::string(to_string(context.kind)) +
+                             ": a message could not be delivered, or the ranks give different counts");
     return raise(context.comm, MPI_ERR_OTHER);
   }
   process.statistics().count_served(context.kind);

@@ -17,20 +17,10 @@
 #include "planner/topology/generators.h"
 #include "planner/topology/reader.h"
 #include "tests/unit/measured_fabrics.h"
+#include "tests/unit/random_regular.h"
 
 namespace libcoll {
 namespace {
-
-Topology without_cable(const std::string& specification, NodeId a, NodeId b) {
-  const Topology whole = generate(specification).value();
-  std::vector<Link> links;
-  for (const Link& link : whole.links()) {
-    if (std::pair(link.from, link.to) != std::pair(a, b) && std::pair(link.from, link.to) != std::pair(b, a)) {
-      links.push_back(link);
-    }
-  }
-  return Topology::make("punctured", {whole.nodes().begin(), whole.nodes().end()}, std::move(links)).value();
-}
 
 /// The links of a one-way fabric, each with one back: x → −d·x − a mod N as cables.
 Topology cables_of(const std::string& specification) {

@@ -31,12 +31,6 @@ namespace {
 
 Topology made(const std::string& specification) { return generate(specification).value(); }
 
-std::int32_t layers_of(const Schedule& schedule) {
-  std::int32_t layers = 0;
-  for (const Route& route : schedule.routes) layers = std::max(layers, route.layer + 1);
-  return layers;
-}
-
 using Figure = std::variant<std::string, double, std::int64_t>;
 
 /// What the planner says under that name, or nullptr.
@@ -80,8 +74,7 @@ TEST(LayerOrders, OneWayLinksNeedLayersEnough) {
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find("1 layer, expected"), std::string::npos) << refused.error().message;
   const std::vector<Route> shortest = sssp_routes(ring).value();
-  std::int32_t needed = 0;
-  for (const Route& route : shortest) needed = std::max(needed, route.layer + 1);
+  const std::int32_t needed = layer_count(shortest);
   EXPECT_GE(needed, 2);
   const Result<LayerOrders> orders = layer_orders(ring, {}, needed);
   ASSERT_TRUE(orders.ok());
@@ -93,8 +86,7 @@ TEST(LayeredFlow, IsThatOfAllAscendingPaths) {
   for (std::uint32_t seed = 1; seed <= 5; ++seed) {
     const Topology topology = random_regular(9, 3, seed);
     const std::vector<Route> shortest = sssp_routes(topology).value();
-    std::int32_t needed = 0;
-    for (const Route& route : shortest) needed = std::max(needed, route.layer + 1);
+    const std::int32_t needed = layer_count(shortest);
     const LayerOrders orders = layer_orders(topology, {}, needed).value();
     const LinkClasses classes = link_classes(topology, {});
     std::vector<PairPaths> all = candidate_paths(topology, {PathSet::Kind::all, 8}, classes.sources).value();
@@ -130,7 +122,7 @@ TEST(MaxLayers, AreKeptAndTheirCostIsSaid) {
         const Result<Schedule> schedule = plan(topology, options);
         ASSERT_TRUE(schedule.ok()) << schedule.error().message;
         EXPECT_EQ(verify(*schedule), std::vector<std::string>{});
-        EXPECT_LE(layers_of(*schedule), most);
+        EXPECT_LE(layer_count(schedule->routes), most);
         EXPECT_TRUE(channel_dependencies_acyclic(topology, schedule->routes));
         EXPECT_LE(schedule->proof.flow, best * (1 + 1e-6));
         EXPECT_GE(schedule->proof.flow_upper_bound, best * (1 - 1e-6));
@@ -152,7 +144,7 @@ TEST(Layers, ByDefaultAreNoMoreThanFour) {
   ASSERT_TRUE(schedule.ok());
   EXPECT_EQ(verify(*schedule), std::vector<std::string>{});
   EXPECT_TRUE(channel_dependencies_acyclic(topology, schedule->routes));
-  EXPECT_LE(layers_of(*schedule), 4);
+  EXPECT_LE(layer_count(schedule->routes), 4);
   EXPECT_LE(schedule->proof.flow, 14.0 / 1133 * (1 + 1e-9));
   EXPECT_GE(schedule->proof.flow, 14.0 / 1133 * 0.98);
   const Figure* loss = figure(figures, "loss_layers");
@@ -162,7 +154,7 @@ TEST(Layers, ByDefaultAreNoMoreThanFour) {
   EXPECT_LE(schedule->proof.flow, kept * (1 + 1e-9));
   EXPECT_GE(schedule->proof.flow, kept * (1 - 1e-3));
   options.layer_method = "lash";
-  EXPECT_GT(layers_of(*plan_mcf_path(topology, options)), 4);
+  EXPECT_GT(layer_count(plan_mcf_path(topology, options)->routes), 4);
 }
 
 /// A demand of 1/2 to 1 for every pair, the same on every machine.
@@ -180,14 +172,14 @@ TEST(Layers, OfDemandsAreNoMoreThanFourEither) {
   PlanOptions options;
   options.demand = uneven_demand(topology.host_count());
   options.layer_method = "lash";
-  EXPECT_GT(layers_of(*plan_fptas(topology, options)), 4);
+  EXPECT_GT(layer_count(plan_fptas(topology, options)->routes), 4);
   options.layer_method.clear();
   options.figures = &figures;
   const Result<Schedule> schedule = plan_fptas(topology, options);
   ASSERT_TRUE(schedule.ok());
   EXPECT_EQ(verify(*schedule), std::vector<std::string>{});
   EXPECT_TRUE(channel_dependencies_acyclic(topology, schedule->routes));
-  EXPECT_LE(layers_of(*schedule), 4);
+  EXPECT_LE(layer_count(schedule->routes), 4);
   ASSERT_NE(figure(figures, "rerouted"), nullptr);
   std::vector<double> load(topology.links().size(), 0);
   for (const Transfer& transfer : schedule->transfers) {
@@ -209,13 +201,13 @@ TEST(Layers, OfBaselinesAreAsManyAsTheirRoutesNeed) {
   options.figures = &figures;
   const Result<Schedule> schedule = plan_sssp(topology, options);
   ASSERT_TRUE(schedule.ok());
-  EXPECT_GT(layers_of(*schedule), 4);
+  EXPECT_GT(layer_count(schedule->routes), 4);
   EXPECT_NE(figure(figures, "layers_note"), nullptr);
   const std::vector<Route> routes = sssp_routes(topology).value();
   ASSERT_EQ(schedule->routes.size(), routes.size());
   for (std::size_t i = 0; i < routes.size(); ++i) EXPECT_EQ(schedule->routes[i].links, routes[i].links);
   figures.more.clear();
-  ASSERT_LE(layers_of(*plan_sssp(made("torus:4x4"), options)), 4);
+  ASSERT_LE(layer_count(plan_sssp(made("torus:4x4"), options)->routes), 4);
   EXPECT_EQ(figure(figures, "layers_note"), nullptr);
 }
 
@@ -229,7 +221,7 @@ TEST(MaxLayers, OfHostsThatInjectLittleAndWithoutASchedule) {
   const Result<Schedule> schedule = plan_mcf_path(torus, options);
   ASSERT_TRUE(schedule.ok());
   EXPECT_EQ(verify(*schedule), std::vector<std::string>{});
-  EXPECT_EQ(layers_of(*schedule), 1);
+  EXPECT_EQ(layer_count(schedule->routes), 1);
   options.schedule = false;
   const Result<Schedule> figures_only = plan_mcf_path(torus, options);
   ASSERT_TRUE(figures_only.ok());

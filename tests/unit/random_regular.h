@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "planner/topology/facts.h"
+#include "planner/topology/generators.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll {
@@ -42,6 +43,18 @@ inline Topology random_regular(std::int32_t nodes, std::int32_t degree, std::uin
     Topology topology = Topology::make("random", numbered_nodes(nodes), list).value();
     if (graph_facts(topology).connected) return topology;
   }
+}
+
+/// A fabric that has lost the cable between two nodes.
+inline Topology without_cable(const std::string& specification, NodeId a, NodeId b) {
+  const Topology whole = generate(specification).value();
+  std::vector<Link> links;
+  for (const Link& link : whole.links()) {
+    if (std::pair(link.from, link.to) != std::pair(a, b) && std::pair(link.from, link.to) != std::pair(b, a)) {
+      links.push_back(link);
+    }
+  }
+  return Topology::make("punctured", {whole.nodes().begin(), whole.nodes().end()}, std::move(links)).value();
 }
 
 }  // namespace libcoll

@@ -1,0 +1,15 @@
+// How many virtual lanes the routing engines of a fabric manager would take.
+#pragma once
+
+#include <cstdint>
+
+#include "planner/base/result.h"
+#include "planner/topology/topology.h"
+
+namespace libcoll {
+
+/// The fewer of what LASH takes for min-hop paths (Skeie, Lysne, Theiss 2002) and DF-SSSP for its own (Domke, Hoefler,
+/// Nagel 2011). Errors as sssp_paths.
+Result<std::int32_t> manager_lanes(const Topology& topology);
+
+}  // namespace libcoll
