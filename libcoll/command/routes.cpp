@@ -159,7 +159,13 @@ Result<Planned> plan_all_to_all(const Topology& topology, const RoutesOptions& o
   const Result<std::int32_t> lanes = manager_lanes(topology);
   if (!lanes || layer_count(planned->schedule.routes) <= *lanes) return planned;
   Result<Planned> in_fewer = plan_in_lanes(topology, options, demand, *lanes);
-  return in_fewer && in_fewer->loss <= accepted_lane_loss ? in_fewer : planned;
+  if (!in_fewer) return planned;
+  // Without a demand the loads are what the routes carry.
+  if (demand.empty()) {
+    const double kept = (planned->schedule.proof.max_link_load / in_fewer->schedule.proof.max_link_load).to_double();
+    in_fewer->loss = std::max(0.0, 1 - (1 - planned->loss) * kept);
+  }
+  return in_fewer->loss <= accepted_lane_loss ? in_fewer : planned;
 }
 
 /// An all-to-all on a fabric whose hosts have ports on several switches: one of the ports.

@@ -58,7 +58,30 @@ struct Layered {
   [[nodiscard]] auto cost() const {
     return std::tuple(without_layer, orders.size(), std::accumulate(trees.begin(), trees.end(), 0));
   }
+  /// Of what comes from others, in which every route has its class.
+  [[nodiscard]] bool is_better_than(const DestinationClasses& classes) const {
+    return cost() < std::tuple(std::int64_t{0}, at(classes.layers), static_cast<std::int32_t>(classes.classes.size()));
+  }
 };
+
+/// The fewest trees by destination for the routes of each layer.
+void colour(const Topology& topology, Layered& layered) {
+  std::vector<std::vector<std::size_t>> members(layered.orders.size());
+  for (std::size_t i = 0; i < layered.routes.size(); ++i) {
+    if (layered.routes[i].layer == no_layer) {
+      ++layered.without_layer;
+    } else {
+      members[at(layered.routes[i].layer)].push_back(i);
+    }
+  }
+  for (const std::vector<std::size_t>& layer : members) {
+    std::vector<Route> together;
+    together.reserve(layer.size());
+    for (const std::size_t i : layer) together.push_back(layered.routes[i]);
+    layered.trees.push_back(std::max(1, assign_route_classes(topology, together, Forwarding::by_destination)));
+    for (std::size_t i = 0; i < layer.size(); ++i) layered.routes[layer[i]].route_class = together[i].route_class;
+  }
+}
 
 Result<Layered> layer_by(const Topology& topology, std::span<const Route> routes, const ClassLimits& limits,
                          const Order& order, std::int32_t variant) {
@@ -68,21 +91,7 @@ Result<Layered> layer_by(const Topology& topology, std::span<const Route> routes
       assign_rooted_layers(topology, limits.forwards, result.routes, order, limits.layers, variant);
   if (!orders) return orders.error();
   result.orders = std::move(orders).value();
-  std::vector<std::vector<std::size_t>> members(result.orders.size());
-  for (std::size_t i = 0; i < result.routes.size(); ++i) {
-    if (result.routes[i].layer == no_layer) {
-      ++result.without_layer;
-    } else {
-      members[at(result.routes[i].layer)].push_back(i);
-    }
-  }
-  for (const std::vector<std::size_t>& layer : members) {
-    std::vector<Route> together;
-    together.reserve(layer.size());
-    for (const std::size_t i : layer) together.push_back(result.routes[i]);
-    result.trees.push_back(std::max(1, assign_route_classes(topology, together, Forwarding::by_destination)));
-    for (std::size_t i = 0; i < layer.size(); ++i) result.routes[layer[i]].route_class = together[i].route_class;
-  }
+  colour(topology, result);
   return result;
 }
 
@@ -106,13 +115,11 @@ bool has_destination_classes(const Topology& topology, std::span<const Route> ro
   return true;
 }
 
-/// The routes in the classes that they have, numbered anew by layer.
-std::optional<Layered> layered_as_given(const Topology& topology, std::span<const Route> routes,
-                                        const ClassLimits& limits, std::int32_t variant) {
+/// The routes in the classes that they have, numbered anew by layer. Nothing without orders.
+std::optional<Layered> layered_as_given(std::span<const Route> routes, std::optional<LayerOrders> orders) {
+  if (!orders) return std::nullopt;
   Layered result;
   result.routes.assign(routes.begin(), routes.end());
-  std::optional<LayerOrders> orders = rooted_orders_of_layers(topology, limits.forwards, result.routes, variant);
-  if (!orders) return std::nullopt;
   result.orders = std::move(*orders);
   result.trees.assign(result.orders.size(), 0);
   std::map<std::int32_t, std::int32_t> tree_of_class;
@@ -124,6 +131,44 @@ std::optional<Layered> layered_as_given(const Topology& topology, std::span<cons
   for (std::int32_t& trees : result.trees) trees = std::max(trees, 1);
   return result;
 }
+
+/// Whether every host has an ascending path to every other in each layer.
+bool leave_ways(const Topology& topology, const std::vector<bool>& forwards, const LayerOrders& orders) {
+  const TableCompletion completion(topology, forwards);
+  for (const std::vector<std::int32_t>& order : orders) {
+    for (NodeId destination = 0; destination < topology.host_count(); ++destination) {
+      const std::vector<LinkId> next = completion.fill(destination, order);
+      for (NodeId host = 0; host < topology.host_count(); ++host) {
+        if (host != destination && next[at(host)] == no_entry) return false;
+      }
+    }
+  }
+  return true;
+}
+
+/// The routes in the layers that they have, and the classes that they have or colouring finds. Nothing where that is
+/// beyond the limits, or leaves a host without a way in some layer.
+std::optional<Layered> layered_bare(const Topology& topology, std::span<const Route> routes, const ClassLimits& limits,
+                                    bool has_classes) {
+  const auto has_layer = [](const Route& route) { return route.layer >= 0; };
+  if (routes.empty() || !std::all_of(routes.begin(), routes.end(), has_layer)) return std::nullopt;
+  if (layer_count(routes) > limits.layers) return std::nullopt;
+  std::optional<LayerOrders> orders = orders_of_layers(topology, limits.forwards, routes);
+  if (!orders || !leave_ways(topology, limits.forwards, *orders)) return std::nullopt;
+  if (has_classes) return layered_as_given(routes, std::move(orders));
+  Layered result;
+  result.routes.assign(routes.begin(), routes.end());
+  result.orders = std::move(*orders);
+  colour(topology, result);
+  const std::int32_t classes = std::accumulate(result.trees.begin(), result.trees.end(), 0);
+  return classes <= limits.classes ? std::optional(std::move(result)) : std::nullopt;
+}
+
+/// The classes, and the routes in them.
+struct Assigned {
+  DestinationClasses classes;
+  std::vector<Route> routes;
+};
 
 /// The tables while routes are placed in them.
 class Tables {
@@ -495,7 +540,8 @@ Result<DestinationClasses> assign_destination_classes(const Topology& topology, 
   const bool given = has_destination_classes(topology, routes, wanted);
   for (std::int32_t variant = 0; variant < roots_to_try(routes); ++variant) {
     if (given) {
-      std::optional<Layered> layered = layered_as_given(topology, routes, wanted, variant);
+      std::optional<Layered> layered =
+          layered_as_given(routes, rooted_orders_of_layers(topology, wanted.forwards, routes, variant));
       if (layered && (!best || layered->cost() < best->cost())) best = std::move(*layered);
     }
     for (const Order& order : orders) {
@@ -504,11 +550,23 @@ Result<DestinationClasses> assign_destination_classes(const Topology& topology, 
       if (!best || layered->cost() < best->cost()) best = std::move(layered).value();
     }
   }
-  for (Route& route : routes) {
-    route.route_class = 0;
-    route.layer = 0;
-  }
-  return Assignment(topology, wanted, std::move(*best), routes).run();
+  const auto assign = [&](Layered layered) {
+    Assigned assigned{{}, {routes.begin(), routes.end()}};
+    for (Route& route : assigned.routes) {
+      route.route_class = 0;
+      route.layer = 0;
+    }
+    assigned.classes = Assignment(topology, wanted, std::move(layered), assigned.routes).run();
+    return assigned;
+  };
+  Assigned chosen;
+  std::optional<Layered> bare = layered_bare(topology, routes, wanted, given);
+  if (bare && bare->cost() < best->cost()) chosen = assign(std::move(*bare));
+  // Some host may have been left without a way.
+  const bool is_worse = chosen.classes.rerouted > 0 || best->is_better_than(chosen.classes);
+  if (chosen.routes.empty() || is_worse) chosen = assign(std::move(*best));
+  std::move(chosen.routes.begin(), chosen.routes.end(), routes.begin());
+  return std::move(chosen.classes);
 }
 
 }  // namespace libcoll

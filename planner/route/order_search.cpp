@@ -13,11 +13,12 @@
 namespace libcoll {
 namespace {
 
-constexpr std::int32_t phases = 60;            // of multiplicative weights
-constexpr std::int32_t settled_phase = 20;     // prices count from here on
-constexpr double rate = 0.15;                  // of the weights in the first phase
-constexpr double rate_decay = 0.01;            // from phase to phase
-constexpr double least_price = 1e-6;           // of the dearest link's
+constexpr std::int32_t phases = 60;         // of multiplicative weights
+constexpr std::int32_t settled_phase = 20;  // prices count from here on
+constexpr double rate = 0.15;               // of the weights in the first phase
+constexpr double rate_decay = 0.01;         // from phase to phase
+constexpr double least_price = 1e-6;        // of the dearest link's
+constexpr std::int32_t most_rounds = 3000;
 constexpr std::int32_t tries_per_round = 100;  // moves that are looked at by one set of prices
 constexpr std::int32_t moves_per_round = 3;    // that are kept of them
 constexpr double first_temperature = 0.003;    // of the flow
@@ -129,15 +130,18 @@ class OrderSearch {
 
   /// The best orders that it comes by.
   const std::vector<Sequence>& run() {
-    const double whole_effort = static_cast<double>(effort_);
+    const auto whole_effort = static_cast<double>(effort_);
     PricedFlow present = flow_of(lanes_);
     best_ = lanes_;
     double most = present.flow;
-    while (effort_ > 0 && present.flow > 0 && !deadline_.passed()) {
+    for (std::int32_t round = 0; round < most_rounds && effort_ > 0 && !deadline_.passed(); ++round) {
+      if (present.flow == 0) break;
       const std::vector<Sequence> before = lanes_;
       if (!shorten(present.price)) continue;
       PricedFlow next = flow_of(lanes_);
-      const double temperature = first_temperature * most * std::max(0.0, static_cast<double>(effort_) / whole_effort);
+      const double left =
+          std::min(static_cast<double>(effort_) / whole_effort, 1 - static_cast<double>(round) / most_rounds);
+      const double temperature = first_temperature * most * std::max(0.0, left);
       if (next.flow < present.flow && std::exp((next.flow - present.flow) / temperature) <= random_part()) {
         lanes_ = before;
         continue;

@@ -216,4 +216,16 @@ std::optional<LayerOrders> rooted_orders_of_layers(const Topology& topology, con
   return rooted.orders();
 }
 
+std::optional<LayerOrders> orders_of_layers(const Topology& topology, const std::vector<bool>& forwards,
+                                            std::span<const Route> routes) {
+  const std::vector<std::int32_t> places = places_of_links(topology);
+  std::vector<AcyclicLayer> layers(at(layer_count(routes)), AcyclicLayer(topology, places));
+  for (const Route& route : routes) {
+    if (!layers[at(route.layer)].try_add(route.links)) return std::nullopt;
+  }
+  LayerOrders orders;
+  for (const AcyclicLayer& layer : layers) orders.push_back(order_of(topology, forwards, layer));
+  return orders;
+}
+
 }  // namespace libcoll

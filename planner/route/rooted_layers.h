@@ -39,4 +39,8 @@ Result<LayerOrders> rooted_orders(const Topology& topology, const std::vector<bo
 std::optional<LayerOrders> rooted_orders_of_layers(const Topology& topology, const std::vector<bool>& forwards,
                                                    std::span<const Route> routes, std::int32_t variant = 0);
 
+/// The same without trees: nothing but the routes ascends for certain. Nothing where those of a layer would deadlock.
+std::optional<LayerOrders> orders_of_layers(const Topology& topology, const std::vector<bool>& forwards,
+                                            std::span<const Route> routes);
+
 }  // namespace libcoll
