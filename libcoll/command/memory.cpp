@@ -127,7 +127,7 @@ std::uint64_t tag_of(std::int32_t index) { return TagSpace(1, 0).tag(index, 0); 
 class WireUp final : public Waiter {
  public:
   WireUp(Transport& transport, const std::string& address, std::uint64_t tag)
-      : transport_(transport), words_(static_cast<std::size_t>(transport.route_classes())) {
+      : words_(static_cast<std::size_t>(transport.route_classes())) {
     completions_.assign(2 * words_.size(), Completion{this, 0, 0});
     for (std::int32_t route_class = 0; route_class < transport.route_classes(); ++route_class) {
       const Result<PeerId> peer = transport.connect(address, route_class);
@@ -155,7 +155,6 @@ class WireUp final : public Waiter {
     failed_ = failed_ || posted == Posted::failed;
   }
 
-  Transport& transport_;
   std::vector<std::uint64_t> words_;
   std::vector<Completion> completions_;
   std::uint64_t word_ = 1;

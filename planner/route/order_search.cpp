@@ -87,16 +87,17 @@ class AscendingPaths {
     tree.first.assign(tree.distance.size(), none);
     tree.after.resize(lane.size());
     tree.distance[at(destination)] = 0;
-    for (auto each = lane.rbegin(); each != lane.rend(); ++each) {
-      const Link& link = topology_.link(*each);
+    for (std::size_t place = lane.size(); place-- > 0;) {
+      const LinkId id = lane[place];
+      const Link& link = topology_.link(id);
       const double onward = tree.distance[at(link.to)];
       if (onward == infinite || link.from == destination) continue;
       if (link.to != destination && !forwards_[at(link.to)]) continue;
-      const double distance = onward + price[at(*each)];
+      const double distance = onward + price[at(id)];
       if (distance >= tree.distance[at(link.from)]) continue;
       tree.distance[at(link.from)] = distance;
-      tree.after[at(*each)] = tree.first[at(link.to)];
-      tree.first[at(link.from)] = *each;
+      tree.after[at(id)] = tree.first[at(link.to)];
+      tree.first[at(link.from)] = id;
     }
   }
 
