@@ -141,8 +141,8 @@ void FlatCollective::abandon() noexcept {
   if (over()) return;
   failed_ = true;
   // With resending, what is under way under these tags would be sent again.
-  lengths_differ_ = flight_ && flight_->execution->lengths_differ() && moves_one_block(call_) &&
-                    !parts_.members.resends();
+  lengths_differ_ =
+      flight_ && flight_->execution->lengths_differ() && moves_one_block(call_) && !parts_.members.resends();
   static_cast<void>(flight_.release());
   parts_.queue.leave(*this);
   if (!lengths_differ_) parts_.members.note_failure(persistent_.get());

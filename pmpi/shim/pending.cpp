@@ -63,7 +63,8 @@ class PendingCall final : public Unattended {
   /// Precondition: the call is over.
   void complete(Runtime& process) noexcept {
     if (running().failed()) {
-      log(LogLevel::error, std::string(to_string(served_.kind)) + ": a message could not be delivered, or the ranks give different counts");
+      log(LogLevel::error, std::string(to_string(served_.kind)) +
+                               ": a message could not be delivered, or the ranks give different counts");
       given_->code = MPI_ERR_OTHER;
     } else {
       record_end(process, served_);
