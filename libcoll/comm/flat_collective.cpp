@@ -6,6 +6,8 @@
 
 #include "libcoll/comm/call_rounds.h"
 #include "libcoll/comm/communicator_parts.h"
+#include "libcoll/execute/memory_traffic.h"
+#include "planner/base/index.h"
 
 namespace libcoll {
 namespace {
@@ -117,10 +119,15 @@ Portion FlatCollective::lengths() {
   return {rows + parts_.members.rank() * row.output_stride_bytes, rows, std::move(row)};
 }
 
-void FlatCollective::record_round() const {
+void FlatCollective::record_round() {
   CommunicatorRecord* const record = parts_.members.record();
   if (record == nullptr) return;
   record->count_round(call_.collective, plan_->links.ends(), plan_->links.bytes_of(*flight_->task_graph));
+  const MemoryTraffic traffic = memory_traffic(*flight_->task_graph);
+  record->count_memory(
+      call_.collective, parts_.members.share_memory() ? traffic.total_by_memory() : traffic.total(),
+      vector_bytes(call_.collective, portion().shape, parts_.members.place_of_shard()[at(parts_.members.node())],
+                   parts_.members.nodes()));
 }
 
 void FlatCollective::take_numbers(std::uint32_t& next) {

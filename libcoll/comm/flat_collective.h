@@ -64,7 +64,7 @@ class FlatCollective final : public RunningCall, public QueuedCall {
   [[nodiscard]] Portion portion();
   [[nodiscard]] Portion lengths();
   /// Counts a round that is over.
-  void record_round() const;
+  void record_round();
   void launch();
   [[nodiscard]] TagSpace tags() const;
 

@@ -1,5 +1,8 @@
 #include "libcoll/execute/memory_traffic.h"
 
+#include <cstddef>
+#include <numeric>
+
 namespace libcoll {
 
 MemoryTraffic memory_traffic(const TaskGraph& task_graph) {
@@ -14,6 +17,19 @@ MemoryTraffic memory_traffic(const TaskGraph& task_graph) {
   for (const Reduction& reduction : task_graph.reductions) traffic.reduced += reduction.destination.bytes;
   traffic.scratch = task_graph.scratch_bytes;
   return traffic;
+}
+
+std::int64_t vector_bytes(Collective collective, const Shape& shape, std::int32_t rank, std::int32_t ranks) {
+  if (shape.counts.empty()) {
+    return shape.elements * shape.element_bytes * (collective == Collective::allreduce ? 1 : ranks);
+  }
+  auto first = shape.counts.begin();
+  auto last = shape.counts.end();
+  if (collective == Collective::alltoall) {
+    first += std::ptrdiff_t{rank} * ranks;
+    last = first + ranks;
+  }
+  return std::accumulate(first, last, std::int64_t{0}) * shape.element_bytes;
 }
 
 }  // namespace libcoll

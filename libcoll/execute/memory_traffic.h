@@ -24,4 +24,7 @@ struct MemoryTraffic {
 
 MemoryTraffic memory_traffic(const TaskGraph& task_graph);
 
+/// Bytes of the rank's whole vector in one of `ranks` buffers: of an all-to-all, what it sends.
+std::int64_t vector_bytes(Collective collective, const Shape& shape, std::int32_t rank, std::int32_t ranks);
+
 }  // namespace libcoll

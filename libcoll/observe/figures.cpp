@@ -15,6 +15,8 @@ constexpr std::string_view magic = "libcoll figures " LIBCOLL_VERSION "\n";
 void add_use(PlanUse& to, const PlanUse& from) {
   if (to.algorithm.empty()) to.algorithm = from.algorithm;
   for (const auto& [link, bytes] : from.link_bytes) to.link_bytes[link] += bytes;
+  to.memory_bytes += from.memory_bytes;
+  to.vector_bytes += from.vector_bytes;
 }
 
 class Writer {
@@ -52,7 +54,7 @@ class Writer {
     }
     for (const PlanUse& plan : figures.plans) {
       text(plan.algorithm);
-      number(plan.rounds);
+      for (const std::int64_t value : {plan.rounds, plan.memory_bytes, plan.vector_bytes}) number(value);
       number(plan.link_bytes.size());
       for (const auto& [link, bytes] : plan.link_bytes) {
         number(link.first);
@@ -123,7 +125,7 @@ class Reader {
     }
     for (PlanUse& plan : figures.plans) {
       text(plan.algorithm);
-      number(plan.rounds);
+      for (std::int64_t* value : {&plan.rounds, &plan.memory_bytes, &plan.vector_bytes}) number(*value);
       for (std::size_t left = count(2 * sizeof(NodeId) + sizeof(std::int64_t)); left > 0; --left) {
         std::pair<NodeId, NodeId> link;
         number(link.first);
@@ -266,6 +268,13 @@ void CommunicatorRecord::count_round(Collective collective, const std::vector<st
   for (std::size_t link = 0; link < bytes.size(); ++link) {
     if (bytes[link] != 0) use.link_bytes[ends[link]] += bytes[link];
   }
+}
+
+void CommunicatorRecord::count_memory(Collective collective, std::int64_t memory_bytes, std::int64_t vector_bytes) {
+  const std::lock_guard guard(lock_);
+  PlanUse& use = figures_.plans[static_cast<std::size_t>(collective)];
+  use.memory_bytes += memory_bytes;
+  use.vector_bytes += vector_bytes;
 }
 
 }  // namespace libcoll

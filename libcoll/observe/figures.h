@@ -49,6 +49,8 @@ struct PlanUse {
   std::int64_t rounds = 0;  ///< executions; a large call is several
   /// Payload that the plan put on each link (from, to); of a rank's report: by what that rank sent.
   std::map<std::pair<NodeId, NodeId>, std::int64_t> link_bytes;
+  std::int64_t memory_bytes = 0;  ///< that ranks read and wrote
+  std::int64_t vector_bytes = 0;  ///< of the ranks' vectors
   friend bool operator==(const PlanUse&, const PlanUse&) = default;
 };
 
@@ -104,6 +106,8 @@ class CommunicatorRecord {
   /// One execution of a plan; `bytes[l]` went over the link between `ends[l]`.
   void count_round(Collective collective, const std::vector<std::pair<NodeId, NodeId>>& ends,
                    const std::vector<std::int64_t>& bytes);
+  /// What it read and wrote on this rank, for so many bytes of the rank's vector.
+  void count_memory(Collective collective, std::int64_t memory_bytes, std::int64_t vector_bytes);
 
  private:
   const std::int32_t number_;

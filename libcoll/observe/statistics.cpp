@@ -128,6 +128,8 @@ std::string communicator_json(const CommunicatorFigures& figures) {
                         .text("collective", to_string(static_cast<Collective>(index)))
                         .text("algorithm", plan.algorithm)
                         .number("rounds", plan.rounds)
+                        .number("memory_bytes", plan.memory_bytes)
+                        .number("vector_bytes", plan.vector_bytes)
                         .raw("links", links_json(plan.link_bytes))
                         .take());
   }

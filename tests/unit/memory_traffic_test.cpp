@@ -54,5 +54,15 @@ TEST(MemoryTraffic, OfAnAllgather) {
   EXPECT_EQ(traffic.scratch, 0);
 }
 
+TEST(VectorBytes, AreThoseOfAWholeBuffer) {
+  EXPECT_EQ(vector_bytes(Collective::allreduce, equal_shards(10, 4), 1, 3), 40);
+  EXPECT_EQ(vector_bytes(Collective::alltoall, equal_shards(10, 4), 1, 3), 120);
+  Shape shape = equal_shards(0, 8);
+  shape.counts = {1, 2, 3};
+  EXPECT_EQ(vector_bytes(Collective::reduce_scatter, shape, 1, 3), 48);
+  shape.counts = {0, 1, 1, 5, 6, 7, 1, 1, 1};  // what rank 1 sends is the second row
+  EXPECT_EQ(vector_bytes(Collective::alltoall, shape, 1, 3), 144);
+}
+
 }  // namespace
 }  // namespace libcoll

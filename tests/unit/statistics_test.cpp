@@ -61,6 +61,7 @@ Report some_job() {
     record.set_plan(Collective::alltoall, "mcf-path");
     record.count_served(CallKind::alltoallv, {"plan", "mcf-path", "configuration"}, 100 + 100 * rank, 1'000'000 + rank);
     record.count_round(Collective::alltoall, {{0, 1}, {1, 0}}, {rank == 0 ? 100 : 0, rank == 0 ? 0 : 200});
+    record.count_memory(Collective::alltoall, 300 + 300 * rank, 100 + 100 * rank);
     record.count_fallen_through(CallKind::allreduce, Reason::no_bytes, 0, 500);
     job.join(statistics.report());
   }
@@ -172,9 +173,12 @@ TEST_F(StatisticsTest, JsonOfCommunicators) {
   EXPECT_EQ(pair.at("name"), "pair");
   EXPECT_EQ(pair.at("size"), 2);
   EXPECT_EQ(pair.at("nodes"), 2);
-  EXPECT_EQ(
-      pair.at("plans"),
-      (Json{{{"collective", "alltoall"}, {"algorithm", "mcf-path"}, {"rounds", 1}, {"links", json.at("links")}}}));
+  EXPECT_EQ(pair.at("plans"), (Json{{{"collective", "alltoall"},
+                                     {"algorithm", "mcf-path"},
+                                     {"rounds", 1},
+                                     {"memory_bytes", 900},
+                                     {"vector_bytes", 300},
+                                     {"links", json.at("links")}}}));
   const Json& calls = pair.at("collectives");
   EXPECT_EQ(calls.size(), 2U);
   EXPECT_EQ(calls.at("alltoallv").at("algorithm"), "mcf-path");
