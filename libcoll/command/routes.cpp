@@ -347,8 +347,9 @@ int make_routes_of_hosts(const RoutesOptions& options) {
   if (options.json) {
     print_json(*made);
   } else {
-    std::printf("%s\n  %zu routes in %d classes, digest %s%s%s\n", schedule->topology.name().c_str(),
-                schedule->routes.size(), (*made)["classes"].get<int>(),
+    std::printf("%s\n  %s in %s, digest %s%s%s\n", schedule->topology.name().c_str(),
+                counted(std::ssize(schedule->routes), "route", "routes").c_str(),
+                counted((*made)["classes"].get<std::int64_t>(), "class", "classes").c_str(),
                 (*made)["routes_digest"].get<std::string>().c_str(), options.output.empty() ? "" : ", written to ",
                 options.output.c_str());
   }
