@@ -494,7 +494,15 @@ Result<InjectionNetwork> checked_network(const Topology& fabric, const PlanOptio
     return Error{which + "found " + std::to_string(fabric.node_count() - fabric.host_count()) +
                  " switches, expected none, as hosts forward: use p-mcf or mcf-path"};
   }
+  if (forwarded_by == ForwardedBy::nics) {
+    if (const Status status = check_forwarding(fabric); !status) return Error{which + status.error().message};
+  }
   return with_injection(fabric, forwarded_by);
+}
+
+Status check_forwarding(const Topology& fabric) {
+  if (fabric.nics_forward() || fabric.node_count() != fabric.host_count()) return {};
+  return Error{"found NICs that do not forward, expected ones that do, or switches: use mcf-link or ts-mcf"};
 }
 
 LinkClasses flow_classes(const InjectionNetwork& network, const PlanOptions& options) {

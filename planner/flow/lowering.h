@@ -34,6 +34,9 @@ struct FluidPlan {
 Result<InjectionNetwork> checked_network(const Topology& fabric, const PlanOptions& options, ForwardedBy forwarded_by,
                                          const char* algorithm);
 
+/// Whether routes can have several links: by NICs that forward, or switches.
+Status check_forwarding(const Topology& fabric);
+
 /// By symmetry where demand and network keep the topology's translations, otherwise every host and link by itself.
 LinkClasses flow_classes(const InjectionNetwork& network, const PlanOptions& options);
 

@@ -86,12 +86,12 @@ std::span<const Planner> flow_planners() {
                                                  TakenOption{PlannerOption::max_layers, 0, 1024},
                                                  TakenOption{PlannerOption::forwarding_table}, symmetric};
   static constexpr std::array on_routes = {TakenOption{PlannerOption::forwarding_table}};
-  static constexpr Needs nothing{};
-  static constexpr Needs by_lp{Need::lp_solver};
-  static constexpr Needs by_large_lp{Need::lp_solver, Need::small_fabric};
+  static constexpr Needs on_given_routes{Need::forwarding};
+  static constexpr Needs by_lp{Need::lp_solver, Need::forwarding};
+  static constexpr Needs by_large_lp{Need::lp_solver, Need::small_fabric, Need::forwarding};
   static constexpr Needs by_lp_on_hosts{Need::lp_solver, Need::hosts_only};
-  static constexpr Needs bounded_by_lp{Need::lp_bound};
-  static constexpr Needs on_whole_grid{Need::lp_bound, Need::whole_grid};
+  static constexpr Needs bounded_by_lp{Need::lp_bound, Need::forwarding};
+  static constexpr Needs on_whole_grid{Need::lp_bound, Need::whole_grid, Need::forwarding};
   static constexpr std::array<Planner, 15> planners = {{
       {"mcf-path", Collective::alltoall, by_lp, plan_mcf_path,
        "max concurrent flow on routes: NICs forward, layers without deadlock", for_mcf_path},
@@ -111,7 +111,7 @@ std::span<const Planner> flow_planners() {
       {"mcf-child", Collective::alltoall, by_large_lp, plan_mcf_child,
        "the master LP by source and a child LP for each: a reference", for_split},
       {"mcf", Collective::alltoall, by_large_lp, plan_mcf, "the LP of all pairs and links: a reference", for_mcf},
-      {"fptas", Collective::alltoall, nothing, plan_fptas,
+      {"fptas", Collective::alltoall, on_given_routes, plan_fptas,
        "approximation by shortest-path trees on growing lengths (--epsilon): a baseline", for_fptas},
       {"ewsp", Collective::alltoall, bounded_by_lp, plan_ewsp, "equal parts on all shortest paths: a baseline",
        for_split},
@@ -119,7 +119,7 @@ std::span<const Planner> flow_planners() {
        "one of the link-disjoint paths per pair by integer programming: a baseline", for_ilp},
       {"ilp-shortest", Collective::alltoall, by_large_lp, plan_ilp_shortest,
        "one of the shortest paths per pair by integer programming: a baseline", for_ilp},
-      {"bruck", Collective::alltoall, nothing, plan_bruck_alltoall,
+      {"bruck", Collective::alltoall, on_given_routes, plan_bruck_alltoall,
        "blocks combined into log2 N messages per host, half of them in each: a baseline for small blocks", on_routes},
   }};
   return planners;

@@ -85,6 +85,9 @@ Schedule plan_in_layers(const Topology& topology, const PlanOptions& options, co
 Result<Schedule> plan(const Topology& topology, const PlanOptions& options, const char* algorithm,
                       const Deadline& deadline, Result<std::vector<Route>> routes) {
   if (!routes) return routes.error();
+  if (const Status status = check_forwarding(topology); !status) {
+    return Error{std::string(algorithm) + " on " + topology.name() + ": " + status.error().message};
+  }
   if (const Status status = put_in_layers(topology, options, algorithm, *routes); !status) return status.error();
   return plan_in_layers(topology, options, algorithm, deadline, std::move(routes).value());
 }

@@ -19,7 +19,8 @@ constexpr double share_of_fewest_steps = 0.4;  // of the time there is
 bool has_switches(const Topology& topology) { return topology.node_count() != topology.host_count(); }
 
 bool takes(const Planner& planner, const Topology& topology) {
-  return !has_switches(topology) || !planner.needs.has(Need::hosts_only);
+  if (has_switches(topology)) return !planner.needs.has(Need::hosts_only);
+  return topology.nics_forward() || !planner.needs.has(Need::forwarding);
 }
 
 /// The planner of that name, or with an empty one the first that takes the topology; the first of all if none does.

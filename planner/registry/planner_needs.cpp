@@ -7,10 +7,11 @@
 namespace libcoll {
 
 std::string to_string(Needs needs) {
-  static constexpr std::array<std::pair<Need, std::string_view>, 11> names{
+  static constexpr std::array<std::pair<Need, std::string_view>, 12> names{
       {{Need::lp_solver, "GLPK"},
        {Need::lp_bound, "GLPK (for the bound)"},
        {Need::hosts_only, "hosts only (no switches)"},
+       {Need::forwarding, "NICs or switches that forward"},
        {Need::small_fabric, "a small fabric"},
        {Need::expanded_topology, "a topology named line:, degree:, power:, product:, bidirectional:"},
        {Need::hamiltonian_cycle, "a Hamiltonian cycle"},

@@ -11,6 +11,7 @@ enum class Need : std::uint8_t {
   lp_solver,          ///< GLPK: the planner is in the `libcoll` command only
   lp_bound,           ///< GLPK for the certified bound of a plan that takes none
   hosts_only,         ///< no switches
+  forwarding,         ///< NICs that forward, or switches: its routes have several links
   small_fabric,       ///< its linear program grows with the square of the number of hosts, or faster
   expanded_topology,  ///< a specification that names an expansion
   hamiltonian_cycle,
