@@ -27,6 +27,8 @@
 #include "planner/exchange/port_fabric.h"
 #include "planner/exchange/subnet_plan.h"
 #include "planner/exchange/subnet_topology.h"
+#include "planner/route/destination_classes.h"
+#include "planner/route/fewer_classes.h"
 #include "planner/route/manager_lanes.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
@@ -44,6 +46,7 @@ constexpr const char* lids_file = "guid2lid";
 constexpr const char* trace_file = "trace.sh";
 
 constexpr double accepted_lane_loss = 0.02;  // of F
+constexpr std::int32_t most_hosts_to_replan = 256;
 
 struct RoutesOptions {
   std::string plan;
@@ -150,22 +153,45 @@ Result<Planned> plan_in_lanes(const Topology& topology, const RoutesOptions& opt
   return planned;
 }
 
-/// In no more lanes than the subnet manager's own engines take, where that costs little. Networks of IP have no lanes.
+/// What full tables for a schedule's routes take.
+struct TablesTaken {
+  std::int32_t lanes = 0;
+  std::size_t classes = 0;
+};
+
+std::optional<TablesTaken> tables_taken(const Schedule& schedule) {
+  std::vector<Route> routes = schedule.routes;
+  ClassLimits limits;
+  limits.forwards = forwarding_nodes(schedule.topology);
+  const Result<DestinationClasses> classes = assign_destination_classes(schedule.topology, routes, limits);
+  if (!classes) return std::nullopt;
+  return TablesTaken{classes->layers, classes->classes.size()};
+}
+
+/// In fewer lanes where that costs little of F and no class, or where the subnet manager's own engines take fewer.
+/// Networks of IP have no lanes.
 Result<Planned> plan_all_to_all(const Topology& topology, const RoutesOptions& options,
                                 const std::vector<double>& demand = {}) {
-  Result<Planned> planned =
-      plan_in_lanes(topology, options, demand, limits_lanes(options) ? options.limits.service_levels : 0);
-  if (!planned || limits_lanes(options) || options.ip.wanted) return planned;
-  const Result<std::int32_t> lanes = manager_lanes(topology);
-  if (!lanes || layer_count(planned->schedule.routes) <= *lanes) return planned;
-  Result<Planned> in_fewer = plan_in_lanes(topology, options, demand, *lanes);
-  if (!in_fewer) return planned;
-  // Without a demand the loads are what the routes carry.
-  if (demand.empty()) {
-    const double kept = (planned->schedule.proof.max_link_load / in_fewer->schedule.proof.max_link_load).to_double();
-    in_fewer->loss = std::max(0.0, 1 - (1 - planned->loss) * kept);
+  const bool is_limited = limits_lanes(options);
+  Result<Planned> planned = plan_in_lanes(topology, options, demand, is_limited ? options.limits.service_levels : 0);
+  if (!planned || is_limited || options.ip.wanted || topology.host_count() > most_hosts_to_replan) return planned;
+  const std::optional<TablesTaken> usual = tables_taken(planned->schedule);
+  const Result<std::int32_t> of_manager = manager_lanes(topology);
+  if (!usual || !of_manager) return planned;
+  for (std::int32_t lanes = 1; lanes < usual->lanes; ++lanes) {
+    Result<Planned> in_fewer = plan_in_lanes(topology, options, demand, lanes);
+    if (!in_fewer) continue;
+    // Without a demand the loads are what the routes carry.
+    if (demand.empty()) {
+      const double kept = (planned->schedule.proof.max_link_load / in_fewer->schedule.proof.max_link_load).to_double();
+      in_fewer->loss = std::max(0.0, 1 - (1 - planned->loss) * kept);
+    }
+    if (in_fewer->loss > accepted_lane_loss) continue;
+    const std::optional<TablesTaken> taken = tables_taken(in_fewer->schedule);
+    if (!taken || taken->lanes > lanes) continue;
+    if (taken->classes <= usual->classes || lanes == *of_manager) return in_fewer;
   }
-  return in_fewer->loss <= accepted_lane_loss ? in_fewer : planned;
+  return planned;
 }
 
 /// An all-to-all on a fabric whose hosts have ports on several switches: one of the ports.
