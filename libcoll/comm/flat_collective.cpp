@@ -152,7 +152,8 @@ void FlatCollective::abandon() noexcept {
       flight_ && flight_->execution->lengths_differ() && moves_one_block(call_) && !parts_.members.resends();
   static_cast<void>(flight_.release());
   parts_.queue.leave(*this);
-  if (!lengths_differ_) parts_.members.note_failure(persistent_.get());
+  if (lengths_differ_) return parts_.members.note_other_length(persistent_.get());
+  parts_.members.note_failure(persistent_.get());
 }
 
 bool FlatCollective::drive(ProgressHook hook) {

@@ -64,7 +64,7 @@ Membership::Membership(const Membership& original)
 Membership::~Membership() {
   // What a call that failed has left under way would be taken for another communicator's, and so would what a recovery
   // group sends again.
-  if (id_ != 0 && obstacle() != Reason::transport && !resends_) ids_->give_back(id_);
+  if (id_ != 0 && obstacle() != Reason::transport && !resends_ && !keeps_id_) ids_->give_back(id_);
 }
 
 std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t start_nanoseconds) {
@@ -250,6 +250,11 @@ void Membership::note_failure(PersistentContext* persistent) noexcept {
   transport->forget(id_);
   if (persistent != nullptr) transport->forget(persistent->id());
   broken_ = resends_;
+}
+
+void Membership::note_other_length(PersistentContext* persistent) noexcept {
+  keeps_id_ = true;
+  if (persistent != nullptr) persistent->keep_id();
 }
 
 std::string Membership::in_words(Collective collective, std::uint32_t number) const {

@@ -97,6 +97,8 @@ class Membership {
   [[nodiscard]] bool is_broken() const { return broken_; }
   /// It serves no further calls, and neither does the persistent call, where it is one's. Under the runtime's lock.
   void note_failure(PersistentContext* persistent) noexcept;
+  /// A call failed for its ranks' counts alone. What it left under way keeps the ids of its tags from being given back.
+  void note_other_length(PersistentContext* persistent) noexcept;
 
   // Of a call that stands still, for a person.
   /// "MPI_COMM_WORLD: allreduce, call 17: rank 0 "
@@ -141,6 +143,7 @@ class Membership {
   bool resends_ = false;
   std::atomic<std::uint8_t> obstacle_ = pack_reason(std::nullopt);
   std::atomic<bool> broken_ = false;
+  bool keeps_id_ = false;  ///< a call has left messages under way
 };
 
 }  // namespace libcoll
