@@ -336,6 +336,15 @@ static void check_roots(int rank, int ranks) {
   }
 }
 
+/* MPICH 4.0.2's own MPI_Reduce takes MPI_IN_PLACE for an address (a crash from some kilobytes on), but at root 0. */
+static int crashes_in_place(void) {
+#ifdef MPICH_VERSION
+  return may_be_native();
+#else
+  return 0;
+#endif
+}
+
 /* Larger than a message, a segment and (with a small LIBCOLL_ROUND_BYTES) a round; in place and not. */
 static void check_large(int rank, int ranks) {
   enum { largest = 20011 };
@@ -367,7 +376,7 @@ static void check_large(int rank, int ranks) {
     for (int i = 0; i < total / ranks; ++i) {
       CHECK(output[i] == factor * (uint64_t)(rank * (total / ranks) + i + 1), "reduce_scatter_block, element %d", i);
     }
-    const int root = ranks - 1;
+    const int root = in_place && crashes_in_place() ? 0 : ranks - 1;
     memcpy(output, input, sizeof(uint64_t) * (uint64_t)total);
     MPI_Reduce(rank == root ? sent : input, output, total, MPI_UINT64_T, MPI_SUM, root, MPI_COMM_WORLD);
     expect_call("reduce", 1, "large");
