@@ -21,6 +21,7 @@
 #include "libcoll/command/planning.h"
 #include "libcoll/command/validators.h"
 #include "libcoll/plan/plan_cache.h"
+#include "planner/base/deadline.h"
 #include "planner/base/index.h"
 #include "planner/exchange/ibnetdiscover.h"
 #include "planner/exchange/opensm.h"
@@ -135,9 +136,9 @@ bool limits_lanes(const RoutesOptions& options) {
 
 /// `lanes`: most there may be; 0: any number.
 Result<Planned> plan_in_lanes(const Topology& topology, const RoutesOptions& options, const std::vector<double>& demand,
-                              std::int32_t lanes) {
+                              std::int32_t lanes, const Deadline& deadline) {
   PlanOptions wanted;
-  wanted.time_limit_seconds = options.time_limit_seconds;
+  wanted.time_limit_seconds = deadline.remaining();
   wanted.class_loss = options.class_loss;
   wanted.demand = demand;
   wanted.max_layers = lanes;
@@ -173,13 +174,15 @@ std::optional<TablesTaken> tables_taken(const Schedule& schedule) {
 Result<Planned> plan_all_to_all(const Topology& topology, const RoutesOptions& options,
                                 const std::vector<double>& demand = {}) {
   const bool is_limited = limits_lanes(options);
-  Result<Planned> planned = plan_in_lanes(topology, options, demand, is_limited ? options.limits.service_levels : 0);
+  const Deadline deadline(options.time_limit_seconds);
+  Result<Planned> planned =
+      plan_in_lanes(topology, options, demand, is_limited ? options.limits.service_levels : 0, deadline);
   if (!planned || is_limited || options.ip.wanted || topology.host_count() > most_hosts_to_replan) return planned;
   const std::optional<TablesTaken> usual = tables_taken(planned->schedule);
   const Result<std::int32_t> of_manager = manager_lanes(topology);
   if (!usual || !of_manager) return planned;
-  for (std::int32_t lanes = 1; lanes < usual->lanes; ++lanes) {
-    Result<Planned> in_fewer = plan_in_lanes(topology, options, demand, lanes);
+  for (std::int32_t lanes = 1; lanes < usual->lanes && !deadline.passed(); ++lanes) {
+    Result<Planned> in_fewer = plan_in_lanes(topology, options, demand, lanes, deadline);
     if (!in_fewer) continue;
     // Without a demand the loads are what the routes carry.
     if (demand.empty()) {
