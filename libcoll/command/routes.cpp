@@ -10,6 +10,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <span>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -46,7 +47,9 @@ constexpr const char* options_file = "opensm.conf";
 constexpr const char* lids_file = "guid2lid";
 constexpr const char* trace_file = "trace.sh";
 
-constexpr double accepted_lane_loss = 0.02;  // of F
+// Of F.
+constexpr double accepted_lane_loss = 0.02;
+constexpr double accepted_loss_of_manager_lanes = 0.1;
 constexpr std::int32_t most_hosts_to_replan = 256;
 
 struct RoutesOptions {
@@ -169,17 +172,18 @@ std::optional<TablesTaken> tables_taken(const Schedule& schedule) {
   return TablesTaken{classes->layers, classes->classes.size()};
 }
 
-/// In fewer lanes where that costs little of F and no class, or where the subnet manager's own engines take fewer.
-/// Networks of IP have no lanes.
-Result<Planned> plan_all_to_all(const Topology& topology, const RoutesOptions& options,
-                                const std::vector<double>& demand = {}) {
+/// In fewer lanes where that costs little of F and no class; in as many as the subnet manager's own engines take where
+/// these are fewer.
+/// Networks of IP have no lanes. `ports` as for manager_lanes.
+Result<Planned> plan_all_to_all(const Topology& topology, std::span<const std::int32_t> ports,
+                                const RoutesOptions& options, const std::vector<double>& demand = {}) {
   const bool is_limited = limits_lanes(options);
   const Deadline deadline(options.time_limit_seconds);
   Result<Planned> planned =
       plan_in_lanes(topology, options, demand, is_limited ? options.limits.service_levels : 0, deadline);
   if (!planned || is_limited || options.ip.wanted || topology.host_count() > most_hosts_to_replan) return planned;
   const std::optional<TablesTaken> usual = tables_taken(planned->schedule);
-  const Result<std::int32_t> of_manager = manager_lanes(topology);
+  const Result<std::int32_t> of_manager = manager_lanes(topology, ports);
   if (!usual || !of_manager) return planned;
   for (std::int32_t lanes = 1; lanes < usual->lanes && !deadline.passed(); ++lanes) {
     Result<Planned> in_fewer = plan_in_lanes(topology, options, demand, lanes, deadline);
@@ -189,19 +193,29 @@ Result<Planned> plan_all_to_all(const Topology& topology, const RoutesOptions& o
       const double kept = (planned->schedule.proof.max_link_load / in_fewer->schedule.proof.max_link_load).to_double();
       in_fewer->loss = std::max(0.0, 1 - (1 - planned->loss) * kept);
     }
-    if (in_fewer->loss > accepted_lane_loss) continue;
+    const bool as_manager = lanes == *of_manager;
+    if (in_fewer->loss > (as_manager ? accepted_loss_of_manager_lanes : accepted_lane_loss)) continue;
     const std::optional<TablesTaken> taken = tables_taken(in_fewer->schedule);
     if (!taken || taken->lanes > lanes) continue;
-    if (taken->classes <= usual->classes || lanes == *of_manager) return in_fewer;
+    if (taken->classes <= usual->classes || as_manager) return in_fewer;
   }
   return planned;
+}
+
+/// By link the first of its cables' ports.
+std::vector<std::int32_t> ports_of_links(const SubnetTopology& fabric) {
+  std::vector<std::int32_t> ports;
+  ports.reserve(fabric.egress.size());
+  for (const std::vector<PortId>& cables : fabric.egress) ports.push_back(cables.empty() ? 0 : cables.front().port);
+  return ports;
 }
 
 /// An all-to-all on a fabric whose hosts have ports on several switches: one of the ports.
 Result<Planned> plan_on_ports(const Subnet& subnet, const SubnetTopology& fabric, const RoutesOptions& options) {
   const Result<PortFabric> ports = port_fabric(subnet, fabric);
   if (!ports) return ports.error();
-  Result<Planned> planned = plan_all_to_all(ports->fabric.topology, options, demand_of_ports(*ports));
+  Result<Planned> planned =
+      plan_all_to_all(ports->fabric.topology, ports_of_links(ports->fabric), options, demand_of_ports(*ports));
   if (!planned) return planned;
   planned->schedule = schedule_of_hosts(*ports, fabric.topology, planned->schedule);
   const std::vector<std::string> faults = verify(planned->schedule);
@@ -228,7 +242,7 @@ Result<Planned> named_schedule(const RoutesOptions& options) {
   if (*of_file) return std::move(**of_file);
   const Result<Topology> topology = load_topology(options.plan);
   if (!topology) return topology.error();
-  return plan_all_to_all(*topology, options);
+  return plan_all_to_all(*topology, {}, options);
 }
 
 /// The same, or an all-to-all on the fabric itself.
@@ -247,7 +261,7 @@ Result<Planned> schedule_for(const RoutesOptions& options, const Fabric& fabric)
     reading = std::move(numbered).value();
   }
   if (has_port_fabric(fabric.subnet, reading)) return plan_on_ports(fabric.subnet, reading, options);
-  return plan_all_to_all(reading.topology, options);
+  return plan_all_to_all(reading.topology, ports_of_links(reading), options);
 }
 
 // ---- writing ----------------------------------------------------------------------------------------------------

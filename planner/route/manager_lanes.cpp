@@ -9,8 +9,8 @@
 
 namespace libcoll {
 
-Result<std::int32_t> manager_lanes(const Topology& topology) {
-  Result<std::vector<Route>> min_hop = min_hop_paths(topology);
+Result<std::int32_t> manager_lanes(const Topology& topology, std::span<const std::int32_t> ports) {
+  Result<std::vector<Route>> min_hop = min_hop_paths(topology, ports);
   if (!min_hop) return min_hop.error();
   Result<std::vector<Route>> sssp = sssp_paths(topology);
   if (!sssp) return sssp.error();

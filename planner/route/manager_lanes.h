@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
@@ -9,7 +10,8 @@
 namespace libcoll {
 
 /// The fewer of what LASH takes for min-hop paths (Skeie, Lysne, Theiss 2002) and DF-SSSP for its own (Domke, Hoefler,
-/// Nagel 2011). Errors as sssp_paths.
-Result<std::int32_t> manager_lanes(const Topology& topology);
+/// Nagel 2011). `ports` by link: that by which it leaves its device; OpenSM's LASH takes the lowest one where there are
+/// several shortest paths. None: links have the order of their ids. Errors as sssp_paths.
+Result<std::int32_t> manager_lanes(const Topology& topology, std::span<const std::int32_t> ports = {});
 
 }  // namespace libcoll

@@ -26,8 +26,12 @@ std::vector<std::int64_t> weights_of_one_path(const Topology& topology) {
 }
 
 /// The in-tree towards a destination: by node its next link, -1 for the destination and where there is no path.
-/// Minimal in hops, and among those in the sum of weights; what is equal in both takes the link of lowest id.
-std::vector<LinkId> in_tree(const Topology& topology, const std::vector<std::int64_t>& weights, NodeId destination) {
+/// Minimal in hops, and among those in the sum of weights; what is equal in both takes the link of lowest rank and id.
+std::vector<LinkId> in_tree(const Topology& topology, const std::vector<std::int64_t>& weights,
+                            std::span<const std::int32_t> ranks, NodeId destination) {
+  const auto comes_before = [ranks](LinkId a, LinkId b) {
+    return ranks.empty() || ranks[at(a)] == ranks[at(b)] ? a < b : ranks[at(a)] < ranks[at(b)];
+  };
   std::vector<std::int32_t> hops(at(topology.node_count()), -1);
   std::vector<std::int64_t> cost(at(topology.node_count()), 0);
   std::vector<LinkId> next(at(topology.node_count()), -1);
@@ -46,7 +50,7 @@ std::vector<LinkId> in_tree(const Topology& topology, const std::vector<std::int
       }
       const std::int64_t candidate = cost[at(node)] + weights[at(link)];
       const LinkId known = next[at(from)];
-      if (known < 0 || candidate < cost[at(from)] || (candidate == cost[at(from)] && link < known)) {
+      if (known < 0 || candidate < cost[at(from)] || (candidate == cost[at(from)] && comes_before(link, known))) {
         cost[at(from)] = candidate;
         next[at(from)] = link;
       }
@@ -64,7 +68,8 @@ std::vector<LinkId> path_along(const Topology& topology, const std::vector<LinkI
 }
 
 /// `growth` by link: what a path adds to its weight.
-Result<std::vector<Route>> tree_paths(const Topology& topology, const std::vector<std::int64_t>& growth) {
+Result<std::vector<Route>> tree_paths(const Topology& topology, const std::vector<std::int64_t>& growth,
+                                      std::span<const std::int32_t> ranks) {
   if (const Status status = check_connected(topology); !status) {
     return Error{"shortest paths on " + topology.name() + ": " + status.error().message};
   }
@@ -72,7 +77,7 @@ Result<std::vector<Route>> tree_paths(const Topology& topology, const std::vecto
   const NodeId others = topology.host_count() - 1;
   std::vector<Route> routes(at(topology.host_count()) * at(others));
   for (NodeId destination = 0; destination < topology.host_count(); ++destination) {
-    const std::vector<LinkId> next = in_tree(topology, weights, destination);
+    const std::vector<LinkId> next = in_tree(topology, weights, ranks, destination);
     for (NodeId source = 0; source < topology.host_count(); ++source) {
       if (source == destination) continue;
       Route& route = routes[at(source) * at(others) + at(destination - (destination > source ? 1 : 0))];
@@ -86,11 +91,11 @@ Result<std::vector<Route>> tree_paths(const Topology& topology, const std::vecto
 }  // namespace
 
 Result<std::vector<Route>> sssp_paths(const Topology& topology) {
-  return tree_paths(topology, weights_of_one_path(topology));
+  return tree_paths(topology, weights_of_one_path(topology), {});
 }
 
-Result<std::vector<Route>> min_hop_paths(const Topology& topology) {
-  return tree_paths(topology, std::vector<std::int64_t>(at(topology.link_count()), 0));
+Result<std::vector<Route>> min_hop_paths(const Topology& topology, std::span<const std::int32_t> ranks) {
+  return tree_paths(topology, std::vector<std::int64_t>(at(topology.link_count()), 0), ranks);
 }
 
 Result<std::vector<Route>> sssp_routes(const Topology& topology) {

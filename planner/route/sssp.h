@@ -1,6 +1,8 @@
 // SSSP: the single shortest paths a vendor's fabric manager would compute, one per pair.
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "planner/base/result.h"
@@ -18,7 +20,8 @@ Result<std::vector<Route>> sssp_routes(const Topology& topology);
 /// The same routes without layers: all of them say 0.
 Result<std::vector<Route>> sssp_paths(const Topology& topology);
 
-/// Shortest paths by hops alone, by the links of lowest ids where there are several; without layers, too.
-Result<std::vector<Route>> min_hop_paths(const Topology& topology);
+/// Shortest paths by hops alone; without layers, too. Where there are several, every node takes the link of lowest
+/// rank: `ranks` by link, equal ones and none at all: the link of lowest id.
+Result<std::vector<Route>> min_hop_paths(const Topology& topology, std::span<const std::int32_t> ranks = {});
 
 }  // namespace libcoll

@@ -86,6 +86,19 @@ check() {
   verify "$1" tables
 }
 
+# expect_few_lanes FILE: no more service levels than the lanes that OpenSM's own engines take on the subnet as it is.
+expect_few_lanes() {
+  local engine fewest=99 lanes
+  for engine in lash dfsssp; do
+    rm -rf cache && mkdir cache
+    subnet opensm -R $engine -Q -e -o -s 0 -D 0x43 -f "$directory/$engine.log" >opensm.out 2>&1 || true
+    lanes=$(sed -n 's/.*anes needed: \([0-9]*\).*/\1/p' "$engine.log" | tail -n 1)
+    if [[ -n $lanes ]] && ((lanes < fewest)); then fewest=$lanes; fi
+  done
+  ((fewest < 99)) || fail "OpenSM says nothing of lanes: $(tail -n 5 lash.log dfsssp.log)"
+  jq -e ".service_levels <= $fewest" "$1" >verdict || fail "OpenSM takes $fewest lanes, the plan $(jq .service_levels "$1")"
+}
+
 specification=$topology
 if [[ -n $removed ]]; then
   printf 'generator = "%s"\nremoved_links = [["%s", "%s"]]\n' "$topology" "${removed%-*}" "${removed#*-}" >punctured.toml
@@ -124,6 +137,7 @@ fi
 
 "$libcoll" routes "${plan[@]}" --fabric first.ib --output planned "${devices[@]}" --json >planned.json || fail "$(cat planned.json)"
 check planned
+expect_few_lanes planned.json
 jq -c '{topology: "'"$specification"'", lmc, classes, service_levels, routes, F_planned, F_loss}' planned.json
 jq -e '.rerouted == 0 and .F_loss == 0' planned.json >verdict || fail 'routes had to change'
 if ((${#devices[@]})); then
@@ -159,4 +173,5 @@ grep -q 'found no cable from' refused || fail "$(cat refused)"
 "$libcoll" routes --fabric cut.ib --output again "${devices[@]}" --json >again.json || fail "$(cat again.json)"
 [[ $(jq .routes_digest again.json) != $(jq .routes_digest planned.json) ]] || fail 'the routes are the same'
 check again
+expect_few_lanes again.json
 jq -c '{topology: "without a cable", lmc, classes, service_levels, routes, F_planned, F_loss}' again.json

@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstdint>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "planner/base/index.h"
@@ -100,11 +104,41 @@ TEST(OrderSearch, OneLaneCostsLittleOfF) {
   }
 }
 
+struct SubnetLinks {
+  Topology topology;
+  std::vector<std::int32_t> ports;  ///< by link: that by which it leaves its node
+};
+
+/// The same links under other ids.
+SubnetLinks with_links_in_another_order(const Topology& topology) {
+  struct Cabled {
+    Link link;
+    std::int32_t port;
+  };
+  std::vector<Cabled> cabled;
+  std::vector<std::int32_t> used(at(topology.node_count()), 0);
+  for (const Link& link : topology.links()) cabled.push_back({link, ++used[at(link.from)]});
+  std::shuffle(cabled.begin(), cabled.end(), std::mt19937(1));
+  std::vector<Link> links;
+  SubnetLinks subnet;
+  for (const Cabled& each : cabled) {
+    links.push_back(each.link);
+    subnet.ports.push_back(each.port);
+  }
+  subnet.topology =
+      Topology::make("another order", {topology.nodes().begin(), topology.nodes().end()}, std::move(links)).value();
+  return subnet;
+}
+
 TEST(ManagerLanes, AreWhatOpenSmTakes) {
   // OpenSM's lash takes one lane on the torus, whole and punctured, its lash and dfsssp two on the twisted hypercube.
   EXPECT_EQ(manager_lanes(generate("torus:3x3x3").value()).value(), 1);
   EXPECT_EQ(manager_lanes(without_cable("torus:3x3x3", 0, 1)).value(), 1);
   EXPECT_EQ(manager_lanes(generate("twisted_hypercube:3").value()).value(), 2);
+  // Links of a subnet come in the order in which its cables were found: the ports tell the dimensions apart.
+  const auto [topology, ports] = with_links_in_another_order(without_cable("torus:3x3x3", 0, 1));
+  EXPECT_GE(manager_lanes(topology).value(), 2);
+  EXPECT_EQ(manager_lanes(topology, ports).value(), 1);
   // A one-way ring is cut somewhere in every lane (Dally and Seitz 1987).
   EXPECT_GE(manager_lanes(generate("uniring:5").value()).value(), 2);
 }
