@@ -13,13 +13,15 @@ export LIBCOLL_BACKGROUND_PLANNING=no # which calls are served must be known
 
 job() { fabric run -- "$libcoll" run -- mpirun "$@" </dev/null; }
 
-# Waits until rank 0 has ended so many rounds, or the job has ended.
-wait_for_round() {
-  until grep -q "^endure: round $1 " err; do
+# Waits until the job has said what matches, or has ended.
+wait_for() {
+  until grep -q "$1" err; do
     kill -0 "$job" 2>/dev/null || fail "the job ended too soon: $(cat err)"
     sleep 0.05
   done
 }
+# Until rank 0 has ended so many rounds.
+wait_for_round() { wait_for "^endure: round $1 "; }
 
 # end_after ROUNDS: the job ends when all ranks have ended so many more rounds.
 end_after() {
@@ -127,7 +129,7 @@ PLANNER
     wait_for_round 3
     fabric cut 0 1
     if [[ $case == cuts ]]; then
-      wait_for_round 30
+      wait_for 'dead links between nodes 0-1; plans'
       fabric cut 6 2
     fi
     end_after 40
