@@ -42,7 +42,7 @@ wait_for_rounds() {
   local goal=$(($(rounds_done) + $1))
   until [[ $(rounds_done) -ge $goal ]]; do
     kill -0 "$job" 2>/dev/null || fail "the job ended too soon: $(cat err)"
-    sleep 0.05
+    sleep 0.2
   done
 }
 
@@ -50,13 +50,13 @@ wait_for_rounds() {
 wait_for_new_plans() {
   until [[ $(grep -c "WORLD: the topology file has changed; $changes.* by new plans" err) -ge $1 ]]; do
     kill -0 "$job" 2>/dev/null || fail "the job ended too soon: $(cat err)"
-    sleep 0.05
+    sleep 0.2
   done
 }
 
 # What crosses the cable in so many rounds, in bytes a round: at the least and at the most, as rounds go on while the
 # counters are read.
-bytes_of_cable() { bytes_of_links | awk '($1 == 0 && $2 == 1) || ($1 == 1 && $2 == 0) { sum += $3 } END { print sum }'; }
+bytes_of_cable() { bytes_of_links | awk '($1 == 0 && $2 == 1) || ($1 == 1 && $2 == 0) { sum += $3 } END { printf "%.0f\n", sum }'; }
 bytes_of_rounds() {
   local first begun before ended last bytes
   first=$(rounds_done) before=$(bytes_of_cable) begun=$(rounds_done)
@@ -105,7 +105,7 @@ echo 'generator = "torus:' >broken.toml
 rewrite broken.toml
 until grep -q 'fabric.toml.*the plans stay as they are' err; do
   kill -0 "$job" 2>/dev/null || fail "the job ended too soon: $(cat err)"
-  sleep 0.05
+  sleep 0.2
 done
 wait_for_rounds 2
 if [[ $end == ENDURE_LAST ]]; then
