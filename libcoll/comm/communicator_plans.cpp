@@ -269,6 +269,7 @@ std::string CommunicatorPlans::announce_made(Collective collective) const {
 LoweredPlanPointer CommunicatorPlans::take_beside(const std::string& text) {
   auto fresh = std::make_shared<LoweredPlan>();
   if (!lower_text(text, *fresh) || !connections_.connect_awaited(connections_.lanes_of(*fresh))) return nullptr;
+  if (fresh->spread != nullptr) fresh->spread->peers = fresh->peers;
   return fresh;
 }
 
