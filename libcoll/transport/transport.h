@@ -82,7 +82,7 @@ class Transport {
   /// ranks that share a route binding.
   [[nodiscard]] virtual std::int32_t route_classes() const { return 1; }
   /// The peer with that address by way of that class, below route_classes(); the same arguments give the same peer
-  /// again, but where its connection has broken and can be made anew.
+  /// again.
   virtual Result<PeerId> connect(const std::string& address, std::int32_t route_class) = 0;
 
   /// Sends `bytes` bytes. The buffer may be reused when the message is complete.

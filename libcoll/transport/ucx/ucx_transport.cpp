@@ -21,7 +21,6 @@
 #include <utility>
 #include <vector>
 
-#include "libcoll/base/log.h"
 #include "libcoll/transport/address_list.h"
 #include "libcoll/transport/ucx/ucx_transports.h"
 
@@ -230,7 +229,7 @@ class UcxTransport final : public Transport {
 
   Result<PeerId> connect(const std::string& address, std::int32_t route_class) override {
     const auto known = peers_.find({address, route_class});
-    if (known != peers_.end() && !endpoints_[static_cast<std::size_t>(known->second)].is_broken) return known->second;
+    if (known != peers_.end()) return known->second;
     const std::string_view target = nth_address(address, route_class);
     if (route_class < 0 || route_class >= route_classes() || target.empty()) {
       return Error{"UCX: no route class " + std::to_string(route_class) + ", expected from 0 to " +
@@ -250,7 +249,7 @@ class UcxTransport final : public Transport {
     if (status != UCS_OK) return ucx_error("creating an endpoint", status);
     const auto peer = static_cast<PeerId>(endpoints_.size());
     endpoints_.push_back({endpoint, worker, false, route_class == 0 && !is_on_another_host(address)});
-    peers_.insert_or_assign(std::pair(address, route_class), peer);
+    peers_.emplace(std::pair(address, route_class), peer);
     return peer;
   }
 
@@ -363,8 +362,7 @@ class UcxTransport final : public Transport {
   }
 
   /// A connection is gone: sends by it fail from now on, and what its peer would have sent does not come.
-  static void broke(void* self, ucp_ep_h endpoint, ucs_status_t status) {
-    log(LogLevel::info, std::string("UCX: a connection broke: ") + ucs_status_string(status));
+  static void broke(void* self, ucp_ep_h endpoint, ucs_status_t) {
     auto& transport = *static_cast<UcxTransport*>(self);
     for (Endpoint& each : transport.endpoints_) {
       if (each.handle == endpoint) each.is_broken = true;
