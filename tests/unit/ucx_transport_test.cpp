@@ -2,9 +2,11 @@
 #include "libcoll/transport/ucx/ucx_transport.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -117,6 +119,37 @@ TEST(UcxTransport, AnswersByTheConnectionThatTheOtherEndMade) {
   EXPECT_EQ(sockets(), before + 2);
   ASSERT_TRUE(say(*right, right->connect(left->address(), 0).value(), *left, 2));
   EXPECT_EQ(sockets(), before + 2);
+}
+
+/// Sockets of this process that the system closes when their peer is silent for some time.
+std::size_t sockets_with_keepalive() {
+  std::size_t count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    int is_set = 0;
+    socklen_t bytes = sizeof is_set;
+    const int descriptor = std::stoi(entry.path().filename());
+    count += getsockopt(descriptor, SOL_SOCKET, SO_KEEPALIVE, &is_set, &bytes) == 0 && is_set != 0 ? 1 : 0;
+  }
+  return count;
+}
+
+/// Those that two transports have once one has said a word to the other.
+std::size_t new_sockets_with_keepalive() {
+  const RouteBinding binding = classes(1, {{"TLS", "tcp"}, {"NET_DEVICES", "lo"}});
+  const auto left = make_ucx_transport(binding).value();
+  const auto right = make_ucx_transport(binding).value();
+  const std::size_t before = sockets_with_keepalive();
+  EXPECT_TRUE(say(*left, left->connect(right->address(), 0).value(), *right, 3));
+  return sockets_with_keepalive() - before;
+}
+
+// A cable that is out for a minute does not cost the connections that nothing is sent on meanwhile, unless the user
+// wants it so.
+TEST(UcxTransport, KeepsConnectionsThatAreIdle) {
+  EXPECT_EQ(new_sockets_with_keepalive(), 0U);
+  setenv("UCX_TCP_KEEPIDLE", "10s", 1);
+  EXPECT_GT(new_sockets_with_keepalive(), 0U);
+  unsetenv("UCX_TCP_KEEPIDLE");
 }
 
 }  // namespace

@@ -32,5 +32,15 @@ TEST(WithoutSharedMemory, IsNothingWhereNothingElseReachesOthers) {
   }
 }
 
+TEST(HasTcp, WhereItIsAllowedAndHasADevice) {
+  for (const char* with : {"all", "tcp", "sm,tcp,self", "\\tcp", "^sm", "^ib,ud"}) {
+    EXPECT_TRUE(has_tcp(with, "all")) << with;
+    EXPECT_TRUE(has_tcp(with, "no_such_device:1,lo")) << with;
+    EXPECT_FALSE(has_tcp(with, "no_such_device:1")) << with;
+  }
+  for (const char* without : {"", "rc_x,sm", "^tcp", "^sm,tcp", "^all"})
+    EXPECT_FALSE(has_tcp(without, "all")) << without;
+}
+
 }  // namespace
 }  // namespace libcoll

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -17,10 +18,12 @@
 #include <fstream>
 #include <limits>
 #include <map>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "libcoll/base/log.h"
 #include "libcoll/transport/address_list.h"
 #include "libcoll/transport/ucx/ucx_transports.h"
 
@@ -112,32 +115,55 @@ constexpr std::uint32_t copied = UCP_OP_ATTR_FLAG_FAST_CMPL;
 /// Up to this length two copies take less than the agreement and the call, other messages than summands.
 constexpr std::size_t most_copied_bytes = 32 * std::size_t{1024};
 
+/// What the user has set: the route class's own setting, or that of the environment.
+std::optional<std::string> setting_of(const RouteClassBinding& binding, std::string_view name) {
+  for (const auto& [key, value] : binding.settings) {
+    if (key == name) return value;
+  }
+  const char* value = std::getenv(("UCX_" + std::string(name)).c_str());
+  return value == nullptr ? std::nullopt : std::optional<std::string>(value);
+}
+
 /// Lets the longest summands be copied, where the user has not set how long a copied send may be.
-void allow_long_summands(ucp_config_t* config) {
+void allow_long_summands(ucp_config_t* config, const RouteClassBinding& binding) {
   constexpr const char* name = "RNDV_SEND_NBR_THRESH";
-  if (std::getenv("UCX_RNDV_SEND_NBR_THRESH") != nullptr) return;
+  if (setting_of(binding, name)) return;
   // A version without it takes summands as it takes other messages.
   static_cast<void>(ucp_config_modify(config, name, std::to_string(most_memory_segment_bytes + 1).c_str()));
 }
 
+/// The first version of UCX that takes a transport's setting by the name that the environment has for it.
+constexpr std::array<unsigned, 2> long_names_since{1, 15};
+
+/// UCX asks after peers that are silent, and gives up a connection whose cable is out for half a minute. Calls may go
+/// by other links meanwhile and need it later. One that data waits on lives for minutes: so do the others then.
+void keep_idle_connections(ucp_config_t* config, const RouteClassBinding& binding) {
+  if (!setting_of(binding, "KEEPALIVE_INTERVAL")) {
+    static_cast<void>(ucp_config_modify(config, "KEEPALIVE_INTERVAL", "inf"));
+  }
+  if (setting_of(binding, "TCP_KEEPIDLE")) return;
+  const std::string devices = setting_of(binding, "NET_DEVICES").value_or(value_of(config, "NET_DEVICES"));
+  // UCX warns of settings for what it does not use.
+  if (!has_tcp(setting_of(binding, "TLS").value_or(value_of(config, "TLS")), devices)) return;
+  std::array<unsigned, 2> version{};
+  unsigned patch = 0;
+  ucp_get_version(&version[0], &version[1], &patch);
+  const char* const name = version < long_names_since ? "KEEPIDLE" : "TCP_KEEPIDLE";
+  static_cast<void>(ucp_config_modify(config, name, "inf"));
+}
+
 /// Larger messages are copied into sockets by the kernel before they complete, when nothing is agreed with the
 /// receiver.
-bool without_rendezvous(const RouteClassBinding& binding) {
-  const char* from_environment = std::getenv("UCX_RNDV_THRESH");
-  std::string value = from_environment == nullptr ? "" : from_environment;
-  for (const auto& [name, setting] : binding.settings) {
-    if (name == "RNDV_THRESH") value = setting;
-  }
-  return value == "inf";
-}
+bool without_rendezvous(const RouteClassBinding& binding) { return setting_of(binding, "RNDV_THRESH") == "inf"; }
 
 Status open_context(Rail& rail, const RouteClassBinding& binding, HostMates mates) {
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return ucx_error("reading its configuration", status);
-  allow_long_summands(config);
+  allow_long_summands(config, binding);
   const bool has_mates = mates == HostMates::possible && binding.route_class == 0;
   Status applied = has_mates ? Status() : leave_out_shared_memory(config);
+  keep_idle_connections(config, binding);
   if (applied.ok()) applied = apply_settings(config, binding);
   if (applied.ok()) {
     ucp_params_t parameters{};
@@ -362,7 +388,8 @@ class UcxTransport final : public Transport {
   }
 
   /// A connection is gone: sends by it fail from now on, and what its peer would have sent does not come.
-  static void broke(void* self, ucp_ep_h endpoint, ucs_status_t) {
+  static void broke(void* self, ucp_ep_h endpoint, ucs_status_t status) {
+    log(LogLevel::info, std::string("UCX: a connection broke: ") + ucs_status_string(status));
     auto& transport = *static_cast<UcxTransport*>(self);
     for (Endpoint& each : transport.endpoints_) {
       if (each.handle == endpoint) each.is_broken = true;

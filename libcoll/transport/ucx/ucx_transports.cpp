@@ -1,5 +1,7 @@
 #include "libcoll/transport/ucx/ucx_transports.h"
 
+#include <net/if.h>
+
 #include <algorithm>
 #include <array>
 #include <vector>
@@ -40,6 +42,9 @@ bool stays_on_host(std::string_view name) {
                                                [name](std::string_view kind) { return plain(name).starts_with(kind); });
 }
 
+/// In this process's network namespace, which /sys need not show.
+bool is_network_interface(std::string_view device) { return if_nametoindex(std::string(device).c_str()) != 0; }
+
 }  // namespace
 
 std::string without_shared_memory(std::string_view transports) {
@@ -60,6 +65,17 @@ std::string without_shared_memory(std::string_view transports) {
     if (!is_shared_memory(name)) text.append(text.empty() ? "" : ",").append(name);
   }
   return text;
+}
+
+bool has_tcp(std::string_view transports, std::string_view devices) {
+  const bool is_exclusion = transports.starts_with('^');
+  const std::vector<std::string_view> names = names_in(transports.substr(is_exclusion ? 1 : 0));
+  const bool is_named = std::any_of(names.begin(), names.end(),
+                                    [](std::string_view name) { return plain(name) == "tcp" || name == "all"; });
+  if (is_named == is_exclusion) return false;
+  const std::vector<std::string_view> interfaces = names_in(devices);
+  return std::any_of(interfaces.begin(), interfaces.end(),
+                     [](std::string_view name) { return name == "all" || is_network_interface(name); });
 }
 
 }  // namespace libcoll

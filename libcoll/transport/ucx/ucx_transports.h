@@ -10,4 +10,7 @@ namespace libcoll {
 /// shared memory. As they are where nothing would be left that reaches other hosts.
 std::string without_shared_memory(std::string_view transports);
 
+/// Whether TCP is among `transports` and has one of `devices` (as UCX_NET_DEVICES has them).
+bool has_tcp(std::string_view transports, std::string_view devices);
+
 }  // namespace libcoll
