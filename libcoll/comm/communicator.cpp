@@ -124,8 +124,10 @@ std::optional<Reason> Communicator::persists(Collective collective, bool equal_s
   const std::optional<Reason> obstacle = obstacle_of(collective, equal_shards);
   if (obstacle) return obstacle;
   parts_.recovery.sequence(host, Opening::persistent);
+  parts_.renewal.open(host);
   const std::optional<Reason> reason = open_channel(collective, equal_shards, host, persistent);
-  parts_.recovery.end_opening(persistent);
+  const std::lock_guard guard(runtime().lock());
+  parts_.sequence.end_opening(persistent);
   return reason;
 }
 
@@ -147,7 +149,8 @@ std::optional<Reason> Communicator::open_channel(Collective collective, bool equ
   std::uint32_t id = 0;
   const std::optional<Reason> obstacle = parts_.members.agree_on_id(agreement, parts_.members.id() + 1, id);
   if (obstacle) return obstacle;
-  CallSequence opening = parts_.recovery.opening();
+  CallSequence opening = parts_.sequence.opening();
+  opening.changes = parts_.renewal.changes();
   opening.plans_only = parts_.plans.plans_only();
   persistent =
       std::make_shared<PersistentContext>(parts_.members.ids(), id, std::move(memory), asked_for.plans, opening);
@@ -194,7 +197,9 @@ bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
   const bool matrix = call.collective == Collective::alltoall && !call.counts.empty();
   if (!matrix || parts_.members.hierarchy() != nullptr) return true;
   const LoweredPlan& plan = *parts_.plans.prospect(call.collective).plans.usual;
-  if (!plan.forwards && plan.spread == nullptr && !parts_.members.resends()) return true;
+  if (!plan.forwards && plan.spread == nullptr && !parts_.members.resends() && !parts_.renewal.looks_beside()) {
+    return true;
+  }
   const std::size_t ranks = parts_.members.rank_of_node().size();
   const auto own_row =
       call.counts.begin() + static_cast<std::ptrdiff_t>(static_cast<std::size_t>(parts_.members.rank()) * ranks);
@@ -215,7 +220,7 @@ bool Communicator::run(Call call, ProgressHook hook, Protocol selected) {
     good = parts_.direct.scatter(call, parts_.plans.of(call.collective).usual->links, hook);
   } else if (!parts_.members.is_broken() && parts_.members.hierarchy() != nullptr) {
     CallSequence sequence;
-    sequence.epochs = parts_.recovery.epochs();
+    sequence.epochs = parts_.sequence.adopted();
     sequence.plans_only = parts_.plans.plans_only();
     HierarchicalCollective running(parts_, std::move(call), plan, sequence);
     good = drive(running, hook);
@@ -233,17 +238,20 @@ bool Communicator::run(Call call, ProgressHook hook, Protocol selected) {
 std::unique_ptr<RunningCall> Communicator::make_call(Call call, std::shared_ptr<PersistentContext> persistent) {
   CallSequence sequence;
   LoweredPlanPointer plan;
-  if (parts_.members.resends() && !parts_.members.rank_of_node().empty()) {
+  const bool is_counted = !parts_.members.rank_of_node().empty();
+  // The ranks may start persistent calls anywhere among the others.
+  const bool plans_only = persistent != nullptr ? persistent->sequence().plans_only : parts_.plans.plans_only();
+  if (is_counted && (parts_.members.resends() || parts_.renewal.looks_beside())) {
     const std::lock_guard guard(runtime().lock());
-    sequence = parts_.recovery.begin(persistent.get());
+    sequence = parts_.members.resends() ? parts_.recovery.begin(persistent.get())
+                                        : parts_.renewal.begin_beside(persistent.get());
+    sequence.plans_only = plans_only;
     plan = plan_for(call, persistent.get());
-    if (sequence.settled && persistent)
-      plan = parts_.recovery.settled_plan(call.collective, std::move(plan), sequence, persistent.get());
+    if (sequence.settled) parts_.sequence.settle(call.collective, sequence, plan, persistent.get());
   } else {
     plan = plan_for(call, persistent.get());
+    sequence.plans_only = plans_only;
   }
-  // The ranks may start persistent calls anywhere among the others.
-  sequence.plans_only = persistent != nullptr ? persistent->sequence().plans_only : parts_.plans.plans_only();
   if (parts_.members.hierarchy() != nullptr) {
     return std::make_unique<HierarchicalCollective>(parts_, std::move(call), std::move(plan), sequence,
                                                     std::move(persistent));

@@ -12,6 +12,7 @@
 #include "libcoll/comm/connections.h"
 #include "libcoll/comm/direct_calls.h"
 #include "libcoll/comm/membership.h"
+#include "libcoll/comm/plan_sequence.h"
 #include "libcoll/comm/recovery.h"
 #include "libcoll/comm/renewal.h"
 
@@ -20,11 +21,15 @@ namespace libcoll {
 /// Each knows those before it.
 struct CommunicatorParts {
   /// `keeper`: what keeps them; null while the communicator is being made.
-  CommunicatorParts(Runtime& runtime, std::string name, std::function<std::shared_ptr<void>()> keeper)
-      : members(runtime, std::move(name)), recovery(members, connections, plans, std::move(keeper)) {}
+  CommunicatorParts(Runtime& runtime, std::string name, const std::function<std::shared_ptr<void>()>& keeper)
+      : members(runtime, std::move(name)),
+        recovery(members, plans, sequence, keeper),
+        renewal(members, plans, recovery, sequence, keeper) {}
   /// A duplicate's. Under the runtime's lock.
-  CommunicatorParts(const CommunicatorParts& original, std::function<std::shared_ptr<void>()> keeper)
-      : members(original.members), recovery(members, connections, plans, std::move(keeper)) {
+  CommunicatorParts(const CommunicatorParts& original, const std::function<std::shared_ptr<void>()>& keeper)
+      : members(original.members),
+        recovery(members, plans, sequence, keeper),
+        renewal(members, plans, recovery, sequence, keeper) {
     queue.inherit(original.queue);
     choices.inherit(original.choices);
     direct.inherit(original.direct);
@@ -37,8 +42,9 @@ struct CommunicatorParts {
   CallChoices choices{members};
   DirectCalls direct{members, connections, queue};
   CommunicatorPlans plans{members, connections, choices, direct};
+  PlanSequence sequence;
   Recovery recovery;
-  Renewal renewal{members, plans, recovery};
+  Renewal renewal;
 };
 
 }  // namespace libcoll

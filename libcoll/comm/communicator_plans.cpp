@@ -87,8 +87,7 @@ std::optional<Reason> CommunicatorPlans::distribute(const Wanted& wanted, HostCo
     if (host.rank() == 0) {
       std::optional<std::string> made = plan_text(wanted, host);
       if (made) text = std::move(*made);
-      const bool hosts_forward = left_ || (changed_ && changed_->hosts_forward);
-      offer = {made ? (text.empty() ? none : there) : (hosts_forward ? under_way : not_yet), text.size()};
+      offer = {made ? (text.empty() ? none : there) : (hosts_forward() ? under_way : not_yet), text.size()};
     }
     // Around dead links the others wait for so long only without a word.
     if (offer.answer == under_way) std::this_thread::sleep_for(between_words);
@@ -109,6 +108,11 @@ std::optional<Reason> CommunicatorPlans::distribute(const Wanted& wanted, HostCo
   times_.connections += steady_nanoseconds() - adopted;
   say_setup_times(collective, host);
   return std::nullopt;
+}
+
+bool CommunicatorPlans::hosts_forward() const {
+  const std::lock_guard guard(runtime().lock());
+  return left_ || (changed_ && changed_->hosts_forward);
 }
 
 void CommunicatorPlans::say_setup_times(Collective collective, const HostCommunicator& host) {
@@ -140,12 +144,22 @@ void CommunicatorPlans::adopt_named(Collective collective, HostCommunicator& hos
 }
 
 std::optional<Result<PlanPair>> CommunicatorPlans::obtain(const Wanted& wanted) {
-  const Collective collective = wanted.collective;
-  std::optional<PlanPair>& made = made_[static_cast<std::size_t>(collective)];
-  if (made && wanted.algorithm.empty()) {
-    return std::optional<Result<PlanPair>>(std::in_place, *std::exchange(made, std::nullopt));
+  std::optional<ChangedFabric> changed;
+  {
+    const std::lock_guard guard(runtime().lock());
+    std::optional<PlanPair>& made = made_[static_cast<std::size_t>(wanted.collective)];
+    if (made && wanted.algorithm.empty()) {
+      return std::optional<Result<PlanPair>>(std::in_place, *std::exchange(made, std::nullopt));
+    }
+    changed = changed_;
   }
-  if (changed_) return obtain_changed(wanted, *changed_);
+  return obtain_on(changed, wanted);
+}
+
+std::optional<Result<PlanPair>> CommunicatorPlans::obtain_on(const std::optional<ChangedFabric>& changed,
+                                                             const Wanted& wanted) {
+  const Collective collective = wanted.collective;
+  if (changed) return obtain_changed(wanted, *changed);
   if (left_) return obtain_without(collective, *left_);
   Config config = runtime().config();
   if (wanted.planning != Planning::as_configured)
@@ -180,7 +194,7 @@ std::uint32_t CommunicatorPlans::served() const {
 std::optional<bool> CommunicatorPlans::make(Collective collective) {
   std::optional<PlanPair>& made = made_[static_cast<std::size_t>(collective)];
   if (made) return true;
-  std::optional<Result<PlanPair>> plans = obtain({collective, Planning::beside_calls, {}});
+  std::optional<Result<PlanPair>> plans = obtain_on(changed_, {collective, Planning::beside_calls, {}});
   if (!plans) return std::nullopt;
   if (!*plans) {
     log(LogLevel::warn, members_.name() + ": no new plan for " + std::string(to_string(collective)) + " (" +
@@ -245,6 +259,18 @@ std::string CommunicatorPlans::announce(Schedule& schedule) const {
                           std::to_string(schedule.steps) +
                           " steps, T_B = " + schedule.proof.bandwidth_time.to_string() + " M/B");
   return pack_schedule(schedule);
+}
+
+std::string CommunicatorPlans::announce_made(Collective collective) const {
+  Schedule schedule = made_[static_cast<std::size_t>(collective)]->usual;
+  return announce(schedule);
+}
+
+LoweredPlanPointer CommunicatorPlans::take_beside(const std::string& text) {
+  auto fresh = std::make_shared<LoweredPlan>();
+  if (!lower_text(text, *fresh) || !connections_.connect_awaited(connections_.lanes_of(*fresh))) return nullptr;
+  if (fresh->spread != nullptr) fresh->spread->peers = fresh->peers;
+  return fresh;
 }
 
 bool CommunicatorPlans::take(const std::string& text, LoweredPlan& plan) {

@@ -67,12 +67,14 @@ class CommunicatorPlans {
   /// Links have died, or gone from the topology file: nothing goes without a plan. The same on all ranks.
   [[nodiscard]] bool plans_only() const { return left_ || links_gone_; }
   void set_links_gone(bool gone) { links_gone_ = gone; }
-  /// Rank 0's: what plans are made for from now on. Nothing: what the ranks were on from the start.
+  /// Rank 0's: what plans are made for from now on. Nothing: what the ranks were on from the start. Under the runtime's
+  /// lock.
   void set_changed(std::optional<ChangedFabric> changed);
+  [[nodiscard]] const std::optional<ChangedFabric>& changed() const { return changed_; }
   /// Collectives that go by plans, as bits.
   [[nodiscard]] std::uint32_t served() const;
   /// Rank 0's: has the plans at hand that adopt() would make. Nothing as long as they are being made; false when there
-  /// will be none.
+  /// will be none. Under the runtime's lock.
   std::optional<bool> make(Collective collective);
   /// Before the first plan: what has gone on until then.
   void set_times(const SetupTimes& times) { times_ = times; }
@@ -88,8 +90,11 @@ class CommunicatorPlans {
   std::optional<Result<PlanPair>> obtain_without(Collective collective, const Topology& left);
   /// The plan as others get it.
   std::string announce(Schedule& schedule) const;
-  /// This rank's part of it; false when it cannot be read.
-  bool lower_text(const std::string& text, LoweredPlan& plan) const;
+  /// On rank 0, as they get the one that make() has at hand. Under the runtime's lock.
+  [[nodiscard]] std::string announce_made(Collective collective) const;
+  /// This rank's part of it, for calls that nobody has begun yet; null when it is of no use here. Under the runtime's
+  /// lock.
+  LoweredPlanPointer take_beside(const std::string& text);
 
  private:
   /// A plan that is wanted.
@@ -100,12 +105,18 @@ class CommunicatorPlans {
   };
 
   [[nodiscard]] Runtime& runtime() const { return members_.runtime(); }
+  /// This rank's part of a plan; false when it cannot be read.
+  bool lower_text(const std::string& text, LoweredPlan& plan) const;
   /// Collective.
   std::optional<Reason> distribute(const Wanted& wanted, HostCommunicator& host, LoweredPlan& plan);
   void adopt_named(Collective collective, HostCommunicator& host);
   /// Which plan it is and up to which size it takes less time follow from the topology alone, so that reductions have
   /// the same bits in every run.
   void adopt_small(Collective collective, HostCommunicator& host);
+  /// On rank 0: hosts forward, for nobody has told the fabric of other routes.
+  [[nodiscard]] bool hosts_forward() const;
+  /// As obtain(), on what the file has changed to.
+  std::optional<Result<PlanPair>> obtain_on(const std::optional<ChangedFabric>& changed, const Wanted& wanted);
   /// As obtain_without(), where `changed` has routes as a fabric has at the start.
   std::optional<Result<PlanPair>> obtain_changed(const Wanted& wanted, const ChangedFabric& changed);
   /// Rank 0's, as PlanSource::obtain().

@@ -49,9 +49,8 @@ void FlatCollective::begin() {
 }
 
 bool FlatCollective::settle() {
-  if (!parts_.recovery.settles(sequence_, persistent_.get())) return false;
-  plan_ = parts_.recovery.settled_plan(call_.collective, plan_, sequence_, persistent_.get());
-  sequence_.settled = true;
+  if (!parts_.sequence.settles(sequence_, persistent_.get())) return false;
+  parts_.sequence.settle(call_.collective, sequence_, plan_, persistent_.get());
   count_rounds();
   if (persistent_) {
     parts_.queue.enter(*this);

@@ -102,9 +102,8 @@ void HierarchicalCollective::perform(Work work) const {
 
 bool HierarchicalCollective::settle() {
   if (sequence_.settled) return true;
-  if (!parts_.recovery.settles(sequence_, persistent_.get())) return false;
-  plan_ = parts_.recovery.settled_plan(collective_, plan_, sequence_, persistent_.get());
-  sequence_.settled = true;
+  if (!parts_.sequence.settles(sequence_, persistent_.get())) return false;
+  parts_.sequence.settle(collective_, sequence_, plan_, persistent_.get());
   return true;
 }
 
@@ -112,7 +111,7 @@ bool HierarchicalCollective::begin_slice() {
   SliceMove move = rounds_->move();
   if (move.empty) return false;
   // A call of several rounds would have peers of both kinds.
-  if (rounds_->count() == 1 && !parts_.recovery.is_mended(sequence_) &&
+  if (rounds_->count() == 1 && !parts_.sequence.is_mended(sequence_) &&
       parts_.direct.moves(move.call, persistent_.get())) {
     slice_ = &direct_slice_.emplace(parts_, move.call);
   } else {

@@ -23,21 +23,7 @@ constexpr std::int64_t between_looks = 5'000'000;
 
 }  // namespace
 
-/// Keeps the communicator for as long as others may need it, though the program may have freed it.
-class Recovery::ReplanErrand final : public Errand {
- public:
-  ReplanErrand(std::shared_ptr<void> keeper, Recovery& recovery) : keeper_(std::move(keeper)), recovery_(recovery) {}
-  bool advance() noexcept override { return recovery_.advance_replan(); }
-
- private:
-  std::shared_ptr<void> keeper_;
-  Recovery& recovery_;
-};
-
-Recovery::~Recovery() {
-  group_.leave();
-  static_cast<void>(replan_.release());  // messages may yet arrive in its memory
-}
+Recovery::~Recovery() { group_.leave(); }
 
 void Recovery::enrol(HostCommunicator& host) {
   group_.enrol(host, *this);
@@ -73,25 +59,12 @@ void Recovery::sequence(HostCommunicator& host, Opening opening) {
 bool Recovery::take_turn(HostCommunicator& host, Opening opening) {
   const auto begin = [&] {
     begin_replan();  // that was due while this was being made
-    if (held_ && !members_.is_broken()) return false;
+    if (sequence_.is_held() && !members_.is_broken()) return false;
     const CallSequence sequence = next_in_sequence();
-    if (opening == Opening::persistent) opening_ = sequence;
+    if (opening == Opening::persistent) sequence_.open(sequence);
     return true;
   };
-  const auto begin_at_once = [&] {
-    const std::lock_guard guard(runtime().lock());
-    return begin();
-  };
-  const auto meanwhile = [&] {
-    if (members_.hierarchy() != nullptr) {
-      members_.hierarchy()->memory()->turns().signs_of_life().fetch_add(1, std::memory_order_relaxed);
-      members_.hierarchy()->memory()->phases().signs_of_life().fetch_add(1, std::memory_order_relaxed);
-    }
-    host.progress();
-  };
-  return (begin_at_once() ||
-          runtime().wait(begin, meanwhile, [this] { return members_.name() + ": a call waits for new plans"; })) &&
-         !members_.is_broken();
+  return wait_for_turn(members_, host, begin) && !members_.is_broken();
 }
 
 bool Recovery::hear_turn(HostCommunicator& host) {
@@ -152,7 +125,7 @@ void Recovery::links_died() noexcept try { begin_replan(); } catch (...) {  // N
 }
 
 void Recovery::begin_replan() {
-  if (group_.repair() == nullptr || replan_ != nullptr || members_.is_broken() ||
+  if (group_.repair() == nullptr || replan_.is_under_way() || members_.is_broken() ||
       group_.seen() == group_.repair()->verdicts()) {
     return;
   }
@@ -168,54 +141,15 @@ void Recovery::begin_replan() {
   }
   if (!left) return;
   coming_.left = std::move(*left);
-  // All who have messages, the speakers of nodes first.
-  std::vector<std::int32_t> ranks = members_.rank_of_node();
-  if (members_.hierarchy() != nullptr) {
-    ranks.clear();
-    for (std::int32_t slice = 0; slice < members_.hierarchy()->slices(); ++slice) {
-      const std::vector<std::int32_t> more = members_.hierarchy()->layout().slice(slice);
-      ranks.insert(ranks.end(), more.begin(), more.end());
-    }
-  }
-  std::vector<NodeId> node_of(ranks.size());
-  std::vector<std::int32_t> speakers(at(members_.nodes()));
-  for (std::size_t each = 0; each < ranks.size(); ++each) node_of[each] = static_cast<NodeId>(each % speakers.size());
-  std::iota(speakers.begin(), speakers.end(), 0);
-  const std::vector<int> parents = agreement_tree(node_of, speakers, neighbouring_hosts(coming_.left));
-  const int own = static_cast<int>(std::find(ranks.begin(), ranks.end(), members_.rank()) - ranks.begin());
-  std::vector<TreePlace> places;
-  for (std::size_t each = 0; each < ranks.size(); ++each) {
-    TreePlace& place = places.emplace_back();
-    place.node = node_of[each];
-    place.parent = parents[each];
-    if (place.parent != own && parents[at(own)] != static_cast<int>(each)) continue;
-    const Result<PeerId> peer = runtime().transport().connect(members_.addresses()[at(ranks[each])], 0);
-    if (!peer) return log(LogLevel::warn, members_.name() + ": no new plans: " + peer.error().message);
-    place.peer = *peer;
-  }
-  ReplanParticipant& party = *this;
-  replan_ =
-      std::make_unique<Replan>(party, runtime().transport(), std::move(places), own, members_.nodes(),
-                               runtime().config().segment_bytes, [this] { return TagSpace(members_.id(), orders_++); });
-  runtime().run_beside(std::make_shared<ReplanErrand>(std::move(keeper), *this));
-}
-
-bool Recovery::advance_replan() noexcept {
-  try {
-    if (!members_.is_broken()) replan_->advance();
-    if (!members_.is_broken() && !replan_->failed()) {
-      if (!replan_->over()) return true;
-      replan_.reset();
-      group_.see_next();
-      begin_replan();
-      return false;
-    }
-  } catch (...) {  // NOLINT(bugprone-empty-catch): no memory
-  }
-  // Messages may yet arrive in its memory.
-  static_cast<void>(replan_.release());
-  if (!members_.is_broken()) members_.note_failure(nullptr);
-  return false;
+  const ReplanRanks ranks(members_, -1);
+  Result<std::vector<TreePlace>> places = ranks.places(members_, ranks.parents_on(coming_.left));
+  if (!places) return log(LogLevel::warn, members_.name() + ": no new plans: " + places.error().message);
+  replan_.begin(
+      std::move(keeper), *this, std::move(*places), ranks.own, [this] { return TagSpace(members_.id(), orders_++); },
+      [this] {
+        group_.see_next();
+        begin_replan();
+      });
 }
 
 std::uint32_t Recovery::wanted() const { return plans_.asked_for(); }
@@ -241,24 +175,15 @@ ReplanParticipant::Making Recovery::make_plan(Collective collective, std::string
 }
 
 bool Recovery::take_plan(Collective collective, const std::string& text) {
-  auto fresh = std::make_shared<LoweredPlan>();
-  if (!plans_.lower_text(text, *fresh)) return false;
-  if (!connections_.connect_awaited(connections_.lanes_of(*fresh))) return false;
+  LoweredPlanPointer fresh = plans_.take_beside(text);
+  const bool of_use = fresh != nullptr;
   coming_.plans[static_cast<std::size_t>(collective)] = std::move(fresh);
-  return true;
+  return of_use;
 }
 
 Standing Recovery::hold() {
-  held_ = true;
-  held_from_ = begun_;
-  Standing standing{begun_, {}, wanted()};
-  if (opening_) standing.started.emplace(opening_->number, 0);
-  std::erase_if(persistent_contexts_, [](const auto& each) { return each.expired(); });
-  for (const auto& each : persistent_contexts_) {
-    const std::shared_ptr<PersistentContext> persistent = each.lock();
-    persistent->hold();
-    standing.started[persistent->sequence().number] = persistent->starts();
-  }
+  Standing standing = sequence_.hold();
+  standing.wanted = wanted();
   return standing;
 }
 
@@ -277,67 +202,25 @@ void Recovery::switch_over(const Switch& agreed) {
                             " on, and from the next starts of " + std::to_string(agreed.starts.size()) +
                             " persistent calls, plans of " + coming_.left.name() + " for " + names);
   }
-  epochs_.push_back(std::exchange(coming_, {}));
-  held_ = false;
+  sequence_.add(std::exchange(coming_, {}));
 }
 
 CallSequence Recovery::begin(PersistentContext* persistent) {
   begin_replan();
-  return persistent != nullptr ? next_start(*persistent) : next_in_sequence();
-}
-
-bool Recovery::is_mended(const CallSequence& sequence) const {
-  return sequence.plans_only || sequence.epochs > 0 ||
-         std::any_of(epochs_.begin(), epochs_.end(),
-                     [&sequence](const PlanEpoch& epoch) { return epoch.from.call <= sequence.number; });
-}
-
-void Recovery::end_opening(const std::shared_ptr<PersistentContext>& persistent) {
-  const std::lock_guard guard(runtime().lock());
-  if (persistent != nullptr && opening_) persistent_contexts_.push_back(persistent);
-  opening_.reset();
+  return persistent != nullptr ? sequence_.next_start(*persistent) : next_in_sequence();
 }
 
 CallSequence Recovery::next_in_sequence() {
-  CallSequence sequence;
-  sequence.number = begun_++;
-  sequence.settled = !held_;
-  while (sequence.settled && adopted_ < epochs_.size() && epochs_[adopted_].from.call <= sequence.number) {
-    const PlanEpoch& epoch = epochs_[adopted_++];
-    removed_ = epoch.removed;
-    plans_.set_left(epoch.left);
-    plans_.switch_to(epoch.plans);
+  CallSequence sequence = sequence_.next_call();
+  while (sequence.settled) {
+    const PlanEpoch* epoch = sequence_.adopt(sequence.number);
+    if (epoch == nullptr) break;
+    removed_ = epoch->removed;
+    plans_.set_left(epoch->left);
+    plans_.switch_to(epoch->plans);
   }
-  sequence.epochs = adopted_;
+  sequence.epochs = sequence_.adopted();
   return sequence;
-}
-
-CallSequence Recovery::next_start(PersistentContext& persistent) const {
-  CallSequence sequence;
-  sequence.number = persistent.begin_start();
-  sequence.epochs = persistent.sequence().epochs;
-  sequence.settled = settles(sequence, &persistent);
-  return sequence;
-}
-
-bool Recovery::settles(const CallSequence& sequence, const PersistentContext* persistent) const {
-  return !held_ || sequence.number < (persistent == nullptr ? held_from_ : persistent->held_from());
-}
-
-LoweredPlanPointer Recovery::settled_plan(Collective collective, LoweredPlanPointer plan, const CallSequence& sequence,
-                                          const PersistentContext* persistent) const {
-  for (std::size_t each = sequence.epochs; each < epochs_.size(); ++each) {
-    const auto& [from, plans, removed, left] = epochs_[each];
-    const LoweredPlanPointer& fresh = plans[static_cast<std::size_t>(collective)];
-    if (fresh == nullptr) continue;
-    bool has_come = from.call <= sequence.number;
-    if (persistent != nullptr) {
-      const auto start = from.starts.find(persistent->sequence().number);
-      has_come = start != from.starts.end() && start->second <= sequence.number;
-    }
-    if (has_come) plan = fresh;
-  }
-  return plan;
 }
 
 }  // namespace libcoll

@@ -9,9 +9,7 @@
 
 #include "libcoll/base/clock.h"
 #include "libcoll/base/log.h"
-#include "libcoll/recover/changed_fabric.h"
-#include "planner/topology/facts.h"
-#include "planner/topology/part.h"
+#include "planner/base/index.h"
 
 namespace libcoll {
 namespace {
@@ -20,6 +18,8 @@ constexpr std::int64_t between_looks = 1'000'000'000;  // nanoseconds
 constexpr std::int64_t calls_to_first_look = 4;
 /// Calls that take long may follow on short ones, and a look costs no more than one of these.
 constexpr std::int64_t most_calls_between_looks = 256;
+/// For a plan that is being made, in nanoseconds.
+constexpr std::int64_t between_tries = 5'000'000;
 
 std::string names_of(std::uint32_t collectives) {
   std::string names;
@@ -30,21 +30,30 @@ std::string names_of(std::uint32_t collectives) {
   return names.empty() ? "no collective" : names;
 }
 
-/// Without cables that were found dead; nothing when that is not connected.
-std::optional<Topology> without_dead(const Topology& fabric, std::set<BidirectionalLink> cables, NodeId nodes) {
-  cables.erase({nodes, nodes});  // those beyond the communicator's nodes
-  if (cables.empty()) return fabric;
-  Topology left = without(without_switches(fabric), cables);
-  if (!check_connected(left)) return std::nullopt;
-  return left;
+std::string by_new_plans(std::uint32_t collectives, bool links_gone) {
+  return names_of(collectives) + " by new plans" + (links_gone ? ", without links that are gone" : "");
 }
 
 }  // namespace
 
+std::int64_t LookPace::next(std::int64_t now) {
+  const std::int64_t took = now - std::exchange(last_look_, now);
+  std::int64_t wanted = 2 * interval_;
+  if (took < now) wanted = std::min(wanted, interval_ * between_looks / std::max<std::int64_t>(1, took));
+  return interval_ = std::clamp<std::int64_t>(wanted, 1, most_calls_between_looks);
+}
+
 void Renewal::begin() {
   if (!members_.fabric_is_watched() || members_.nodes() < 2) return;
-  interval_ = calls_to_look_ = members_.fabric_has_changed() ? 1 : calls_to_first_look;
+  const std::int64_t first = members_.fabric_has_changed() ? 1 : calls_to_first_look;
+  calls_to_look_ = first;
+  pace_.begin(first);
+  looks_beside_ = !members_.resends() && members_.ranks_have_tags();
+  next_beside_ = static_cast<std::uint64_t>(first);
+  pace_beside_.begin(first);
 }
+
+// ---- calls that wait for others ---------------------------------------------------------------------------------
 
 void Renewal::look(HostCommunicator& host) {
   const std::unique_ptr<TransportHost> around = recovery_.agree_safely(host);
@@ -58,6 +67,17 @@ void Renewal::look(HostCommunicator& host) {
   // As for a plan: the ranks are no longer at the same place.
   const std::lock_guard guard(runtime().lock());
   members_.note_failure(nullptr);
+}
+
+Renewal::Finding Renewal::find() {
+  const std::lock_guard guard(runtime().lock());
+  Finding found{pace_.next(steady_nanoseconds()), changes_, 0, 0, 0};
+  if (const std::optional<PlansOfChange> fresh = changed_.since(changes_)) {
+    found.changes = fresh->changes;
+    found.collectives = fresh->collectives;
+    found.links_gone = fresh->links_gone ? 1 : 0;
+  }
+  return found;
 }
 
 void Renewal::follow(const Finding& found, HostCommunicator& agreement) {
@@ -74,71 +94,110 @@ void Renewal::follow(const Finding& found, HostCommunicator& agreement) {
     if (!reason) adopted |= 1U << each;
   }
   if (agreement.rank() == 0) {
-    log(LogLevel::info, members_.name() + ": the topology file has changed; from now on " + names_of(adopted) +
-                            " by new plans" + (found.links_gone != 0 ? ", without links that are gone" : ""));
+    log(LogLevel::info, members_.name() + ": the topology file has changed; from now on " +
+                            by_new_plans(adopted, found.links_gone != 0));
   }
 }
 
-// ---- rank 0 -----------------------------------------------------------------------------------------------------
+// ---- others -----------------------------------------------------------------------------------------------------
 
-std::int64_t Renewal::pace(std::int64_t now) {
-  const std::int64_t took = now - std::exchange(last_look_, now);
-  std::int64_t wanted = 2 * interval_;
-  if (took < now) wanted = std::min(wanted, interval_ * between_looks / std::max<std::int64_t>(1, took));
-  return interval_ = std::clamp<std::int64_t>(wanted, 1, most_calls_between_looks);
-}
-
-Renewal::Finding Renewal::find() {
-  TopologyWatch& watch = runtime().topology_watch();
-  const bool is_first = last_look_ == 0;
-  const std::int64_t now = steady_nanoseconds();
-  Finding found{pace(now), changes_, 0, links_gone_ ? 1U : 0U, 0};
-  const FabricChange change = is_first && members_.fabric_has_changed() ? watch.look_at_once() : watch.look(now);
-  const bool is_new = change.number != seen_ || (has_changed_ && recovery_.removed() != removed_);
-  if (is_new) under_way_ = plan_for(change);
-  if (!under_way_ || !make_plans(found.collectives)) return found;
-  under_way_ = false;
-  found.changes = changes_ + 1;
-  found.links_gone = links_gone_ ? 1 : 0;
-  return found;
-}
-
-bool Renewal::plan_for(const FabricChange& change) {
-  seen_ = change.number;
-  removed_ = recovery_.removed();
-  const Topology& start = runtime().topology();
-  const auto keep_plans = [this](const std::string& why) {
-    log(members_.part_nodes().empty() ? LogLevel::warn : LogLevel::info,
-        members_.name() + ": the topology file has changed, and the plans stay as they are: " + why);
-    return false;
+void Renewal::open(HostCommunicator& host) {
+  if (!looks_beside_ || members_.rank_of_node().empty()) return;
+  const auto begin = [&] {
+    if (sequence_.is_held() && !members_.is_broken()) return false;
+    sequence_.open(begin_beside(nullptr));
+    return true;
   };
-  if (change.fabric == nullptr) {
-    plans_.set_changed(std::nullopt);
-    links_gone_ = false;
-    return std::exchange(has_changed_, false);
-  }
-  const Result<Topology> fabric = fabric_of(*change.fabric, start, members_.fabric_nodes());
-  if (!fabric) return keep_plans(fabric.error().message);
-  std::optional<Topology> left = without_dead(*fabric, removed_, members_.nodes());
-  if (!left) return keep_plans("without the links that have died, it is not connected");
-  const WiringChange wiring = wiring_change(start, *change.fabric);
-  const bool has_switches = left->node_count() > left->host_count();
-  has_changed_ = true;
-  links_gone_ = wiring == WiringChange::fewer;
-  plans_.set_changed(ChangedFabric{std::move(*left), !has_switches && wiring != WiringChange::none});
-  return true;
+  if (wait_for_turn(members_, host, begin)) return;
+  const std::lock_guard guard(runtime().lock());
+  members_.note_failure(nullptr);
 }
 
-bool Renewal::make_plans(std::uint32_t& collectives) {
-  std::uint32_t made = 0;
-  for (std::size_t each = 0; each < collective_count; ++each) {
-    if ((plans_.served() >> each & 1U) == 0) continue;
-    const std::optional<bool> there = plans_.make(static_cast<Collective>(each));
-    if (!there) return false;
-    if (*there) made |= 1U << each;
+CallSequence Renewal::begin_beside(PersistentContext* persistent) {
+  CallSequence sequence;
+  if (persistent != nullptr) {
+    sequence = sequence_.next_start(*persistent);
+  } else {
+    sequence = sequence_.next_call();
+    sequence.changes = changes_;
   }
-  collectives = made;
-  return true;
+  ++begun_beside_;
+  look_beside();
+  return sequence;
+}
+
+void Renewal::look_beside() {
+  if (begun_beside_ < next_beside_ || replan_.is_under_way() || members_.is_broken()) return;
+  std::shared_ptr<void> keeper = keeper_();
+  if (keeper == nullptr) return;
+  if (!ranks_) {
+    ranks_.emplace(members_, 0);
+    parents_ = ranks_->parents_on(members_.planned_for());
+  }
+  Result<std::vector<TreePlace>> places = ranks_->places(members_, parents_);
+  if (!places) {
+    log(LogLevel::warn, members_.name() + ": " + places.error().message);
+    return members_.note_failure(nullptr);
+  }
+  if (ranks_->own == 0) {
+    next_beside_ = begun_beside_ + static_cast<std::uint64_t>(pace_beside_.next(steady_nanoseconds()));
+    found_ = changed_.since(changes_beside_);
+  }
+  replan_.begin(
+      std::move(keeper), *this, std::move(*places), ranks_->own, [this] { return TagSpace(members_.id(), orders_++); },
+      [this] { look_beside(); });
+}
+
+void Renewal::add_findings(Switch& agreed) const {
+  agreed.next_look = next_beside_;
+  if (!found_) return;
+  agreed.changes = found_->changes;
+  agreed.links_gone = found_->links_gone;
+  agreed.parents = ranks_->parents_on(changed_.fabric());
+}
+
+ReplanParticipant::Making Renewal::make_plan(Collective collective, std::string& text) {
+  if (steady_nanoseconds() < next_try_) return Making::under_way;
+  const std::optional<bool> there = plans_.make(collective);
+  if (!there) {
+    next_try_ = steady_nanoseconds() + between_tries;
+    return Making::under_way;
+  }
+  if (!*there) return Making::none;
+  text = plans_.announce_made(collective);
+  return Making::there;
+}
+
+bool Renewal::take_plan(Collective collective, const std::string& text) {
+  LoweredPlanPointer fresh = plans_.take_beside(text);
+  const bool of_use = fresh != nullptr;
+  coming_[static_cast<std::size_t>(collective)] = std::move(fresh);
+  return of_use;
+}
+
+Standing Renewal::hold() {
+  Standing standing = sequence_.hold();
+  standing.wanted = wanted();
+  return standing;
+}
+
+void Renewal::switch_over(const Switch& agreed) {
+  next_beside_ = agreed.next_look;
+  if (agreed.changes == 0) return;
+  changes_beside_ = agreed.changes;
+  runtime().topology_watch().hear_of_change();
+  const bool all_are_reached = std::count(agreed.parents.begin(), agreed.parents.end(), -1) == 1;
+  if (all_are_reached && agreed.parents.size() == parents_.size()) parents_ = agreed.parents;
+  NewPlans plans = std::exchange(coming_, {});
+  for (std::size_t each = 0; each < collective_count; ++each) {
+    if ((agreed.collectives >> each & 1U) == 0) plans[each].reset();
+  }
+  sequence_.add({agreed, std::move(plans), {}, {}});
+  if (ranks_->own != 0) return;
+  log(LogLevel::info, members_.name() + ": the topology file has changed; from nonblocking call " +
+                          std::to_string(agreed.call + 1) + " on, and from the next starts of " +
+                          std::to_string(agreed.starts.size()) + " persistent calls, " +
+                          by_new_plans(agreed.collectives, agreed.links_gone));
 }
 
 }  // namespace libcoll

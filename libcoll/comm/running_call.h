@@ -20,10 +20,11 @@ struct ProgressHook;
 
 /// Where a call stands among those that are counted on all ranks alike, by which it is settled what plan it goes by.
 struct CallSequence {
-  std::uint64_t number = 0;  ///< of the communicator's calls, or of the persistent call's starts
-  std::size_t epochs = 0;    ///< of plans that its plan is as of
-  bool settled = true;       ///< no later epoch matters
-  bool plans_only = false;   ///< nothing of it goes without a plan, for the topology has lost links
+  std::uint64_t number = 0;   ///< of the communicator's calls, or of the persistent call's starts
+  std::size_t epochs = 0;     ///< of plans that its plan is as of
+  bool settled = true;        ///< no later epoch matters
+  std::uint32_t changes = 0;  ///< of the topology file that its plan is as of
+  bool plans_only = false;    ///< nothing of it goes without a plan, for the topology has lost links
 };
 
 /// Tags of one persistent call. Its starts are numbered by themselves: the ranks may start several such calls in any

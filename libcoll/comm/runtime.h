@@ -154,10 +154,15 @@ class Runtime {
   /// call of ours is at it.
   std::vector<Unattended*> take_ended();
   /// Has it done from now on. Under lock().
-  void run_beside(std::shared_ptr<Errand> errand) { unattended_.run_beside(std::move(errand)); }
+  void run_beside(std::shared_ptr<Errand> errand) {
+    unattended_.run_beside(std::move(errand));
+    wake_progress_thread();
+  }
   /// For the progress thread, under lock(): whether there are any, whether a blocking call makes progress, progress for
   /// them (whether anything moved), and how soon there is something to do although no message comes.
-  [[nodiscard]] bool has_unattended() const { return !unattended_.empty() || !lingering_.empty(); }
+  [[nodiscard]] bool has_unattended() const {
+    return !unattended_.empty() || unattended_.have_errands() || !lingering_.empty();
+  }
   [[nodiscard]] bool somebody_waits() const { return waiting_.load(std::memory_order_relaxed) > 0; }
   bool step_unattended() noexcept;
   [[nodiscard]] int milliseconds_to_next_unattended_advance(int most) const {
@@ -169,6 +174,11 @@ class Runtime {
   [[nodiscard]] bool idle() {
     const std::lock_guard guard(lock_);
     return unattended_.idle();
+  }
+  /// Whether something is still done for others beside calls.
+  [[nodiscard]] bool has_errands() {
+    const std::lock_guard guard(lock_);
+    return unattended_.have_errands();
   }
 
   /// Runs a call that has begun until it rests: polls, then blocks on the transport's descriptor. What is still held

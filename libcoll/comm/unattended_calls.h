@@ -37,6 +37,7 @@ class UnattendedCalls {
   /// No calls are under way; and none has ended that was not taken either.
   [[nodiscard]] bool empty() const { return calls_.empty(); }
   [[nodiscard]] bool idle() const { return calls_.empty() && ended_.empty(); }
+  [[nodiscard]] bool have_errands() const { return !errands_.empty(); }
   /// Whether there is something to take.
   [[nodiscard]] bool have_ended() const { return some_ended_.load(std::memory_order_acquire); }
   /// Calls in the order in which they came to their end, and errands that are done, to be destroyed without the lock.

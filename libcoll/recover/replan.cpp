@@ -57,11 +57,23 @@ class WordReader {
   std::span<const std::byte> bytes_;
 };
 
-std::vector<std::byte> packed(std::uint64_t calls, std::uint32_t collectives, const Starts& starts) {
+std::vector<std::byte> packed(const Standing& standing) {
   Words words;
-  words.add(calls);
-  words.add(collectives);
-  words.add(starts);
+  words.add(standing.calls);
+  words.add(standing.wanted);
+  words.add(standing.started);
+  return words.take();
+}
+
+std::vector<std::byte> packed(const Switch& agreed) {
+  Words words;
+  words.add(agreed.call);
+  words.add(agreed.collectives);
+  words.add(agreed.starts);
+  words.add(agreed.changes);
+  words.add(agreed.links_gone ? 1 : 0);
+  words.add(agreed.next_look);
+  for (const int parent : agreed.parents) words.add(static_cast<std::uint64_t>(parent));
   return words.take();
 }
 
@@ -82,6 +94,10 @@ Switch unpacked_switch(std::span<const std::byte> bytes) {
   agreed.call = reader.word();
   agreed.collectives = static_cast<std::uint32_t>(reader.word());
   agreed.starts = reader.map();
+  agreed.changes = static_cast<std::uint32_t>(reader.word());
+  agreed.links_gone = reader.word() != 0;
+  agreed.next_look = reader.word();
+  while (!reader.at_end()) agreed.parents.push_back(static_cast<int>(reader.word()));
   return agreed;
 }
 
@@ -200,7 +216,12 @@ bool Replan::decide() {
   // The answers to the last order are in.
   if (order_.word == Word::hold) {
     if ((asked_ & ~considered_) != 0) return give(Word::release);
-    return give(Word::go, 0, packed(agreed_.call, agreed_.collectives, agreed_.starts));
+    party_.add_findings(agreed_);
+    return give(Word::go, 0, packed(agreed_));
+  }
+  if (!party_.must_switch()) {
+    party_.add_findings(agreed_);
+    return give(Word::go, 0, packed(agreed_));
   }
   asked_ |= party_.wanted();
   for (std::uint32_t each = 0; each < collective_count; ++each) {
@@ -227,7 +248,7 @@ void Replan::obey() {
     }
     case Word::hold: {
       const Standing own = party_.hold();
-      own_body_ = packed(own.calls, own.wanted, own.started);
+      own_body_ = packed(own);
       return;
     }
     case Word::release:

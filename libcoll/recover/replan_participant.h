@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "planner/schedule/schedule.h"
 
@@ -26,6 +27,11 @@ struct Switch {
   /// Starts of persistent calls. Those that are not listed were freed somewhere, and keep their plan to their end.
   Starts starts;
   std::uint32_t collectives = 0;  ///< that have a new plan, as bits
+  // What the first rank has found in the topology file.
+  std::uint32_t changes = 0;    ///< that the plans are as of; 0: they have another cause, or there are none
+  bool links_gone = false;      ///< that there were at the start
+  std::uint64_t next_look = 0;  ///< after so many calls and starts in all
+  std::vector<int> parents;     ///< of the ranks, in replans to come; empty: as before
 };
 
 /// One rank's side of it. Under the runtime's lock.
@@ -35,6 +41,9 @@ class ReplanParticipant {
 
   /// The first rank's: collectives that were asked for, and their plans as the others get them.
   [[nodiscard]] virtual std::uint32_t wanted() const = 0;
+  /// Otherwise it has nothing but what it has found.
+  [[nodiscard]] virtual bool must_switch() const { return true; }
+  virtual void add_findings(Switch&) const {}
   virtual Making make_plan(Collective collective, std::string& text) = 0;
   /// Keeps the plan for later; false when it is of no use here.
   virtual bool take_plan(Collective collective, const std::string& text) = 0;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The topology file loses a cable under a running job, and gets it back.
-#   changes.sh LIBCOLL ENDURE blocking|mixed|nodes_blocking|resent_blocking
+#   changes.sh LIBCOLL ENDURE blocking|mixed|immediate|starts|nodes_blocking|nodes_starts|resent_blocking
 # ENDURE checks every result of its calls, and that they were served.
 # shellcheck source-path=SCRIPTDIR source=common.sh
 [[ $# == 3 ]] || exit 2
@@ -11,10 +11,15 @@ export LIBCOLL_BACKGROUND_PLANNING=no # which calls are served must be known
 
 ranks=8 bytes=32768 options=() way=${case#*_}
 outage=0 # in seconds, until the fabric routes around the cable
+# What the job says when it goes by new plans.
+changes='from now on .*alltoall'
 case $case in
-  blocking) outage=35 ;; # by UCX's defaults, connections that are idle would be given up
-  mixed) ;;
-  nodes_blocking) ranks=16 bytes=16384 options=(--ranks-per-node 2) ;;
+  immediate | *starts) changes='from nonblocking call [0-9]* on, and from the next starts of [0-9]* persistent calls, .*alltoall' ;;
+esac
+case $case in
+  blocking | mixed) outage=35 ;; # by UCX's defaults, connections that are idle would be given up
+  immediate | starts) ;;
+  nodes_blocking | nodes_starts) ranks=16 bytes=16384 options=(--ranks-per-node 2) ;;
   resent_blocking) export LIBCOLL_RESEND_SECONDS=2 ;;
   *) fail "wrong usage" ;;
 esac
@@ -45,7 +50,7 @@ wait_for_rounds() {
 
 # Waits until the job has said so often that it goes by new plans.
 wait_for_new_plans() {
-  until [[ $(grep -c 'WORLD: the topology file has changed; from now on .*alltoall.* by new plans' err) -ge $1 ]]; do
+  until [[ $(grep -c "WORLD: the topology file has changed; $changes.* by new plans" err) -ge $1 ]]; do
     kill -0 "$job" 2>/dev/null || fail "the job ended too soon: $(cat err)"
     sleep 0.2
   done
@@ -64,7 +69,12 @@ bytes_of_rounds() {
 
 rewrite whole.toml
 touch err
-ENDURE_UNTIL=$directory/enough fabric run -- env LIBCOLL_TOPOLOGY="$directory/fabric.toml" "$libcoll" run -- \
+# Where rank 0 told the others when to end, that would be a blocking call.
+end=ENDURE_UNTIL
+case $case in
+  immediate | *starts) end=ENDURE_LAST ;;
+esac
+fabric run -- env "$end=$directory/enough" LIBCOLL_TOPOLOGY="$directory/fabric.toml" "$libcoll" run -- \
   mpirun -n "$ranks" "$endure" "$way" 0 "$bytes" >out 2>err </dev/null &
 job=$!
 wait_for_rounds 3
@@ -101,7 +111,12 @@ until grep -q 'fabric.toml.*the plans stay as they are' err; do
   sleep 0.2
 done
 wait_for_rounds 2
-touch enough
+if [[ $end == ENDURE_LAST ]]; then
+  echo $(($(rounds_done) + 100)) >last
+  mv last enough
+else
+  touch enough
+fi
 code=0
 wait "$job" || code=$?
 cat err >&2

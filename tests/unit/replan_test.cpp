@@ -27,6 +27,13 @@ constexpr std::uint32_t bit(Collective collective) { return 1U << static_cast<un
 class Rank final : public ReplanParticipant {
  public:
   [[nodiscard]] std::uint32_t wanted() const override { return wants; }
+  [[nodiscard]] bool must_switch() const override { return has_plans; }
+  void add_findings(Switch& agreed) const override {
+    agreed.changes = findings.changes;
+    agreed.links_gone = findings.links_gone;
+    agreed.next_look = findings.next_look;
+    agreed.parents = findings.parents;
+  }
   Making make_plan(Collective collective, std::string& text) override {
     if (looks_until_made-- > 0) return Making::under_way;
     if (collective == Collective::alltoall && no_alltoall) return Making::none;
@@ -48,13 +55,15 @@ class Rank final : public ReplanParticipant {
   }
   void release() override { held = false; }
   void switch_over(const Switch& switched) override {
-    EXPECT_TRUE(held);
-    held = false;
     agreed = switched;
+    if (!held) return;
+    held = false;
     EXPECT_GE(switched.call, held_from) << "it has begun that one already";
   }
 
   std::uint32_t wants = bit(Collective::allreduce);
+  bool has_plans = true;
+  Switch findings;
   int looks_until_made = 3;
   bool no_alltoall = false;
   std::optional<Collective> refused;
@@ -129,6 +138,7 @@ TEST_P(Renewals, AllSwitchAtTheSameCall) {
     EXPECT_EQ(rank->agreed->starts, all.ranks.front()->agreed->starts);
     EXPECT_EQ(rank->agreed->collectives, bit(Collective::allreduce));
     EXPECT_EQ(rank->taken, bit(Collective::allreduce));
+    EXPECT_EQ(rank->holds, 1);
     EXPECT_FALSE(rank->held);
   }
   EXPECT_EQ(all.ranks.front()->made, 1);
@@ -165,6 +175,30 @@ TEST(Replan, WithoutAPlanTheSwitchIsAgreedOnAllTheSame) {
     EXPECT_EQ(rank->agreed->call, all.ranks.front()->agreed->call);
   }
 }
+
+/// What the first rank has found comes to all of them; `plans`: with new plans.
+void expect_findings(bool plans) {
+  Renewing all(2);
+  Rank& first = *all.ranks.front();
+  first.has_plans = plans;
+  first.findings.changes = 3;
+  first.findings.links_gone = true;
+  first.findings.next_look = std::uint64_t{1} << 40U;
+  first.findings.parents = {-1, 0, 0, 2, 0, 4, 4, 6};
+  ASSERT_TRUE(all.run());
+  for (const auto& rank : all.ranks) {
+    EXPECT_EQ(rank->agreed->changes, 3U);
+    EXPECT_TRUE(rank->agreed->links_gone);
+    EXPECT_EQ(rank->agreed->next_look, first.findings.next_look);
+    EXPECT_EQ(rank->agreed->parents, first.findings.parents);
+    EXPECT_EQ(rank->agreed->collectives, plans ? bit(Collective::allreduce) : 0U);
+    EXPECT_EQ(rank->holds, plans ? 1 : 0) << "nobody is held up where there is nothing to switch to";
+  }
+}
+
+TEST(Replan, FindingsComeWithPlans) { expect_findings(true); }
+
+TEST(Replan, FindingsComeWithoutPlans) { expect_findings(false); }
 
 /// Nobody goes by new plans then, and nobody fails by itself: that is for the calls' time limit.
 TEST(Replan, NothingIsSwitchedWithoutEverybody) {

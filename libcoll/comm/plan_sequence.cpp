@@ -1,0 +1,107 @@
+#include "libcoll/comm/plan_sequence.h"
+
+#include <algorithm>
+#include <mutex>
+#include <utility>
+
+namespace libcoll {
+namespace {
+
+/// A start goes by them from the agreed one on, or from the first where the init came later.
+bool has_come(const Switch& from, const CallSequence& sequence, const PersistentContext* persistent) {
+  if (persistent == nullptr) return from.call <= sequence.number;
+  const std::uint64_t init = persistent->sequence().number;
+  const auto start = from.starts.find(init);
+  return from.call <= init || (start != from.starts.end() && start->second <= sequence.number);
+}
+
+}  // namespace
+
+CallSequence PlanSequence::next_call() {
+  CallSequence sequence;
+  sequence.number = begun_++;
+  sequence.settled = !held_;
+  return sequence;
+}
+
+CallSequence PlanSequence::next_start(PersistentContext& persistent) const {
+  CallSequence sequence;
+  sequence.number = persistent.begin_start();
+  sequence.epochs = persistent.sequence().epochs;
+  sequence.changes = persistent.sequence().changes;
+  sequence.settled = settles(sequence, &persistent);
+  return sequence;
+}
+
+void PlanSequence::end_opening(const std::shared_ptr<PersistentContext>& persistent) {
+  if (persistent != nullptr && opening_) persistent_contexts_.push_back(persistent);
+  opening_.reset();
+}
+
+Standing PlanSequence::hold() {
+  held_ = true;
+  held_from_ = begun_;
+  Standing standing{begun_, {}, 0};
+  if (opening_) standing.started.emplace(opening_->number, 0);
+  std::erase_if(persistent_contexts_, [](const auto& each) { return each.expired(); });
+  for (const auto& each : persistent_contexts_) {
+    const std::shared_ptr<PersistentContext> persistent = each.lock();
+    persistent->hold();
+    standing.started[persistent->sequence().number] = persistent->starts();
+  }
+  return standing;
+}
+
+void PlanSequence::add(PlanEpoch epoch) {
+  epochs_.push_back(std::move(epoch));
+  held_ = false;
+}
+
+const PlanEpoch* PlanSequence::adopt(std::uint64_t call) {
+  if (adopted_ == epochs_.size() || epochs_[adopted_].from.call > call) return nullptr;
+  return &epochs_[adopted_++];
+}
+
+bool PlanSequence::settles(const CallSequence& sequence, const PersistentContext* persistent) const {
+  return !held_ || sequence.number < (persistent == nullptr ? held_from_ : persistent->held_from());
+}
+
+void PlanSequence::settle(Collective collective, CallSequence& sequence, LoweredPlanPointer& plan,
+                          const PersistentContext* persistent) const {
+  for (std::size_t each = sequence.epochs; each < epochs_.size(); ++each) {
+    const PlanEpoch& epoch = epochs_[each];
+    const bool by_file = epoch.from.changes > 0;
+    // A blocking call in between may have had as much to say, or more.
+    if (by_file && epoch.from.changes <= sequence.changes) continue;
+    if (!has_come(epoch.from, sequence, persistent)) continue;
+    if (by_file) sequence.plans_only = epoch.from.links_gone;
+    const LoweredPlanPointer& fresh = epoch.plans[static_cast<std::size_t>(collective)];
+    if (fresh != nullptr) plan = fresh;
+  }
+  sequence.settled = true;
+}
+
+bool PlanSequence::is_mended(const CallSequence& sequence) const {
+  return sequence.plans_only || sequence.epochs > 0 ||
+         std::any_of(epochs_.begin(), epochs_.end(), [&sequence](const PlanEpoch& epoch) {
+           return epoch.from.changes == 0 && epoch.from.call <= sequence.number;
+         });
+}
+
+bool wait_for_turn(const Membership& members, HostCommunicator& host, const std::function<bool()>& begin) {
+  const auto begin_at_once = [&] {
+    const std::lock_guard guard(members.runtime().lock());
+    return begin();
+  };
+  const auto meanwhile = [&] {
+    if (members.hierarchy() != nullptr) {
+      members.hierarchy()->memory()->turns().signs_of_life().fetch_add(1, std::memory_order_relaxed);
+      members.hierarchy()->memory()->phases().signs_of_life().fetch_add(1, std::memory_order_relaxed);
+    }
+    host.progress();
+  };
+  const auto in_words = [&members] { return members.name() + ": a call waits for new plans"; };
+  return begin_at_once() || members.runtime().wait(begin, meanwhile, in_words);
+}
+
+}  // namespace libcoll
