@@ -47,9 +47,7 @@ constexpr const char* options_file = "opensm.conf";
 constexpr const char* lids_file = "guid2lid";
 constexpr const char* trace_file = "trace.sh";
 
-// Of F.
-constexpr double accepted_lane_loss = 0.02;
-constexpr double accepted_loss_of_manager_lanes = 0.1;
+constexpr double accepted_lane_loss = 0.02;  // of F
 constexpr std::int32_t most_hosts_to_replan = 256;
 
 struct RoutesOptions {
@@ -194,7 +192,7 @@ Result<Planned> plan_all_to_all(const Topology& topology, std::span<const std::i
       in_fewer->loss = std::max(0.0, 1 - (1 - planned->loss) * kept);
     }
     const bool as_manager = lanes == *of_manager;
-    if (in_fewer->loss > (as_manager ? accepted_loss_of_manager_lanes : accepted_lane_loss)) continue;
+    if (!as_manager && in_fewer->loss > accepted_lane_loss) continue;
     const std::optional<TablesTaken> taken = tables_taken(in_fewer->schedule);
     if (!taken || taken->lanes > lanes) continue;
     if (taken->classes <= usual->classes || as_manager) return in_fewer;
