@@ -63,6 +63,11 @@ Result<std::vector<TreePlace>> ReplanRanks::places(const Membership& members, co
   return places;
 }
 
+TagSpace replan_tags(const Membership& members, ReplanCause cause, std::uint32_t order) {
+  constexpr std::uint32_t causes = 2;
+  return {members.id(), causes * order + static_cast<std::uint32_t>(cause)};
+}
+
 BackgroundReplan::~BackgroundReplan() {
   static_cast<void>(replan_.release());  // messages may yet arrive in its memory
 }

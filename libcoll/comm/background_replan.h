@@ -29,6 +29,12 @@ struct ReplanRanks {
   int own = 0;                ///< this rank's place
 };
 
+/// Why there is one. One of each may be under way on a communicator.
+enum class ReplanCause : std::uint8_t { links_died, file_changed };
+
+/// Of one order, the same on all ranks.
+TagSpace replan_tags(const Membership& members, ReplanCause cause, std::uint32_t order);
+
 /// One at a time. All members are to be called under the runtime's lock.
 class BackgroundReplan {
  public:

@@ -37,7 +37,7 @@ void ChangedFabricPlans::look() {
   TopologyWatch& watch = runtime().topology_watch();
   const bool at_once = !std::exchange(has_looked_, true) && members_.fabric_has_changed();
   const FabricChange change = at_once ? watch.look_at_once() : watch.look(steady_nanoseconds());
-  const bool is_new = change.number != seen_ || (plans_.changed() && recovery_.removed() != removed_);
+  const bool is_new = change.number != seen_ || (made_.changes > 0 && recovery_.removed() != removed_);
   if (is_new) under_way_ = plan_for(change);
   if (!under_way_ || !make_plans()) return;
   under_way_ = false;
@@ -54,7 +54,8 @@ bool ChangedFabricPlans::plan_for(const FabricChange& change) {
     return false;
   };
   if (change.fabric == nullptr) {
-    const bool has_changed = plans_.changed().has_value();
+    // Plans of the start may have been agreed on before links were found dead.
+    const bool has_changed = plans_.changed() || made_.changes > 0;
     plans_.set_changed(std::nullopt);
     made_.links_gone = false;
     return has_changed;

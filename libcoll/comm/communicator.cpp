@@ -243,8 +243,10 @@ std::unique_ptr<RunningCall> Communicator::make_call(Call call, std::shared_ptr<
   const bool plans_only = persistent != nullptr ? persistent->sequence().plans_only : parts_.plans.plans_only();
   if (is_counted && (parts_.members.resends() || parts_.renewal.looks_beside())) {
     const std::lock_guard guard(runtime().lock());
-    sequence = parts_.members.resends() ? parts_.recovery.begin(persistent.get())
-                                        : parts_.renewal.begin_beside(persistent.get());
+    sequence =
+        parts_.members.resends() ? parts_.recovery.begin(persistent.get()) : parts_.sequence.next(persistent.get());
+    if (persistent == nullptr) sequence.changes = parts_.renewal.changes();
+    if (parts_.renewal.looks_beside()) parts_.renewal.begin_beside();
     sequence.plans_only = plans_only;
     plan = plan_for(call, persistent.get());
     if (sequence.settled) parts_.sequence.settle(call.collective, sequence, plan, persistent.get());

@@ -15,12 +15,14 @@ bool has_come(const Switch& from, const CallSequence& sequence, const Persistent
   return from.call <= init || (start != from.starts.end() && start->second <= sequence.number);
 }
 
+bool is_by_failure(const PlanEpoch& epoch) { return epoch.from.changes == 0; }
+
 }  // namespace
 
 CallSequence PlanSequence::next_call() {
   CallSequence sequence;
   sequence.number = begun_++;
-  sequence.settled = !held_;
+  sequence.settled = !is_held();
   return sequence;
 }
 
@@ -39,38 +41,44 @@ void PlanSequence::end_opening(const std::shared_ptr<PersistentContext>& persist
 }
 
 Standing PlanSequence::hold() {
-  held_ = true;
-  held_from_ = begun_;
+  const bool is_first = holds_++ == 0;
+  if (is_first) held_from_ = begun_;
   Standing standing{begun_, {}, 0};
   if (opening_) standing.started.emplace(opening_->number, 0);
   std::erase_if(persistent_contexts_, [](const auto& each) { return each.expired(); });
   for (const auto& each : persistent_contexts_) {
     const std::shared_ptr<PersistentContext> persistent = each.lock();
-    persistent->hold();
+    if (is_first) persistent->hold();
     standing.started[persistent->sequence().number] = persistent->starts();
   }
   return standing;
 }
 
 void PlanSequence::add(PlanEpoch epoch) {
-  epochs_.push_back(std::move(epoch));
-  held_ = false;
+  const auto place = [](const PlanEpoch& each) { return std::pair(each.from.call, is_by_failure(each)); };
+  const auto later = std::upper_bound(epochs_.begin(), epochs_.end(), epoch,
+                                      [&](const PlanEpoch& a, const PlanEpoch& b) { return place(a) < place(b); });
+  epochs_.insert(later, std::move(epoch));
+  --holds_;
 }
 
+/// None is added before one that was adopted: it begins after all calls that had begun when it was held for.
 const PlanEpoch* PlanSequence::adopt(std::uint64_t call) {
-  if (adopted_ == epochs_.size() || epochs_[adopted_].from.call > call) return nullptr;
-  return &epochs_[adopted_++];
+  const auto next = std::find_if(epochs_.begin() + static_cast<std::ptrdiff_t>(adopted_), epochs_.end(), is_by_failure);
+  if (next == epochs_.end() || next->from.call > call) return nullptr;
+  adopted_ = static_cast<std::size_t>(next - epochs_.begin()) + 1;
+  return &*next;
 }
 
 bool PlanSequence::settles(const CallSequence& sequence, const PersistentContext* persistent) const {
-  return !held_ || sequence.number < (persistent == nullptr ? held_from_ : persistent->held_from());
+  return !is_held() || sequence.number < (persistent == nullptr ? held_from_ : persistent->held_from());
 }
 
 void PlanSequence::settle(Collective collective, CallSequence& sequence, LoweredPlanPointer& plan,
                           const PersistentContext* persistent) const {
   for (std::size_t each = sequence.epochs; each < epochs_.size(); ++each) {
     const PlanEpoch& epoch = epochs_[each];
-    const bool by_file = epoch.from.changes > 0;
+    const bool by_file = !is_by_failure(epoch);
     // A blocking call in between may have had as much to say, or more.
     if (by_file && epoch.from.changes <= sequence.changes) continue;
     if (!has_come(epoch.from, sequence, persistent)) continue;
@@ -84,7 +92,7 @@ void PlanSequence::settle(Collective collective, CallSequence& sequence, Lowered
 bool PlanSequence::is_mended(const CallSequence& sequence) const {
   return sequence.plans_only || sequence.epochs > 0 ||
          std::any_of(epochs_.begin(), epochs_.end(), [&sequence](const PlanEpoch& epoch) {
-           return epoch.from.changes == 0 && epoch.from.call <= sequence.number;
+           return is_by_failure(epoch) && epoch.from.call <= sequence.number;
          });
 }
 

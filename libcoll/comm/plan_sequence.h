@@ -31,14 +31,19 @@ struct PlanEpoch {
 };
 
 /// Calls are counted where plans may change: where messages are sent again all of them, where the topology file is
-/// watched those that are not waited for. Starts of each persistent call are counted by themselves. All members but the
-/// constructor are to be called under the runtime's lock.
+/// watched those that are not waited for. Starts of each persistent call are counted by themselves. Epochs have the
+/// order of their calls, on all ranks, whichever a rank hears of first. All members but the constructor are to be
+/// called under the runtime's lock.
 class PlanSequence {
  public:
   /// Numbers a call that begins, or the init of a persistent one.
   CallSequence next_call();
   /// Numbers a start.
   [[nodiscard]] CallSequence next_start(PersistentContext& persistent) const;
+  /// One of these.
+  CallSequence next(PersistentContext* persistent) {
+    return persistent != nullptr ? next_start(*persistent) : next_call();
+  }
 
   /// Between these two an init is under way: begun, but not yet a persistent call whose starts are counted.
   void open(const CallSequence& sequence) { opening_ = sequence; }
@@ -46,15 +51,15 @@ class PlanSequence {
   /// Of the init under way.
   [[nodiscard]] CallSequence opening() const { return opening_.value_or(CallSequence()); }
 
-  /// As ReplanParticipant. What begins from now on is unsettled, until release() or add().
+  /// As ReplanParticipant. What begins from now on is unsettled, until each hold() has had its release() or add().
   Standing hold();
-  void release() { held_ = false; }
-  [[nodiscard]] bool is_held() const { return held_; }
-  void add(PlanEpoch epoch);
+  void release() { --holds_; }
+  [[nodiscard]] bool is_held() const { return holds_ > 0; }
+  void add(PlanEpoch epoch);  ///< what it was held for
 
-  /// The next epoch that calls from that one on go by for good; null: none.
+  /// The next epoch after links have died that calls from that one on go by for good; null: none.
   const PlanEpoch* adopt(std::uint64_t call);
-  /// Epochs that were adopted.
+  /// Epochs up to the last one that was adopted.
   [[nodiscard]] std::size_t adopted() const { return adopted_; }
 
   /// Whether all is known that decides the plan of a call, or a start.
@@ -68,9 +73,9 @@ class PlanSequence {
 
  private:
   std::uint64_t begun_ = 0;
-  std::vector<PlanEpoch> epochs_;
+  std::vector<PlanEpoch> epochs_;  ///< of the same call, those after links have died come last
   std::size_t adopted_ = 0;
-  bool held_ = false;
+  int holds_ = 0;
   std::uint64_t held_from_ = 0;  ///< calls, while they are held up
   std::vector<std::weak_ptr<PersistentContext>> persistent_contexts_;
   std::optional<CallSequence> opening_;

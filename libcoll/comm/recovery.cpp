@@ -145,7 +145,8 @@ void Recovery::begin_replan() {
   Result<std::vector<TreePlace>> places = ranks.places(members_, ranks.parents_on(coming_.left));
   if (!places) return log(LogLevel::warn, members_.name() + ": no new plans: " + places.error().message);
   replan_.begin(
-      std::move(keeper), *this, std::move(*places), ranks.own, [this] { return TagSpace(members_.id(), orders_++); },
+      std::move(keeper), *this, std::move(*places), ranks.own,
+      [this] { return replan_tags(members_, ReplanCause::links_died, orders_++); },
       [this] {
         group_.see_next();
         begin_replan();

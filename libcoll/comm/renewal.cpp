@@ -48,7 +48,7 @@ void Renewal::begin() {
   const std::int64_t first = members_.fabric_has_changed() ? 1 : calls_to_first_look;
   calls_to_look_ = first;
   pace_.begin(first);
-  looks_beside_ = !members_.resends() && members_.ranks_have_tags();
+  looks_beside_ = members_.ranks_have_tags();
   next_beside_ = static_cast<std::uint64_t>(first);
   pace_beside_.begin(first);
 }
@@ -104,8 +104,12 @@ void Renewal::follow(const Finding& found, HostCommunicator& agreement) {
 void Renewal::open(HostCommunicator& host) {
   if (!looks_beside_ || members_.rank_of_node().empty()) return;
   const auto begin = [&] {
-    if (sequence_.is_held() && !members_.is_broken()) return false;
-    sequence_.open(begin_beside(nullptr));
+    // Where messages are sent again, it has begun among all calls.
+    if (!members_.resends()) {
+      if (sequence_.is_held() && !members_.is_broken()) return false;
+      sequence_.open(sequence_.next_call());
+    }
+    begin_beside();
     return true;
   };
   if (wait_for_turn(members_, host, begin)) return;
@@ -113,17 +117,9 @@ void Renewal::open(HostCommunicator& host) {
   members_.note_failure(nullptr);
 }
 
-CallSequence Renewal::begin_beside(PersistentContext* persistent) {
-  CallSequence sequence;
-  if (persistent != nullptr) {
-    sequence = sequence_.next_start(*persistent);
-  } else {
-    sequence = sequence_.next_call();
-    sequence.changes = changes_;
-  }
+void Renewal::begin_beside() {
   ++begun_beside_;
   look_beside();
-  return sequence;
 }
 
 void Renewal::look_beside() {
@@ -144,8 +140,8 @@ void Renewal::look_beside() {
     found_ = changed_.since(changes_beside_);
   }
   replan_.begin(
-      std::move(keeper), *this, std::move(*places), ranks_->own, [this] { return TagSpace(members_.id(), orders_++); },
-      [this] { look_beside(); });
+      std::move(keeper), *this, std::move(*places), ranks_->own,
+      [this] { return replan_tags(members_, ReplanCause::file_changed, orders_++); }, [this] { look_beside(); });
 }
 
 void Renewal::add_findings(Switch& agreed) const {

@@ -40,9 +40,8 @@ class LookPace {
 /// to the next one. When the new plans are made, which goes on beside the calls, all ranks change to them at such a
 /// look.
 ///
-/// Calls that are not waited for, and starts of persistent ones, have looks of their own, where the ranks' messages are
-/// not sent again: a replan each, for which nobody waits. Where it brings new plans, it holds up what begins until it
-/// is agreed from where on these are gone by.
+/// Calls that are not waited for, and starts of persistent ones, have looks of their own: a replan each, for which
+/// nobody waits. Where it brings new plans, it holds up what begins until it is agreed from where on these are gone by.
 class Renewal final : private ReplanParticipant {
  public:
   /// `keeper`: what keeps the communicator.
@@ -66,7 +65,7 @@ class Renewal final : private ReplanParticipant {
   /// At the init of a persistent call: waits while calls are held up.
   void open(HostCommunicator& host);
   /// A call that is not waited for, or a start, begins on a rank with messages. Under the runtime's lock.
-  CallSequence begin_beside(PersistentContext* persistent);
+  void begin_beside();
 
  private:
   /// What rank 0 says at a look.

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # The topology file loses a cable under a running job, and gets it back.
-#   changes.sh LIBCOLL ENDURE blocking|mixed|immediate|starts|nodes_blocking|nodes_starts|resent_blocking
+#   changes.sh LIBCOLL ENDURE blocking|mixed|immediate|starts|nodes_blocking|nodes_starts|resent_blocking|resent_immediate|resent_starts|resent_cut
+# resent_cut: another cable dies at the same time.
 # ENDURE checks every result of its calls, and that they were served.
 # shellcheck source-path=SCRIPTDIR source=common.sh
 [[ $# == 3 ]] || exit 2
@@ -10,24 +11,26 @@ export LIBCOLL_CACHE_DIR=$directory/cache LIBCOLL_LOG_LEVEL=info LIBCOLL_COST_MO
 export LIBCOLL_BACKGROUND_PLANNING=no # which calls are served must be known
 
 ranks=8 bytes=32768 options=() way=${case#*_}
+cable=(0 1)
 outage=0 # in seconds, until the fabric routes around the cable
 # What the job says when it goes by new plans.
 changes='from now on .*alltoall'
 case $case in
-  immediate | *starts) changes='from nonblocking call [0-9]* on, and from the next starts of [0-9]* persistent calls, .*alltoall' ;;
+  *immediate | *starts | resent_cut) changes='from nonblocking call [0-9]* on, and from the next starts of [0-9]* persistent calls, .*alltoall' ;;
 esac
 case $case in
   blocking | mixed) outage=35 ;; # by UCX's defaults, connections that are idle would be given up
   immediate | starts) ;;
   nodes_blocking | nodes_starts) ranks=16 bytes=16384 options=(--ranks-per-node 2) ;;
-  resent_blocking) export LIBCOLL_RESEND_SECONDS=2 ;;
+  resent_cut) export LIBCOLL_RESEND_SECONDS=2 cable=(2 3) way=immediate ;;
+  resent_*) export LIBCOLL_RESEND_SECONDS=2 ;;
   *) fail "wrong usage" ;;
 esac
 
 bring_up torus:2x2x2 --rate 100mbit "${options[@]}" --layers 4
 cp "$(fabric run -- printenv LIBCOLL_TOPOLOGY)" whole.toml
 {
-  echo 'removed_links = [["0", "1"]]'
+  echo "removed_links = [[\"${cable[0]}\", \"${cable[1]}\"]]"
   cat whole.toml
 } >cut.toml
 
@@ -58,7 +61,10 @@ wait_for_new_plans() {
 
 # What crosses the cable in so many rounds, in bytes a round: at the least and at the most, as rounds go on while the
 # counters are read.
-bytes_of_cable() { bytes_of_links | awk '($1 == 0 && $2 == 1) || ($1 == 1 && $2 == 0) { sum += $3 } END { printf "%.0f\n", sum }'; }
+bytes_of_cable() {
+  bytes_of_links | awk -v a="${cable[0]}" -v b="${cable[1]}" \
+    '($1 == a && $2 == b) || ($1 == b && $2 == a) { sum += $3 } END { printf "%.0f\n", sum }'
+}
 bytes_of_rounds() {
   local first begun before ended last bytes
   first=$(rounds_done) before=$(bytes_of_cable) begun=$(rounds_done)
@@ -72,7 +78,7 @@ touch err
 # Where rank 0 told the others when to end, that would be a blocking call.
 end=ENDURE_UNTIL
 case $case in
-  immediate | *starts) end=ENDURE_LAST ;;
+  *immediate | *starts | resent_cut) end=ENDURE_LAST ;;
 esac
 fabric run -- env "$end=$directory/enough" LIBCOLL_TOPOLOGY="$directory/fabric.toml" "$libcoll" run -- \
   mpirun -n "$ranks" "$endure" "$way" 0 "$bytes" >out 2>err </dev/null &
@@ -80,8 +86,15 @@ job=$!
 wait_for_rounds 3
 read -r usual usual_at_most <<<"$(bytes_of_rounds 10)"
 
+[[ $case != resent_cut ]] || fabric cut 0 1
 rewrite cut.toml
 wait_for_new_plans 1
+if [[ $case == resent_cut ]]; then
+  until grep -q 'WORLD: from call .* plans of .* for .*alltoall' err; do
+    kill -0 "$job" 2>/dev/null || fail "the job ended too soon: $(cat err)"
+    sleep 0.2
+  done
+fi
 wait_for_rounds 2 # calls that began before are over
 read -r without_at_least without <<<"$(bytes_of_rounds 10)"
 echo "bytes a round over the cable: $usual to $usual_at_most, without it $without_at_least to $without"
@@ -89,11 +102,11 @@ echo "bytes a round over the cable: $usual to $usual_at_most, without it $withou
 ((without < usual / 20)) || fail "calls cross the cable that is not in the file"
 
 # Nobody needs it any more.
-fabric cut 0 1
+fabric cut "${cable[@]}"
 sleep "$outage"
 fabric routes auto
 wait_for_rounds 5
-fabric mend 0 1
+fabric mend "${cable[@]}"
 fabric routes auto
 
 rewrite whole.toml

@@ -34,6 +34,11 @@ PlanEpoch epoch(const char* name, std::uint32_t changes, std::uint64_t call, Sta
   return fresh;
 }
 
+void switch_to(PlanSequence& calls, PlanEpoch epoch) {
+  calls.hold();
+  calls.add(std::move(epoch));
+}
+
 std::string plan_of(const PlanSequence& calls, CallSequence sequence, const PersistentContext* persistent = nullptr) {
   LoweredPlanPointer plan = plan_named("old");
   calls.settle(allgather, sequence, plan, persistent);
@@ -88,8 +93,8 @@ TEST(PlanSequence, AnInitUnderWayCountsAsNotStarted) {
 
 TEST(PlanSequence, ABlockingCallMayHaveBroughtNewerPlans) {
   PlanSequence calls;
-  calls.add(epoch("first", 1, 0));
-  calls.add(epoch("second", 2, 0));
+  switch_to(calls, epoch("first", 1, 0));
+  switch_to(calls, epoch("second", 2, 0));
   CallSequence sequence = calls.next_call();
   EXPECT_EQ(plan_of(calls, sequence), "second");
   sequence.changes = 1;
@@ -102,12 +107,12 @@ TEST(PlanSequence, WithoutLinksThatAreGoneNothingGoesWithoutAPlan) {
   PlanSequence calls;
   PlanEpoch without = epoch("without", 1, 0);
   without.from.links_gone = true;
-  calls.add(std::move(without));
+  switch_to(calls, std::move(without));
   CallSequence sequence = calls.next_call();
   LoweredPlanPointer plan = plan_named("old");
   calls.settle(allgather, sequence, plan, nullptr);
   EXPECT_TRUE(calls.is_mended(sequence));
-  calls.add(epoch("again", 2, 1));
+  switch_to(calls, epoch("again", 2, 1));
   CallSequence next = calls.next_call();
   calls.settle(allgather, next, plan, nullptr);
   EXPECT_EQ(plan->algorithm, "again");
@@ -116,7 +121,7 @@ TEST(PlanSequence, WithoutLinksThatAreGoneNothingGoesWithoutAPlan) {
 
 TEST(PlanSequence, DeadLinksAreAdoptedForGood) {
   PlanSequence calls;
-  calls.add(epoch("without", 0, 1));
+  switch_to(calls, epoch("without", 0, 1));
   EXPECT_EQ(calls.adopt(0), nullptr);
   ASSERT_NE(calls.adopt(1), nullptr);
   EXPECT_EQ(calls.adopt(1), nullptr);
@@ -124,6 +129,58 @@ TEST(PlanSequence, DeadLinksAreAdoptedForGood) {
   CallSequence sequence;
   sequence.number = 1;
   EXPECT_TRUE(calls.is_mended(sequence));
+}
+
+// Links have died and the topology file has changed at the same time: ranks hear of the two in either order.
+TEST(PlanSequence, TwoCausesAreHeldForTogether) {
+  for (const bool dead_first : {false, true}) {
+    PlanSequence calls;
+    calls.open(calls.next_call());
+    const auto persistent = persistent_call(calls.opening());
+    calls.end_opening(persistent);
+    const CallSequence before = calls.next_call();
+    EXPECT_EQ(calls.hold().calls, 2U);
+    const CallSequence between = calls.next_call();
+    const CallSequence start = calls.next_start(*persistent);
+    const Standing second = calls.hold();
+    EXPECT_EQ(second.calls, 3U);
+    EXPECT_EQ(second.started, (Starts{{0, 1}}));
+    const CallSequence after = calls.next_call();
+    PlanEpoch dead = epoch("dead", 0, 3, {{0, 1}});
+    PlanEpoch changed = epoch("changed", 1, 2, {{0, 0}});
+    calls.add(dead_first ? dead : changed);
+    EXPECT_TRUE(calls.is_held());
+    EXPECT_TRUE(calls.settles(before, nullptr));
+    EXPECT_FALSE(calls.settles(between, nullptr));
+    EXPECT_FALSE(calls.settles(start, persistent.get()));
+    calls.add(dead_first ? changed : dead);
+    EXPECT_FALSE(calls.is_held());
+    EXPECT_EQ(plan_of(calls, before), "old");
+    EXPECT_EQ(plan_of(calls, between), "changed");
+    EXPECT_EQ(plan_of(calls, after), "dead");
+    EXPECT_EQ(plan_of(calls, start, persistent.get()), "changed");
+    EXPECT_EQ(plan_of(calls, calls.next_start(*persistent), persistent.get()), "dead");
+  }
+}
+
+TEST(PlanSequence, OnlyDeadLinksAreAdopted) {
+  PlanSequence calls;
+  switch_to(calls, epoch("changed", 1, 1));
+  EXPECT_EQ(calls.adopt(1), nullptr);
+  EXPECT_EQ(calls.adopted(), 0U);
+  switch_to(calls, epoch("dead", 0, 1));
+  switch_to(calls, epoch("changed again", 2, 2));
+  const PlanEpoch* adopted = calls.adopt(1);
+  ASSERT_NE(adopted, nullptr);
+  EXPECT_EQ(adopted->from.changes, 0U);
+  // A later call has the dead links' plan, and goes by what the file has changed to since.
+  CallSequence sequence;
+  sequence.epochs = calls.adopted();
+  sequence.number = 1;
+  EXPECT_EQ(plan_of(calls, sequence), "old");
+  sequence.number = 2;
+  EXPECT_EQ(plan_of(calls, sequence), "changed again");
+  EXPECT_EQ(calls.adopt(2), nullptr);
 }
 
 }  // namespace
