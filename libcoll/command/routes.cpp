@@ -48,6 +48,7 @@ constexpr const char* lids_file = "guid2lid";
 constexpr const char* trace_file = "trace.sh";
 
 constexpr double accepted_lane_loss = 0.02;  // of F
+/// Beyond them a plan takes long: one more is made at most.
 constexpr std::int32_t most_hosts_to_replan = 256;
 
 struct RoutesOptions {
@@ -125,10 +126,11 @@ Result<Schedule> read_checked(const std::string& text, const std::string& file) 
   return schedule;
 }
 
-/// A schedule, and what it lost of F for fewer classes and lanes when it was planned here.
+/// A schedule. Where it was planned here: what it lost of F for fewer classes and lanes, and most lanes for its tables.
 struct Planned {
   Schedule schedule;
   double loss = 0;
+  std::optional<std::int32_t> most_lanes = std::nullopt;
 };
 
 bool limits_lanes(const RoutesOptions& options) {
@@ -170,8 +172,7 @@ std::optional<TablesTaken> tables_taken(const Schedule& schedule) {
   return TablesTaken{classes->layers, classes->classes.size()};
 }
 
-/// In fewer lanes where that costs little of F and no class; in as many as the subnet manager's own engines take where
-/// these are fewer.
+/// In no more lanes than the subnet manager's own engines take, and in fewer where that costs little of F and no class.
 /// Networks of IP have no lanes. `ports` as for manager_lanes.
 Result<Planned> plan_all_to_all(const Topology& topology, std::span<const std::int32_t> ports,
                                 const RoutesOptions& options, const std::vector<double>& demand = {}) {
@@ -179,23 +180,25 @@ Result<Planned> plan_all_to_all(const Topology& topology, std::span<const std::i
   const Deadline deadline(options.time_limit_seconds);
   Result<Planned> planned =
       plan_in_lanes(topology, options, demand, is_limited ? options.limits.service_levels : 0, deadline);
-  if (!planned || is_limited || options.ip.wanted || topology.host_count() > most_hosts_to_replan) return planned;
+  if (!planned || is_limited || options.ip.wanted) return planned;
   const std::optional<TablesTaken> usual = tables_taken(planned->schedule);
   const Result<std::int32_t> of_manager = manager_lanes(topology, ports);
   if (!usual || !of_manager) return planned;
-  for (std::int32_t lanes = 1; lanes < usual->lanes && !deadline.passed(); ++lanes) {
+  planned->most_lanes = *of_manager;
+  const std::int32_t first = topology.host_count() > most_hosts_to_replan ? *of_manager : 1;
+  for (std::int32_t lanes = first; lanes <= *of_manager && lanes < usual->lanes && !deadline.passed(); ++lanes) {
     Result<Planned> in_fewer = plan_in_lanes(topology, options, demand, lanes, deadline);
     if (!in_fewer) continue;
+    in_fewer->most_lanes = *of_manager;
     // Without a demand the loads are what the routes carry.
     if (demand.empty()) {
       const double kept = (planned->schedule.proof.max_link_load / in_fewer->schedule.proof.max_link_load).to_double();
       in_fewer->loss = std::max(0.0, 1 - (1 - planned->loss) * kept);
     }
-    const bool as_manager = lanes == *of_manager;
-    if (!as_manager && in_fewer->loss > accepted_lane_loss) continue;
+    if (lanes == *of_manager) return in_fewer;
+    if (in_fewer->loss > accepted_lane_loss) continue;
     const std::optional<TablesTaken> taken = tables_taken(in_fewer->schedule);
-    if (!taken || taken->lanes > lanes) continue;
-    if (taken->classes <= usual->classes || as_manager) return in_fewer;
+    if (taken && taken->lanes <= lanes && taken->classes <= usual->classes) return in_fewer;
   }
   return planned;
 }
@@ -356,7 +359,9 @@ int make_routes(const RoutesOptions& options) {
   const Result<SubnetTopology> reading = reading_for(*fabric, schedule->topology);
   if (!reading) return fail(options.fabric + ": " + reading.error().message, options.json);
   const double before = rate(*schedule) / (1 - planned->loss);
-  const Result<SubnetPlan> plan = plan_subnet(fabric->subnet, *reading, *schedule, options.limits);
+  SubnetLimits limits = options.limits;
+  if (planned->most_lanes) limits.service_levels = std::min(limits.service_levels, *planned->most_lanes);
+  const Result<SubnetPlan> plan = plan_subnet(fabric->subnet, *reading, *schedule, limits);
   if (!plan) return fail(plan.error().message, options.json);
   const std::vector<std::string> faults = verify(*schedule);
   if (!faults.empty()) return fail("the schedule is wrong: " + faults.front(), options.json);

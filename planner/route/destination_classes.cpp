@@ -179,7 +179,6 @@ class Tables {
   [[nodiscard]] std::size_t size() const { return tables_.size(); }
   [[nodiscard]] std::size_t layers() const { return orders_.size(); }
   [[nodiscard]] std::int32_t layer(std::size_t table) const { return tables_[table].layer; }
-  void remove_last() { tables_.pop_back(); }
 
   void add(std::int32_t layer) {
     const auto nodes = at(topology_.node_count());
@@ -189,19 +188,20 @@ class Tables {
   /// Enters a route where its links ascend in the table's layer, agree with the routes that are there, and leave every
   /// node a path; says whether it did.
   bool place(const Route& route, std::size_t table) {
-    Table& into = tables_[table];
-    std::vector<LinkId> given = into.given[at(route.destination)];
-    std::int32_t before = -2;
-    for (const LinkId link : route.links) {
-      const std::int32_t order = orders_[at(into.layer)][at(link)];
-      LinkId& entry = given[at(topology_.link(link).from)];
-      if (order <= before || (entry != no_entry && entry != link)) return false;
-      before = order;
-      entry = link;
-    }
-    if (given == into.given[at(route.destination)]) return true;
-    if (!completion_.complete(route.destination, given, orders_[at(into.layer)])) return false;
-    into.given[at(route.destination)] = std::move(given);
+    std::vector<LinkId>& entries = tables_[table].given[at(route.destination)];
+    std::optional<std::vector<LinkId>> given = with(route, entries, tables_[table].layer);
+    if (!given) return false;
+    entries = std::move(*given);
+    return true;
+  }
+
+  /// The same in a table of its own, which is added where it does.
+  bool place_in_new(const Route& route, std::int32_t layer) {
+    const std::vector<LinkId> none(at(topology_.node_count()), no_entry);
+    std::optional<std::vector<LinkId>> given = with(route, none, layer);
+    if (!given) return false;
+    add(layer);
+    tables_.back().given[at(route.destination)] = std::move(*given);
     return true;
   }
 
@@ -227,9 +227,11 @@ class Tables {
     return whole ? std::move(*whole) : completion_.fill(destination, order);
   }
 
-  /// The entries of a table's routes to the route's destination and its own, where they agree.
-  [[nodiscard]] std::optional<std::vector<LinkId>> given_with(const Route& route, std::size_t table) const {
-    std::vector<LinkId> given = tables_[table].given[at(route.destination)];
+  /// The entries of a table's routes to the route's destination and its own, where they agree. Of no table: its own.
+  [[nodiscard]] std::optional<std::vector<LinkId>> given_with(const Route& route,
+                                                              std::optional<std::size_t> table) const {
+    std::vector<LinkId> given = table ? tables_[*table].given[at(route.destination)]
+                                      : std::vector<LinkId>(at(topology_.node_count()), no_entry);
     for (const LinkId link : route.links) {
       LinkId& entry = given[at(topology_.link(link).from)];
       if (entry != no_entry && entry != link) return std::nullopt;
@@ -255,6 +257,23 @@ class Tables {
     std::int32_t layer = 0;
     std::vector<std::vector<LinkId>> given;  ///< by destination and node: of routes
   };
+
+  /// Entries towards the route's destination with its own, where its links ascend in the layer, agree with them, and
+  /// leave every node a path.
+  [[nodiscard]] std::optional<std::vector<LinkId>> with(const Route& route, const std::vector<LinkId>& entries,
+                                                        std::int32_t layer) const {
+    std::vector<LinkId> given = entries;
+    std::int32_t before = -2;
+    for (const LinkId link : route.links) {
+      const std::int32_t order = orders_[at(layer)][at(link)];
+      LinkId& entry = given[at(topology_.link(link).from)];
+      if (order <= before || (entry != no_entry && entry != link)) return std::nullopt;
+      before = order;
+      entry = link;
+    }
+    if (given != entries && !completion_.complete(route.destination, given, orders_[at(layer)])) return std::nullopt;
+    return given;
+  }
 
   const Topology& topology_;
   TableCompletion completion_;
@@ -344,12 +363,9 @@ class Assignment {
 
   bool place_in_new(std::size_t route) {
     for (std::size_t layer = 0; layer < tables_.layers(); ++layer) {
-      tables_.add(static_cast<std::int32_t>(layer));
-      if (tables_.place(layered_.routes[route], tables_.size() - 1)) {
-        assign(route, tables_.size() - 1);
-        return true;
-      }
-      tables_.remove_last();
+      if (!tables_.place_in_new(layered_.routes[route], static_cast<std::int32_t>(layer))) continue;
+      assign(route, tables_.size() - 1);
+      return true;
     }
     return false;
   }
@@ -434,33 +450,34 @@ class Assignment {
 
   bool place_late(DestinationClasses& result, std::vector<LaneCompletion>& lanes, std::size_t route) {
     for (std::size_t table = 0; table < tables_.size(); ++table) {
-      if (place_late(result, lanes, route, table)) return true;
+      if (place_late(result, lanes[at(tables_.layer(table))], route, table)) return true;
     }
     if (tables_.size() == at(limits_.classes)) return false;
     for (std::size_t layer = 0; layer < lanes.size(); ++layer) {
-      // A copy of the layer's first table adds no dependencies.
       const auto of_layer = [&](const DestinationClass& each) { return at(each.layer) == layer; };
       const auto first = std::find_if(result.classes.begin(), result.classes.end(), of_layer);
-      if (first == result.classes.end()) continue;
-      DestinationClass copy = *first;
-      result.classes.push_back(std::move(copy));
-      tables_.add(static_cast<std::int32_t>(layer));
-      if (place_late(result, lanes, route, tables_.size() - 1)) return true;
-      result.classes.pop_back();
-      tables_.remove_last();
+      if (first != result.classes.end() && place_late(result, lanes[layer], route, std::nullopt, &*first)) return true;
     }
     return false;
   }
 
-  bool place_late(DestinationClasses& result, std::vector<LaneCompletion>& lanes, std::size_t i, std::size_t table) {
+  /// Of no table: in a new one, like `model`, which adds no dependencies but the route's.
+  bool place_late(DestinationClasses& result, LaneCompletion& lane, std::size_t i, std::optional<std::size_t> table,
+                  const DestinationClass* model = nullptr) {
     const Route& route = layered_.routes[i];
     std::optional<std::vector<LinkId>> given = tables_.given_with(route, table);
     if (!given) return false;
-    std::optional<std::vector<LinkId>> next = lanes[at(tables_.layer(table))].complete(route.destination, *given);
+    std::optional<std::vector<LinkId>> next = lane.complete(route.destination, *given);
     if (!next) return false;
-    result.classes[table].next[at(route.destination)] = std::move(*next);
-    tables_.set_given(route.destination, table, std::move(*given));
-    assign(i, table);
+    if (!table) {
+      table = tables_.size();
+      tables_.add(model->layer);
+      DestinationClass copy = *model;
+      result.classes.push_back(std::move(copy));
+    }
+    result.classes[*table].next[at(route.destination)] = std::move(*next);
+    tables_.set_given(route.destination, *table, std::move(*given));
+    assign(i, *table);
     return true;
   }
 

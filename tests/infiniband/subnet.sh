@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # OpenSM installs the routes of a plan on a simulated InfiniBand subnet, and ibtracert follows every one of them; then a
 # cable fails, and the routes planned anew are followed, too.
-#   subnet.sh LIBCOLL TOPOLOGY CUT [REMOVED_LINK]
+#   subnet.sh LIBCOLL TOPOLOGY [CUT [REMOVED_LINK]]
 # TOPOLOGY is a specification, or a subnet as ibsim reads it (FILE.net), whose hosts have ports on several switches. CUT is
 # the port that fails, as ibsim names it: NODE[PORT]. REMOVED_LINK ("0-1") punctures
-# the topology.
+# the topology. Without CUT, as tracing would take too long, OpenSM's own tables show the routes, and that is all.
 set -euo pipefail
-[[ $# == 3 || $# == 4 ]] || exit 2
+(($# >= 2 && $# <= 4)) || exit 2
 
 # ibsim's sockets have fixed names: one for each network namespace.
 if [[ ${LIBCOLL_IN_NAMESPACE:-} != yes ]]; then
@@ -16,8 +16,8 @@ if [[ ${LIBCOLL_IN_NAMESPACE:-} != yes ]]; then
   LIBCOLL_IN_NAMESPACE=yes exec "${isolate[@]}" "$0" "$@"
 fi
 
-libcoll=$(realpath "$1") topology=$2 cut=$3 removed=${4:-}
-[[ $topology != *.net ]] || topology=$(realpath "$topology")
+libcoll=$(realpath "$1") topology=$2 cut=${3:-} removed=${4:-}
+[[ ! -f $topology ]] || topology=$(realpath "$topology")
 PATH=$PATH:/usr/sbin
 simulated=$(find /usr/lib -name libumad2sim.so -print -quit)
 fail() {
@@ -136,6 +136,14 @@ if ((${#plan[@]})); then
 fi
 
 "$libcoll" routes "${plan[@]}" --fabric first.ib --output planned "${devices[@]}" --json >planned.json || fail "$(cat planned.json)"
+if [[ -z $cut ]]; then
+  expect_few_lanes planned.json
+  jq -c '{hosts, lmc, classes, service_levels, routes, F_planned, F_loss}' planned.json
+  install planned
+  discover now.ib
+  verify planned opensm-lfts.dump
+  exit
+fi
 check planned
 expect_few_lanes planned.json
 jq -c '{topology: "'"$specification"'", lmc, classes, service_levels, routes, F_planned, F_loss}' planned.json
