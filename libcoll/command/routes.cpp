@@ -60,7 +60,8 @@ struct RoutesOptions {
   std::string device;
   std::string cache_dir;
   std::vector<std::string> verify;
-  SubnetLimits limits;
+  std::int32_t max_lmc = SubnetLimits{}.lmc;
+  std::optional<std::int32_t> max_service_levels;
   IpOptions ip;
   double class_loss = 0;
   double time_limit_seconds = 0;
@@ -112,6 +113,14 @@ Result<SubnetTopology> reading_for(const Fabric& fabric, const Topology& topolog
   return *error;
 }
 
+/// The same with that topology's numbers.
+Result<SubnetTopology> numbered_reading(const RoutesOptions& options, const Fabric& fabric, const Topology& topology) {
+  const Result<SubnetTopology> found = reading_for(fabric, topology);
+  Result<SubnetTopology> numbered = found ? numbered_as(*found, topology) : found;
+  if (!numbered) return Error{options.fabric + ": " + numbered.error().message};
+  return numbered;
+}
+
 /// Schedule files are XML; anything else is a topology.
 bool is_schedule(const std::string& text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
@@ -126,15 +135,43 @@ Result<Schedule> read_checked(const std::string& text, const std::string& file) 
   return schedule;
 }
 
-/// A schedule. Where it was planned here: what it lost of F for fewer classes and lanes, and most lanes for its tables.
+/// A schedule, what it lost of F for fewer classes and lanes when it was planned here, and most lanes for its tables.
 struct Planned {
   Schedule schedule;
   double loss = 0;
-  std::optional<std::int32_t> most_lanes = std::nullopt;
+  std::int32_t most_lanes = SubnetLimits{}.service_levels;
 };
 
-bool limits_lanes(const RoutesOptions& options) {
-  return options.limits.service_levels < SubnetLimits{}.service_levels;
+/// By link the first of its cables' ports.
+std::vector<std::int32_t> ports_of_links(const SubnetTopology& fabric) {
+  std::vector<std::int32_t> ports;
+  ports.reserve(fabric.egress.size());
+  for (const std::vector<PortId>& cables : fabric.egress) ports.push_back(cables.empty() ? 0 : cables.front().port);
+  return ports;
+}
+
+/// By node the place of its switch in the order of GUIDs, or -1.
+std::vector<std::int32_t> switch_order(const Subnet& subnet, const SubnetTopology& fabric) {
+  std::vector<std::pair<std::uint64_t, std::size_t>> nodes;
+  for (std::size_t node = 0; node < fabric.forwarder.size(); ++node) {
+    const DeviceId device = fabric.forwarder[node];
+    if (device >= 0) nodes.emplace_back(subnet.devices[at(device)].guid, node);
+  }
+  std::sort(nodes.begin(), nodes.end());
+  std::vector<std::int32_t> order(fabric.forwarder.size(), -1);
+  for (std::size_t place = 0; place < nodes.size(); ++place) {
+    order[nodes[place].second] = static_cast<std::int32_t>(place);
+  }
+  return order;
+}
+
+/// What the options say; otherwise what the subnet manager's own engines take.
+std::int32_t most_lanes_on(const Subnet& subnet, const SubnetTopology& fabric, const RoutesOptions& options) {
+  if (options.max_service_levels) return *options.max_service_levels;
+  const std::int32_t most = SubnetLimits{}.service_levels;
+  const Result<std::int32_t> of_manager =
+      manager_lanes(fabric.topology, ports_of_links(fabric), switch_order(subnet, fabric));
+  return of_manager ? std::min(most, *of_manager) : most;
 }
 
 /// `lanes`: most there may be; 0: any number.
@@ -145,7 +182,7 @@ Result<Planned> plan_in_lanes(const Topology& topology, const RoutesOptions& opt
   wanted.class_loss = options.class_loss;
   wanted.demand = demand;
   wanted.max_layers = lanes;
-  if (!options.ip.wanted) wanted.max_classes = std::int32_t{1} << static_cast<unsigned>(options.limits.lmc);
+  if (!options.ip.wanted) wanted.max_classes = std::int32_t{1} << static_cast<unsigned>(options.max_lmc);
   Result<Plan> plan = make_plan(topology, Collective::alltoall, "mcf-path", wanted);
   if (!plan) return plan.error();
   if (!plan->faults.empty()) return Error{"the plan is wrong: " + plan->faults.front()};
@@ -172,30 +209,25 @@ std::optional<TablesTaken> tables_taken(const Schedule& schedule) {
   return TablesTaken{classes->layers, classes->classes.size()};
 }
 
-/// In no more lanes than the subnet manager's own engines take, and in fewer where that costs little of F and no class.
-/// Networks of IP have no lanes. `ports` as for manager_lanes.
-Result<Planned> plan_all_to_all(const Topology& topology, std::span<const std::int32_t> ports,
-                                const RoutesOptions& options, const std::vector<double>& demand = {}) {
-  const bool is_limited = limits_lanes(options);
+/// In so many lanes at most, and unless the options say how many in fewer where that costs little of F and no class.
+Result<Planned> plan_in_few_lanes(const Topology& topology, const RoutesOptions& options,
+                                  const std::vector<double>& demand, std::int32_t most_lanes) {
+  const bool is_limited = options.max_service_levels && *options.max_service_levels < SubnetLimits{}.service_levels;
   const Deadline deadline(options.time_limit_seconds);
-  Result<Planned> planned =
-      plan_in_lanes(topology, options, demand, is_limited ? options.limits.service_levels : 0, deadline);
-  if (!planned || is_limited || options.ip.wanted) return planned;
+  Result<Planned> planned = plan_in_lanes(topology, options, demand, is_limited ? most_lanes : 0, deadline);
+  if (!planned || options.max_service_levels) return planned;
   const std::optional<TablesTaken> usual = tables_taken(planned->schedule);
-  const Result<std::int32_t> of_manager = manager_lanes(topology, ports);
-  if (!usual || !of_manager) return planned;
-  planned->most_lanes = *of_manager;
-  const std::int32_t first = topology.host_count() > most_hosts_to_replan ? *of_manager : 1;
-  for (std::int32_t lanes = first; lanes <= *of_manager && lanes < usual->lanes && !deadline.passed(); ++lanes) {
+  if (!usual) return planned;
+  const std::int32_t first = topology.host_count() > most_hosts_to_replan ? most_lanes : 1;
+  for (std::int32_t lanes = first; lanes <= most_lanes && lanes < usual->lanes && !deadline.passed(); ++lanes) {
     Result<Planned> in_fewer = plan_in_lanes(topology, options, demand, lanes, deadline);
     if (!in_fewer) continue;
-    in_fewer->most_lanes = *of_manager;
     // Without a demand the loads are what the routes carry.
     if (demand.empty()) {
       const double kept = (planned->schedule.proof.max_link_load / in_fewer->schedule.proof.max_link_load).to_double();
       in_fewer->loss = std::max(0.0, 1 - (1 - planned->loss) * kept);
     }
-    if (lanes == *of_manager) return in_fewer;
+    if (lanes == most_lanes) return in_fewer;
     if (in_fewer->loss > accepted_lane_loss) continue;
     const std::optional<TablesTaken> taken = tables_taken(in_fewer->schedule);
     if (taken && taken->lanes <= lanes && taken->classes <= usual->classes) return in_fewer;
@@ -203,20 +235,19 @@ Result<Planned> plan_all_to_all(const Topology& topology, std::span<const std::i
   return planned;
 }
 
-/// By link the first of its cables' ports.
-std::vector<std::int32_t> ports_of_links(const SubnetTopology& fabric) {
-  std::vector<std::int32_t> ports;
-  ports.reserve(fabric.egress.size());
-  for (const std::vector<PortId>& cables : fabric.egress) ports.push_back(cables.empty() ? 0 : cables.front().port);
-  return ports;
+Result<Planned> plan_all_to_all(const Subnet& subnet, const SubnetTopology& fabric, const RoutesOptions& options,
+                                const std::vector<double>& demand = {}) {
+  const std::int32_t most_lanes = most_lanes_on(subnet, fabric, options);
+  Result<Planned> planned = plan_in_few_lanes(fabric.topology, options, demand, most_lanes);
+  if (planned) planned->most_lanes = most_lanes;
+  return planned;
 }
 
 /// An all-to-all on a fabric whose hosts have ports on several switches: one of the ports.
 Result<Planned> plan_on_ports(const Subnet& subnet, const SubnetTopology& fabric, const RoutesOptions& options) {
   const Result<PortFabric> ports = port_fabric(subnet, fabric);
   if (!ports) return ports.error();
-  Result<Planned> planned =
-      plan_all_to_all(ports->fabric.topology, ports_of_links(ports->fabric), options, demand_of_ports(*ports));
+  Result<Planned> planned = plan_all_to_all(subnet, ports->fabric, options, demand_of_ports(*ports));
   if (!planned) return planned;
   planned->schedule = schedule_of_hosts(*ports, fabric.topology, planned->schedule);
   const std::vector<std::string> faults = verify(planned->schedule);
@@ -243,7 +274,21 @@ Result<Planned> named_schedule(const RoutesOptions& options) {
   if (*of_file) return std::move(**of_file);
   const Result<Topology> topology = load_topology(options.plan);
   if (!topology) return topology.error();
-  return plan_all_to_all(*topology, {}, options);
+  return plan_in_lanes(*topology, options, {}, 0, Deadline(options.time_limit_seconds));
+}
+
+/// A file's schedule on the fabric.
+Result<Planned> with_most_lanes(Planned planned, const RoutesOptions& options, const Fabric& fabric) {
+  const Result<SubnetTopology> reading = numbered_reading(options, fabric, planned.schedule.topology);
+  if (!reading) return reading.error();
+  if (has_port_fabric(fabric.subnet, *reading)) {
+    const Result<PortFabric> ports = port_fabric(fabric.subnet, *reading);
+    if (!ports) return ports.error();
+    planned.most_lanes = most_lanes_on(fabric.subnet, ports->fabric, options);
+  } else {
+    planned.most_lanes = most_lanes_on(fabric.subnet, *reading, options);
+  }
+  return planned;
 }
 
 /// The same, or an all-to-all on the fabric itself.
@@ -252,17 +297,15 @@ Result<Planned> schedule_for(const RoutesOptions& options, const Fabric& fabric)
   if (!options.plan.empty()) {
     Result<std::optional<Planned>> of_file = schedule_of_file(options);
     if (!of_file) return of_file.error();
-    if (*of_file) return std::move(**of_file);
+    if (*of_file) return with_most_lanes(std::move(**of_file), options, fabric);
     const Result<Topology> topology = load_topology(options.plan);
     if (!topology) return topology.error();
-    const Result<SubnetTopology> found = reading_for(fabric, *topology);
-    if (!found) return Error{options.fabric + ": " + found.error().message};
-    Result<SubnetTopology> numbered = numbered_as(*found, *topology);
-    if (!numbered) return Error{options.fabric + ": " + numbered.error().message};
+    Result<SubnetTopology> numbered = numbered_reading(options, fabric, *topology);
+    if (!numbered) return numbered.error();
     reading = std::move(numbered).value();
   }
   if (has_port_fabric(fabric.subnet, reading)) return plan_on_ports(fabric.subnet, reading, options);
-  return plan_all_to_all(reading.topology, ports_of_links(reading), options);
+  return plan_all_to_all(fabric.subnet, reading, options);
 }
 
 // ---- writing ----------------------------------------------------------------------------------------------------
@@ -359,8 +402,7 @@ int make_routes(const RoutesOptions& options) {
   const Result<SubnetTopology> reading = reading_for(*fabric, schedule->topology);
   if (!reading) return fail(options.fabric + ": " + reading.error().message, options.json);
   const double before = rate(*schedule) / (1 - planned->loss);
-  SubnetLimits limits = options.limits;
-  if (planned->most_lanes) limits.service_levels = std::min(limits.service_levels, *planned->most_lanes);
+  const SubnetLimits limits{options.max_lmc, planned->most_lanes};
   const Result<SubnetPlan> plan = plan_subnet(fabric->subnet, *reading, *schedule, limits);
   if (!plan) return fail(plan.error().message, options.json);
   const std::vector<std::string> faults = verify(*schedule);
@@ -577,16 +619,16 @@ void add_routes(CLI::App& app, int& exit_code) {
       ->type_name("HOW");
   sub->add_option("--output", options->output, "Folder for tables, options, LIDs, route binding and plan")
       ->type_name("FOLDER");
-  sub->add_option("--max-lmc", options->limits.lmc, "Largest LMC: 2^LMC classes at most")
+  sub->add_option("--max-lmc", options->max_lmc, "Largest LMC: 2^LMC classes at most")
       ->check(whole_in(0, largest_lmc))
       ->capture_default_str();
   sub->add_option("--class-loss", options->class_loss,
                   "For a plan made here: part of F that it may lose for fewer classes")
       ->check(number_in(0, 1))
       ->capture_default_str();
-  sub->add_option("--max-service-levels", options->limits.service_levels, "Most service levels, one virtual lane each")
-      ->check(whole_in(1, 15))
-      ->capture_default_str();
+  sub->add_option("--max-service-levels", options->max_service_levels,
+                  "Most service levels, one virtual lane each; left out: what LASH and DF-SSSP of OpenSM take")
+      ->check(whole_in(1, 15));
   sub->add_option("--device", options->device, "The hosts' port in the route binding, such as mlx5_0:1")
       ->type_name("NAME");
   sub->add_option("--cache-dir", options->cache_dir, "Also store the plan in this plan cache")->type_name("FOLDER");

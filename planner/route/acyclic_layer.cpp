@@ -2,12 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "planner/base/index.h"
 
 namespace libcoll {
-namespace {}  // namespace
-
 std::vector<std::int32_t> places_of_links(const Topology& topology) {
   std::vector<std::int32_t> places(at(topology.link_count()));
   for (NodeId node = 0; node < topology.node_count(); ++node) {
@@ -28,33 +27,37 @@ AcyclicLayer::AcyclicLayer(const Topology& topology, const std::vector<std::int3
   std::iota(order_.begin(), order_.end(), 0);
 }
 
-bool AcyclicLayer::try_add(std::span<const LinkId> links) {
+bool AcyclicLayer::try_add_all(std::span<const std::span<const LinkId>> routes) {
   bool complete = true;
-  for (std::size_t hop = 1; hop < links.size(); ++hop) {
-    const Dependency what = known(links[hop - 1], links[hop]);
-    if (what == Dependency::closes_cycle) return false;
-    complete = complete && what == Dependency::present;
+  for (const std::span<const LinkId> links : routes) {
+    for (std::size_t hop = 1; hop < links.size(); ++hop) {
+      const Dependency what = known(links[hop - 1], links[hop]);
+      if (what == Dependency::closes_cycle) return false;
+      complete = complete && what == Dependency::present;
+    }
   }
   if (complete) return true;
-  std::vector<std::size_t> added;
-  for (std::size_t hop = 1; hop < links.size(); ++hop) {
-    const LinkId before = links[hop - 1];
-    const LinkId after = links[hop];
-    if (known(before, after) == Dependency::present) continue;
-    if (insert(before, after)) {
-      added.push_back(hop);
-      continue;
+  std::vector<std::pair<LinkId, LinkId>> added;
+  for (const std::span<const LinkId> links : routes) {
+    for (std::size_t hop = 1; hop < links.size(); ++hop) {
+      const LinkId before = links[hop - 1];
+      const LinkId after = links[hop];
+      if (known(before, after) == Dependency::present) continue;
+      if (insert(before, after)) {
+        added.emplace_back(before, after);
+        continue;
+      }
+      for (const auto& [first, second] : added) {
+        after_[at(first)].pop_back();
+        before_[at(second)].pop_back();
+        remember(first, second, Dependency::unknown);
+      }
+      // Without the routes' other dependencies it may be harmless.
+      if (added.empty() || (order_[at(after)] < order_[at(before)] && reaches(after, before))) {
+        remember(before, after, Dependency::closes_cycle);
+      }
+      return false;
     }
-    for (const std::size_t undo : added) {
-      after_[at(links[undo - 1])].pop_back();
-      before_[at(links[undo])].pop_back();
-      remember(links[undo - 1], links[undo], Dependency::unknown);
-    }
-    // Without the route's other dependencies it may be harmless.
-    if (added.empty() || (order_[at(after)] < order_[at(before)] && reaches(after, before))) {
-      remember(before, after, Dependency::closes_cycle);
-    }
-    return false;
   }
   return true;
 }

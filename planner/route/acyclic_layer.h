@@ -1,6 +1,7 @@
 // One virtual lane's channel-dependency graph, kept acyclic while routes are added (Pearce and Kelly 2006).
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -24,7 +25,11 @@ class AcyclicLayer {
 
   /// Adds the dependencies of a route along `links` unless they would close a cycle; says whether it did.
   /// Precondition: the links follow each other and none is crossed twice.
-  bool try_add(std::span<const LinkId> links);
+  bool try_add(std::span<const LinkId> links) { return try_add_all(std::array{links}); }
+  /// The same for two routes, of which both are added or none.
+  bool try_add(std::span<const LinkId> first, std::span<const LinkId> second) {
+    return try_add_all(std::array{first, second});
+  }
 
   /// By link: its place in an order that every dependency so far follows.
   [[nodiscard]] std::span<const std::int32_t> order() const { return order_; }
@@ -32,6 +37,7 @@ class AcyclicLayer {
  private:
   enum class Dependency : std::uint8_t { unknown, present, closes_cycle };
 
+  bool try_add_all(std::span<const std::span<const LinkId>> routes);
   [[nodiscard]] Dependency known(LinkId before, LinkId after) const;
   void remember(LinkId before, LinkId after, Dependency what);
   bool insert(LinkId before, LinkId after);

@@ -22,4 +22,8 @@ inline constexpr std::int32_t any_layers = std::numeric_limits<std::int32_t>::ma
 std::int32_t assign_layers(const Topology& topology, std::span<Route> routes, std::span<const std::size_t> order,
                            std::int32_t most = any_layers);
 
+/// As OpenSM does it (Skeie, Lysne, Theiss 2002): pairs of nodes in turn, and both routes of a pair share a layer.
+/// `routes`: one for each ordered pair of hosts, by source and then destination.
+std::int32_t assign_layers_by_pairs(const Topology& topology, std::span<Route> routes);
+
 }  // namespace libcoll

@@ -142,6 +142,13 @@ if [[ -z $cut ]]; then
   install planned
   discover now.ib
   verify planned opensm-lfts.dump
+  # Routes of a plan that counted no lanes change where they need more, unless that is allowed.
+  "$libcoll" plan "$topology" alltoall --algorithm mcf-path --output plan.xml >plan.out || fail "$(cat plan.out)"
+  "$libcoll" routes plan.xml --fabric first.ib --json >few.json || fail "$(cat few.json)"
+  expect_few_lanes few.json
+  jq -e '.rerouted > 0 and .F_loss > 0' few.json >verdict || fail "$(cat few.json)"
+  "$libcoll" routes plan.xml --fabric first.ib --max-service-levels 8 --json >many.json || fail "$(cat many.json)"
+  jq -e ".F > $(jq .F few.json) and .service_levels > $(jq .service_levels few.json)" many.json >verdict || fail "$(cat many.json)"
   exit
 fi
 check planned

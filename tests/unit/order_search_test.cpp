@@ -135,6 +135,12 @@ TEST(ManagerLanes, AreWhatOpenSmTakes) {
   EXPECT_EQ(manager_lanes(generate("torus:3x3x3").value()).value(), 1);
   EXPECT_EQ(manager_lanes(without_cable("torus:3x3x3", 0, 1)).value(), 1);
   EXPECT_EQ(manager_lanes(generate("twisted_hypercube:3").value()).value(), 2);
+  // Of its lash on larger tori, where dfsssp takes 3, 5, 8, 4 and 6.
+  EXPECT_EQ(manager_lanes(generate("torus:4x4").value()).value(), 2);
+  EXPECT_EQ(manager_lanes(generate("torus:4x4x2").value()).value(), 3);
+  EXPECT_EQ(manager_lanes(generate("torus:4x4x4").value()).value(), 5);
+  EXPECT_EQ(manager_lanes(generate("torus:5x5").value()).value(), 3);
+  EXPECT_EQ(manager_lanes(generate("torus:6x6").value()).value(), 4);
   // Links of a subnet come in the order in which its cables were found: the ports tell the dimensions apart.
   const auto [topology, ports] = with_links_in_another_order(without_cable("torus:3x3x3", 0, 1));
   EXPECT_GE(manager_lanes(topology).value(), 2);
