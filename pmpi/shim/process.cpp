@@ -176,7 +176,7 @@ HostMates host_mates() {
   return mates;
 }
 
-/// "rank 2 on n2 has none, rank 5 on n3 has 0.9.0"
+/// "rank 2 on n2 has none, rank 5 on n3 has 0.10.0"
 std::string in_words(const std::vector<Absentee>& absentees) {
   constexpr std::size_t most_named = 8;
   std::string text;
