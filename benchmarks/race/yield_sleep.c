@@ -1,6 +1,7 @@
 /* Preloaded under native MPI runs on the emulated fabric: a rank that yields sleeps a moment instead. All nodes share
  * the processors of one machine, and ranks that spin while they wait would slow the links they wait for; with this
- * library native MPI is measured at its best. YIELD_SLEEP_MICROSECONDS changes the 50 us. */
+ * library native MPI is measured at its best. YIELD_SLEEP_MICROSECONDS changes the 50 us. Tests of jobs that have more
+ * ranks than processors use it, too. */
 #include <sched.h>
 #include <stdlib.h>
 #include <time.h>

@@ -186,6 +186,8 @@ Communicator* find_communicator(Runtime& process, const CallContext& context, co
     reason = chosen->begins(*collective_of(context.kind), true);
   } else {
     reason = choose(process, context, bytes, chosen);
+    // Without a reason there is a communicator, here and below.
+    // NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage)
     if (!reason && chosen->may_have_device_memory() && !all_on_host(context, buffers)) {
       reason = Reason::device_memory;
     }
@@ -193,7 +195,7 @@ Communicator* find_communicator(Runtime& process, const CallContext& context, co
   if (!reason) {
     if (!is_nonblocking(context.kind)) {
       MpiHost host(context.comm);
-      chosen->before_served_call(host);
+      chosen->before_served_call(host);  // NOLINT(clang-analyzer-core.CallAndMessage)
     }
     if (process.keeps_records()) underway.began = steady_nanoseconds();
     return chosen;

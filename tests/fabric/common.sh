@@ -8,10 +8,11 @@ fail() {
 }
 
 for name in "${!LIBCOLL_@}" "${!OMPI_@}" "${!UCX_@}"; do unset "$name"; done
-# All nodes share the processors of one machine: a rank that waits in Open MPI sleeps a moment where it would spin.
+# All nodes share the processors of one machine: a rank that waits in Open MPI sleeps where it would spin,
+# long for links on which a message takes milliseconds.
 # shellcheck disable=SC2154
 LD_PRELOAD=$(dirname "$libcoll")/../lib/yield_sleep.so
-export LD_PRELOAD
+export LD_PRELOAD YIELD_SLEEP_MICROSECONDS=400
 fabric=test-$$-$case
 directory=$(mktemp -d)
 cd "$directory"

@@ -31,8 +31,9 @@ WORDS = {
     "all": "allreduce=yes allgather=yes alltoall=yes bcast=yes reduce=yes",
     "none": "allreduce=no allgather=no alltoall=no bcast=no reduce=no",
 }
-# MPICH's ranks spin while they wait: two run as they are, more with a library that makes them yield. What is behind the
-# standard interface binds to its own libraries first, so that nothing can be put before them.
+# Ranks spin or yield while they wait in MPI, which slows down the others of their job, and other jobs: two run as they are,
+# more with libraries that make them sleep. What is behind the standard interface binds to its own libraries first, so that
+# nothing can be put before them.
 MOST_SPINNING_RANKS = 2
 LAUNCHERS = {"openmpi": ["mpirun", "--oversubscribe"], "mpich": ["mpiexec.mpich"], "standard_abi": ["mpiexec.mpich"]}
 START_SECONDS = 60  # until the first case begins, and from the end of the last one to the end of the job
@@ -46,7 +47,7 @@ while [[ $1 != -- ]]; do
   shift
 done
 shift
-if [[ -n ${MPICH_LIBRARY-} ]]; then export LD_PRELOAD=$LD_PRELOAD:$MPICH_LIBRARY; fi
+if [[ -n ${WAITING_LIBRARIES-} ]]; then export LD_PRELOAD=$LD_PRELOAD:$WAITING_LIBRARIES; fi
 exec ${PROCESSORS:+taskset -c "$PROCESSORS"} ${EMULATOR-} "$@" 2>>"${0%/*}/stderr.$rank"
 """
 
@@ -87,12 +88,20 @@ def in_tests(text):
     return text.replace("@/", f"{HERE}/")
 
 
-def rank_settings(launch, build):
+def waiting_libraries(launch, options):
+    mpi = launch.get("mpi", "openmpi")
+    if launch["ranks"] <= MOST_SPINNING_RANKS or mpi == "standard_abi":
+        return []
+    return [options.build / "lib" / "mpich_on_few_processors.so"] * (mpi == "mpich") + [options.yield_sleep] * (options.yield_sleep is not None)
+
+
+def rank_settings(launch, options):
+    build = options.build
     settings = [in_tests(text).replace("$build/", f"{build}/") for text in launch.get("rank_environment", [])]
     settings += [f"{text.split(':')[0]}:PROCESSORS={text.split(':')[1]}" for text in launch.get("binding", [])]
     settings += [f"{rank}:LIBCOLL_HOST=node{node}" for rank, node in enumerate(launch.get("hosts", "").split())]
-    if launch.get("mpi") == "mpich" and launch["ranks"] > MOST_SPINNING_RANKS:
-        settings.append(f"all:MPICH_LIBRARY={build}/lib/mpich_on_few_processors.so")
+    if libraries := waiting_libraries(launch, options):
+        settings.append(f"all:WAITING_LIBRARIES={':'.join(map(str, libraries))}")
     return settings
 
 
@@ -159,7 +168,7 @@ class Job:
         Path(wrapper).write_text(WRAPPER, encoding="utf-8")
         os.chmod(wrapper, 0o755)
         emulator = [f"all:EMULATOR={self.options.emulator}"] * (self.options.emulator != "")
-        program = [wrapper, *emulator, *rank_settings(launch, self.options.build), "--", *program]
+        program = [wrapper, *emulator, *rank_settings(launch, self.options), "--", *program]
         options = ["--library", str(self.options.build / "lib" / "libcoll_pmpi.so")]
         options += ["--no-plan"] if launch.get("plans", "before") != "before" else []
         return [
@@ -319,6 +328,7 @@ def main():
     parser.add_argument("--libcoll", type=Path, help="the command, if it is not the build's own")
     parser.add_argument("--results", type=Path, help="folder for one NAME.tsv a launch: verdict, seconds, case")
     parser.add_argument("--scale", type=float, default=1, help="of all limits of time")
+    parser.add_argument("--yield-sleep", type=Path, help="library by which a rank that yields its processor sleeps")
     parser.add_argument("--emulator", default="", help="command before each rank's, for the programs of another processor")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()

@@ -122,6 +122,7 @@ TEST_F(Command, SinglePathPlansAreBaselines) {
 }
 
 TEST_F(Command, PlanTakesLayersAsAsked) {
+  use_optimised_command();
   for (const std::string method : {"lash", "lash-shortest", "dfsssp"}) {
     EXPECT_EQ(json("plan genkautz:20,4 alltoall --layer-method " + method)["layer_method"], method);
   }

@@ -20,6 +20,7 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/measured_fabrics.h"
 #include "tests/unit/random_regular.h"
+#include "tests/unit/sanitized.h"
 
 namespace libcoll {
 namespace {
@@ -96,9 +97,13 @@ Schedule plan_in(const Topology& topology, std::int32_t lanes) {
 }
 
 TEST(OrderSearch, OneLaneCostsLittleOfF) {
-  // By the first orders alone it costs 42, 14 and 33 % of F.
-  for (const Topology& topology : {without_cable("torus:3x3x3", 0, 1), generate("random_regular:16,4,1").value(),
-                                   generate("twisted_hypercube:3").value()}) {
+  // By the first orders alone it costs 33, 42 and 14 % of F.
+  std::vector<Topology> topologies{generate("twisted_hypercube:3").value()};
+  if (!sanitized) {
+    topologies.push_back(without_cable("torus:3x3x3", 0, 1));
+    topologies.push_back(generate("random_regular:16,4,1").value());
+  }
+  for (const Topology& topology : topologies) {
     SCOPED_TRACE(topology.name());
     EXPECT_GE(plan_in(topology, 1).proof.flow, 0.97 * plan_mcf_path(topology, {})->proof.flow);
   }
