@@ -10,8 +10,8 @@ source "$(dirname "$0")/common.sh"
 for name in "${!HYDRA_@}" "${!MPIR_@}"; do unset "$name"; done
 export LIBCOLL_CACHE_DIR=$directory/cache
 
-# run COMMAND…: on the fabric, preloaded with what MPICH needs; what was preloaded stays behind libcoll.
-run() { fabric run -- env LD_PRELOAD="$library" "$@" </dev/null; }
+# run COMMAND…: on the fabric, preloaded with what MPICH needs; that stays behind libcoll.
+run() { fabric run -- env LD_PRELOAD="$library:$LD_PRELOAD" "$@" </dev/null; }
 
 bring_up torus:2x2 --rate 100mbit --ranks-per-node "$case" --routes auto
 for collective in allreduce allgather alltoall; do
