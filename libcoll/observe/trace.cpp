@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <tuple>
 #include <utility>
@@ -23,11 +24,12 @@ std::int64_t wall_nanoseconds() {
       .count();
 }
 
-/// "12.345"
+/// "12.345"; what is before the week begins is negative.
 std::string microseconds(std::int64_t nanoseconds) {
+  const long long magnitude = std::abs(static_cast<long long>(nanoseconds));
   char text[32];
-  std::snprintf(text, sizeof text, "%lld.%03lld", static_cast<long long>(nanoseconds / nanoseconds_per_microsecond),
-                static_cast<long long>(nanoseconds % nanoseconds_per_microsecond));
+  std::snprintf(text, sizeof text, "%s%lld.%03lld", nanoseconds < 0 ? "-" : "", magnitude / nanoseconds_per_microsecond,
+                magnitude % nanoseconds_per_microsecond);
   return text;
 }
 

@@ -98,6 +98,20 @@ TEST(Trace, EventsAreJson) {
   EXPECT_EQ(metadata_of(json, "libcoll").at("events_dropped"), 0);
 }
 
+// Weeks begin on Thursday 0:00 UTC.
+TEST(Trace, EventsBeforeTheWeekAreNegative) {
+  constexpr std::int64_t eight_days = std::int64_t{8} * 24 * 3600 * 1'000'000'000;
+  Trace trace(2);
+  trace.add(call_event(-eight_days - 3'500, -eight_days));
+  trace.add(call_event(-eight_days - 1'500, -eight_days));
+  const Json json = Json::parse(trace.to_json(0, {"MPI_COMM_WORLD"}), nullptr, false);
+  ASSERT_TRUE(json.is_array());
+  const std::vector<Json> events = complete_events(json);
+  ASSERT_EQ(events.size(), 2U);
+  EXPECT_LT(events[1].at("ts").get<double>(), 0);
+  EXPECT_NEAR(events[1].at("ts").get<double>() - events[0].at("ts").get<double>(), 2, 1e-3);
+}
+
 TEST(Trace, SaysWhyACallFellThrough) {
   Trace trace(10);
   TraceEvent event = call_event(1, 2);
