@@ -11,7 +11,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 jobs=$(nproc)
 fuzz_seconds=60
 results=$(mktemp -d)
-trap 'rm -rf "$results"' EXIT
+background=
+trap '[ -z "$background" ] || kill -- "-$background" 2>/dev/null; rm -rf "$results"' EXIT
 problems=() times=() all=no
 case ${1:-} in
   '') ;;
@@ -87,6 +88,21 @@ build_with() {
   configure "$preset" && (cd "$root" && cmake --build --preset "$preset" ${1:+--target "$@"})
 }
 
+# begin COMMAND…: one command that takes what the parts beside it leave of the processors. finish: waits for it.
+begin() {
+  set -m # a process group of its own
+  (renice -n 19 "$BASHPID" && "$@") >"$results/background" 2>&1 </dev/null &
+  background=$!
+  set +m
+}
+finish() {
+  local status=0
+  wait "$background" || status=$?
+  background=
+  cat "$results/background"
+  return "$status"
+}
+
 # run_tests NAME FOLDER CTEST_OPTIONS…: leaves NAME.xml and NAME.cases/ in the results.
 run_tests() {
   local name=$1 folder=$2 status=0
@@ -122,8 +138,9 @@ part 'Build' build_with developer || fail 'the build failed; see above.'
 part 'Check for aarch64' check_aarch64 || note 'aarch64'
 part 'Tests' run_tests tests "$build" -LE '^(unit|large|release|fabric)$' || note 'tests'
 # These wait most of the time: for links that are slow or dead.
+begin run_clang build_with asan sanitized_tests
 part 'Tests on the emulated fabric' run_tests fabric "$build" -L '^fabric$' -j $((3 * jobs)) || note 'tests on the emulated fabric'
-part 'Build with ASan and UBSan' run_clang build_with asan sanitized_tests || fail 'the build with ASan failed; see above.'
+part 'Build with ASan and UBSan, the rest of it' finish || fail 'the build with ASan failed; see above.'
 # What calls the command often or for large plans takes the optimised one; with --all none does.
 if [ "$all" = no ]; then export LIBCOLL_OPTIMISED_COMMAND=$build/bin/libcoll; fi
 part 'Tests with ASan and UBSan' run_tests asan "$root/build-asan" -L '^(unit|zoo|matrix-small)$' || note 'tests with ASan and UBSan'

@@ -4,6 +4,8 @@
 #include <iterator>
 
 #include "libcoll/base/calls.h"
+#include "pmpi/shim/call_key.h"
+#include "pmpi/shim/fall_through_cache.h"
 #include "pmpi/shim/next.h"
 #include "pmpi/shim/persistent.h"
 #include "pmpi/shim/polling.h"
@@ -21,10 +23,26 @@ bool none_under_way() { return persistent_under_way.load(std::memory_order_relax
 
 // ---- collectives
 
+/// Whether a call is like one that fell through; it is then counted as that one. Nonblocking calls are not remembered.
+template <class... Arguments>
+[[gnu::always_inline]] inline bool falls_through_again(CallKind kind, MPI_Comm comm, Arguments... arguments) noexcept {
+  if constexpr (has_key<Arguments...>) {
+    const CachedFallThrough* cached = FallThroughCache::find_first(key_of(kind, comm, arguments...));
+    if (cached != nullptr) count_again(*cached);
+    return cached != nullptr;
+  } else {
+    return false;
+  }
+}
+
 #define LIBCOLL_CALL(name, symbol, parameters, ...)                                       \
   int enter_##symbol parameters {                                                         \
     static const auto fall_through = next_symbol<decltype(&enter_##symbol)>("P" #symbol); \
-    return enter(number_of(comm), &serve_##name, fall_through, __VA_ARGS__);              \
+    const auto is_known = [comm](auto... all) noexcept __attribute__((always_inline)) {   \
+      return falls_through_again(CallKind::name, comm, all...);                           \
+    };                                                                                    \
+    const auto serve = [](auto... all) noexcept { return serve_##name(all...); };         \
+    return enter(number_of(comm), is_known, serve, fall_through, __VA_ARGS__);            \
   }
 /// Of a persistent call. MPI's own request is what the program gets.
 #define LIBCOLL_INIT(name, symbol, parameters, ...)                                       \

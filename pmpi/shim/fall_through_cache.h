@@ -2,37 +2,17 @@
 // repeats its small calls, and all that decides how one goes takes longer than MPI needs for the call itself.
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-#include "libcoll/base/calls.h"
 #include "libcoll/observe/statistics.h"
+#include "pmpi/shim/thread_calls.h"
 
 namespace libcoll::pmpi {
 
-/// All of a blocking call's arguments that may decide how it goes. Handles mean the same as before as long as nothing
-/// was forgotten, but for those of datatypes that the program has made.
-struct CallKey {
-  std::uint64_t as_of = 0;  ///< FallThroughCache::now() when the call came
-  std::uint64_t comm = 0;   ///< the handle
-  /// Counts, handles and roots in their order among the arguments.
-  std::array<std::uint64_t, 5> words{};
-  CallKind kind = CallKind::allreduce;
-  bool in_place = false;
-  friend bool operator==(const CallKey&, const CallKey&) = default;
-};
-
-/// How a call fared.
-struct CachedFallThrough {
-  CallKey call;
-  std::int64_t bytes = 0;  ///< as it was counted
-  Reason reason = Reason::disabled;
-};
-
-/// Of this thread; the later of two that share a place stays. Remembering is no decision: who finds a cached call does
-/// what it would do without, and what that is involves no other rank.
+/// Of this thread. Each call has two places: programs go from one communicator to another and back. Remembering is no
+/// decision: who finds a cached call does what it would do without, and what that is involves no other rank.
 class FallThroughCache {
  public:
   /// Grows whenever all is forgotten.
@@ -40,25 +20,41 @@ class FallThroughCache {
   /// In all threads: what a handle stood for is gone, or calls that fell through may have something to do first.
   static void forget_all() noexcept { changes.fetch_add(1, std::memory_order_acq_rel); }
 
+  /// Null when nothing like it is at its first place, where most calls are: a key that is only looked for there stays
+  /// in registers.
+  [[nodiscard]] static const CachedFallThrough* find_first(const CallKey& call) noexcept {
+    return at(first_place_of(call), call);
+  }
   /// Null when nothing like it is remembered.
   [[nodiscard]] static const CachedFallThrough* find(const CallKey& call) noexcept {
-    const CachedFallThrough& cached = places[place_of(call)];
-    return cached.call == call ? &cached : nullptr;
+    const CachedFallThrough* found = find_first(call);
+    return found != nullptr ? found : at(second(first_place_of(call)), call);
   }
-  static void add(const CachedFallThrough& cached) noexcept { places[place_of(cached.call)] = cached; }
+  /// Of the calls that share two places, the one that was added last stays.
+  static void add(const CachedFallThrough& cached) noexcept {
+    auto& places = thread_calls.fallen_through;
+    const std::size_t first = first_place_of(cached.call);
+    std::size_t& newest = thread_calls.newest[first / 2];
+    places[second(first)] = places[newest];
+    places[first] = cached;
+    newest = first;
+  }
 
  private:
-  static constexpr unsigned place_bits = 2;
-
-  static std::size_t place_of(const CallKey& call) noexcept {
+  static std::size_t first_place_of(const CallKey& call) noexcept {
     // Fibonacci hashing: communicators lie at multiples of some power of two, counts are small.
     const std::uint64_t key = call.comm + (call.words.front() << 8U) + static_cast<std::uint64_t>(call.kind);
-    return key * 0x9e3779b97f4a7c15U >> (64U - place_bits);
+    return key * 0x9e3779b97f4a7c15U >> (64U - ThreadCalls::place_bits);
+  }
+
+  static std::size_t second(std::size_t first) noexcept { return first ^ 1U; }
+  static const CachedFallThrough* at(std::size_t place, const CallKey& call) noexcept {
+    const CachedFallThrough& cached = thread_calls.fallen_through[place];
+    return cached.call == call ? &cached : nullptr;
   }
 
   // Not 0, which is what places begin with.
   static inline std::atomic<std::uint64_t> changes{1};
-  static inline constinit thread_local std::array<CachedFallThrough, 1U << place_bits> places{};
 };
 
 /// Whether calls that fall through for that reason do so for as long as the same arguments mean the same.

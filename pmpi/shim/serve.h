@@ -67,4 +67,7 @@ struct CallContext {
 #undef LIBCOLL_ANY_COUNTS
 #undef LIBCOLL_ENTRY
 
+/// Counts a blocking call that falls through as the remembered one did.
+void count_again(const CachedFallThrough& cached) noexcept;
+
 }  // namespace libcoll::pmpi

@@ -56,6 +56,15 @@ void hand_on(Runtime& process, CallKind kind, Reason reason, std::int64_t bytes)
 } catch (...) {  // NOLINT(bugprone-empty-catch): as above
 }
 
+/// In the statistics, and at trace level in the log.
+void count_fallen_through(Runtime& process, CallKind kind, Reason reason, std::int64_t bytes) {
+  process.statistics().count_fallen_through(kind, reason);
+  if (process.keeps_records()) hand_on(process, kind, reason, bytes);
+  if (log_enabled(LogLevel::trace)) {
+    log(LogLevel::trace, std::string(to_string(kind)) + ": falls through, " + std::string(to_string(reason)));
+  }
+}
+
 /// Whether the next call like it need not be looked at. Where lost messages are sent again, the ranks wait for each
 /// other before every call.
 bool sets_precedent(Runtime& process, const CallContext& call, Reason reason) {
@@ -165,15 +174,16 @@ std::optional<int> fall_through(Runtime& process, const CallContext& context, Re
     context.persistence->bytes = bytes;
     return std::nullopt;
   }
-  process.statistics().count_fallen_through(context.kind, reason);
   if (context.key != nullptr && sets_precedent(process, context, reason)) {
     FallThroughCache::add({*context.key, bytes, reason});
   }
-  if (process.keeps_records()) hand_on(process, context.kind, reason, bytes);
-  if (log_enabled(LogLevel::trace)) {
-    log(LogLevel::trace, std::string(to_string(context.kind)) + ": falls through, " + std::string(to_string(reason)));
-  }
+  count_fallen_through(process, context.kind, reason, bytes);
   return std::nullopt;
+}
+
+void count_again(const CachedFallThrough& cached) noexcept {
+  Runtime* process = runtime();
+  if (process != nullptr) count_fallen_through(*process, cached.call.kind, cached.reason, cached.bytes);
 }
 
 Communicator* find_communicator(Runtime& process, const CallContext& context, const std::array<const void*, 2>& buffers,

@@ -89,6 +89,30 @@ TEST_F(PrecedentTest, CallsMayShareAPlace) {
   EXPECT_LE(found, 8);
 }
 
+/// Communicators in turn, wherever their handles lie and whatever was called before.
+TEST_F(PrecedentTest, RemembersTwoCallsInTurn) {
+  for (std::uint64_t distance = 1; distance <= 4096; ++distance) {
+    FallThroughCache::forget_all();
+    const auto call_with = [](std::uint64_t comm) {
+      CallKey call = some_call();
+      call.comm += comm;
+      return call;
+    };
+    const auto is_missed = [](const CallKey& call) {
+      if (FallThroughCache::find(call) != nullptr) return false;
+      FallThroughCache::add({call, 16, Reason::modelled_native});
+      return true;
+    };
+    for (std::uint64_t other = 0; other < 4; ++other) is_missed(call_with(16 * 5000 + 32 * other));
+    is_missed(call_with(0));
+    is_missed(call_with(16 * distance));
+    for (int turn = 0; turn < 3; ++turn) {
+      ASSERT_FALSE(is_missed(call_with(0))) << distance;
+      ASSERT_FALSE(is_missed(call_with(16 * distance))) << distance;
+    }
+  }
+}
+
 TEST_F(PrecedentTest, ThreadsRememberForThemselves) {
   FallThroughCache::add({some_call(), 16, Reason::modelled_native});
   bool found = true;
