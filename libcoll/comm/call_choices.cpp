@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <utility>
 
 #include "libcoll/base/config.h"
 #include "libcoll/execute/direct_exchange.h"
@@ -30,44 +31,43 @@ CallKind call_of(Collective collective) {
 }
 
 void CallChoices::inherit(const CallChoices& original) {
-  by_measurement_ = original.by_measurement_;
-  by_facts_ = original.by_facts_;
-  tuned_ = original.tuned_;
+  table_ = original.table_;
+  learned_ = original.learned_;
 }
 
-void CallChoices::learn_table() { tuned_ = ChoicesByCall(members_.runtime().tuning_table(), members_.size()); }
-
-void CallChoices::add(const std::vector<TuningChoice>& choices, bool order_matters) {
-  Modelled& modelled = order_matters ? by_facts_ : by_measurement_;
-  modelled.table.add(choices);
-  modelled.chosen = ChoicesByCall(modelled.table, members_.size());
+void CallChoices::learn_settings() {
+  const Runtime& runtime = members_.runtime();
+  table_ = std::make_shared<const SelectionTable>(runtime.config(), runtime.tuning_table(), members_.size());
 }
 
-const TuningChoice* CallChoices::choice_for(const Call& call) const {
+void CallChoices::add(RowSource source, const std::vector<TuningChoice>& choices) {
+  for (const bool order_matters : {false, true}) add(source, choices, order_matters);
+}
+
+void CallChoices::add(RowSource source, const std::vector<TuningChoice>& choices, bool order_matters) {
+  SelectionTable changed = *table_;
+  changed.add(source, choices, order_matters);
+  table_ = std::make_shared<const SelectionTable>(std::move(changed));
+}
+
+bool CallChoices::begins_learning(CallKind call, bool order_matters) {
+  return !std::exchange(learned_[order_matters ? 1 : 0][static_cast<std::size_t>(call)], true);
+}
+
+const SelectionRow* CallChoices::row_for(const Call& call) const {
   if (!call.counts.empty()) return nullptr;
-  const CallKind kind = call_of(call.collective);
-  const std::int64_t bytes = call.elements * call.element_bytes;
-  const TuningChoice* choice = tuned(kind, bytes);
-  return choice != nullptr ? choice : modelled(kind, bytes, call.order_matters);
+  return table_->find(call_of(call.collective), call.elements * call.element_bytes, call.order_matters);
 }
 
 Protocol CallChoices::select(const Call& call, bool can_go_direct) const {
-  if (!can_go_direct || !call.counts.empty()) return Protocol::planned;
   const std::int64_t bytes = call.elements * call.element_bytes;
-  if (bytes <= 0) return Protocol::planned;
-  const CallKind kind = call_of(call.collective);
-  const TuningChoice* in_table = tuned(kind, bytes);
-  const TuningChoice* choice = in_table != nullptr ? in_table : modelled(kind, bytes, call.order_matters);
-  if (choice != nullptr && choice->scattered && call.collective == Collective::allreduce &&
-      bytes <= ScatteredReduction::most_bytes) {
+  const SelectionRow* row = can_go_direct && bytes > 0 ? row_for(call) : nullptr;
+  if (row == nullptr) return Protocol::planned;
+  if (row->choice.scattered && call.collective == Collective::allreduce && bytes <= ScatteredReduction::most_bytes) {
     return Protocol::scattered;
   }
-  // A table says "plan" for what goes direct by itself, too; the cost model has tried both. Who names a planner wants
-  // its plans.
-  const bool is_said = choice != nullptr && !choice->native && (in_table == nullptr || !in_table->algorithm.empty());
-  const bool is_small = !is_said && bytes <= members_.runtime().config().planless_max / members_.size();
   const bool fits = bytes <= DirectExchange::most_bytes / members_.size();
-  return fits && (is_small || (choice != nullptr && choice->direct)) ? Protocol::directly : Protocol::planned;
+  return fits && row->choice.direct ? Protocol::directly : Protocol::planned;
 }
 
 std::int64_t CallChoices::segment_bytes() const {
@@ -80,18 +80,18 @@ std::int64_t CallChoices::segment_bytes() const {
 Tuning CallChoices::tuning_for(const Call& call) const {
   Tuning tuning = members_.runtime().tuning();
   tuning.segment_bytes = segment_bytes();
-  const TuningChoice* choice = choice_for(call);
-  if (choice != nullptr && choice->segment_bytes > 0) {
+  const SelectionRow* row = row_for(call);
+  if (row != nullptr && row->choice.segment_bytes > 0) {
     // Transports have made room for segments as configured.
-    tuning.segment_bytes = std::min(tuning.segment_bytes, choice->segment_bytes);
+    tuning.segment_bytes = std::min(tuning.segment_bytes, row->choice.segment_bytes);
   }
-  if (choice != nullptr && choice->in_flight > 0) tuning.in_flight = choice->in_flight;
+  if (row != nullptr && row->choice.in_flight > 0) tuning.in_flight = row->choice.in_flight;
   return tuning;
 }
 
 const LoweredPlanPointer& CallChoices::chosen_plan(const Call& call, const Plans& plans) const {
-  const TuningChoice* choice = plans.named.empty() ? nullptr : choice_for(call);
-  if (choice != nullptr && !choice->algorithm.empty()) return plans.by(choice->algorithm);
+  const SelectionRow* row = plans.named.empty() ? nullptr : row_for(call);
+  if (row != nullptr && !row->choice.algorithm.empty()) return plans.by(row->choice.algorithm);
   return plans.small != nullptr && vector_bytes(call, members_.size()) <= plans.small_up_to ? plans.small : plans.usual;
 }
 

@@ -1,7 +1,9 @@
-// What tables and the cost model say of a communicator's calls.
+// How a communicator's calls go, as its selection table says.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "libcoll/base/calls.h"
@@ -9,7 +11,7 @@
 #include "libcoll/execute/call.h"
 #include "libcoll/execute/task_graph.h"
 #include "libcoll/plan/lowered_plan.h"
-#include "libcoll/select/tuning_table.h"
+#include "libcoll/select/selection_table.h"
 
 namespace libcoll {
 
@@ -25,20 +27,18 @@ class CallChoices {
 
   /// For a duplicate: what is said of the original's calls.
   void inherit(const CallChoices& original);
-  /// What the tuning table says of communicators of this size.
-  void learn_table();
-  /// How calls go from now on, where the tuning table says nothing; equal on all ranks. Between calls. `order_matters`:
-  /// of reductions whose bits depend on the way; otherwise of all other calls.
-  void add(const std::vector<TuningChoice>& choices, bool order_matters);
-  /// What these say of calls of a size, and what the tuning table says; null: nothing.
-  [[nodiscard]] const TuningChoice* modelled(CallKind call, std::int64_t bytes, bool order_matters) const {
-    return (order_matters ? by_facts_ : by_measurement_).chosen.find(call, bytes);
+  /// What settings and the tuning table say, once the ranks are known.
+  void learn_settings();
+  /// How calls go from now on, where nothing stronger says so; equal on all ranks. Between calls.
+  void add(RowSource source, const std::vector<TuningChoice>& choices);
+  void add(RowSource source, const std::vector<TuningChoice>& choices, bool order_matters);
+  [[nodiscard]] const SelectionTable& table() const { return *table_; }
+  /// Whether rows of such calls, as those of learned_rows.h, were looked for.
+  [[nodiscard]] bool has_learned(CallKind call, bool order_matters) const {
+    return learned_[order_matters ? 1 : 0][static_cast<std::size_t>(call)];
   }
-  [[nodiscard]] const TuningChoice* tuned(CallKind call, std::int64_t bytes) const { return tuned_.find(call, bytes); }
-  /// Planners that the tuning table names.
-  [[nodiscard]] std::vector<PlannerName> planners(Collective collective) const {
-    return tuned_.algorithms(call_of(collective));
-  }
+  /// Whether they were not, until now.
+  bool begins_learning(CallKind call, bool order_matters);
 
   /// The same on all ranks: what becomes of the call where calls that are short enough can go from rank to rank, or
   /// cannot.
@@ -52,19 +52,12 @@ class CallChoices {
   [[nodiscard]] const LoweredPlanPointer& chosen_plan(const Call& call, const Plans& plans) const;
 
  private:
-  /// The cost model's.
-  struct Modelled {
-    TuningTable table;
-    ChoicesByCall chosen;  ///< the same
-  };
-
-  /// What is said of a call; null when nothing is.
-  [[nodiscard]] const TuningChoice* choice_for(const Call& call) const;
+  /// What is said of a call of equal blocks; null of others.
+  [[nodiscard]] const SelectionRow* row_for(const Call& call) const;
 
   Membership& members_;
-  Modelled by_measurement_;
-  Modelled by_facts_;  ///< of reductions whose order matters
-  ChoicesByCall tuned_;
+  std::shared_ptr<const SelectionTable> table_ = std::make_shared<const SelectionTable>();  ///< duplicates have it, too
+  std::array<std::array<bool, call_count>, 2> learned_{};
 };
 
 }  // namespace libcoll

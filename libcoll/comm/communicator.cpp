@@ -77,7 +77,7 @@ std::optional<Reason> Communicator::agree(HostCommunicator& host) {
   const std::int64_t start = members.runtime().take_start_nanoseconds();
   const std::optional<Reason> obstacle = members.agree(host, start);
   if (!obstacle) {
-    parts_.choices.learn_table();
+    parts_.choices.learn_settings();
     parts_.recovery.enrol(host);
     parts_.renewal.begin();
   }
@@ -281,11 +281,9 @@ CallProtocol Communicator::protocol_of(CallKind kind, const Call& call, std::int
     const LoweredPlanPointer plan = plan_for(call, nullptr);
     if (plan != nullptr) protocol.algorithm = plan->algorithm;
   }
-  const TuningChoice* in_table = tuned(blocking_variant(kind), bytes);
-  const TuningChoice* choice =
-      in_table != nullptr ? in_table : modelled(blocking_variant(kind), bytes, call.order_matters);
-  if (choice != nullptr && way_name(*choice) == protocol.use) {
-    protocol.chosen_by = in_table != nullptr ? "tuning table" : "cost model";
+  const SelectionRow* row = selection().find(blocking_variant(kind), bytes, call.order_matters);
+  if (row != nullptr && row->source != RowSource::built_in && way_name(row->choice) == protocol.use) {
+    protocol.chosen_by = to_string(row->source);
   }
   return protocol;
 }

@@ -103,17 +103,18 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// gain nothing. The same on all ranks.
   [[nodiscard]] std::int64_t segment_bytes() const { return parts_.choices.segment_bytes(); }
   [[nodiscard]] bool share_memory() const { return parts_.members.share_memory(); }
-  /// How calls go from now on, where the tuning table says nothing; equal on all ranks. Between calls. `order_matters`:
-  /// of reductions whose bits depend on the way; otherwise of all other calls.
-  void add_choices(const std::vector<TuningChoice>& choices, bool order_matters) {
-    parts_.choices.add(choices, order_matters);
+  /// How calls go, whoever says so. The same on all ranks.
+  [[nodiscard]] const SelectionTable& selection() const { return parts_.choices.table(); }
+  /// As CallChoices has them.
+  void add_rows(RowSource source, const std::vector<TuningChoice>& choices) { parts_.choices.add(source, choices); }
+  void add_rows(RowSource source, const std::vector<TuningChoice>& choices, bool order_matters) {
+    parts_.choices.add(source, choices, order_matters);
   }
-  /// What these say of calls of a size, and what the tuning table says; null: nothing.
-  [[nodiscard]] const TuningChoice* modelled(CallKind call, std::int64_t bytes, bool order_matters) const {
-    return parts_.choices.modelled(call, bytes, order_matters);
+  [[nodiscard]] bool has_learned(CallKind call, bool order_matters) const {
+    return parts_.choices.has_learned(call, order_matters);
   }
-  [[nodiscard]] const TuningChoice* tuned(CallKind call, std::int64_t bytes) const {
-    return parts_.choices.tuned(call, bytes);
+  bool begins_learning(CallKind call, bool order_matters) {
+    return parts_.choices.begins_learning(call, order_matters);
   }
 
   /// Runs one call; precondition: ready() has no reason, and for a protocol that is not the plan's that it is possible

@@ -134,7 +134,7 @@ void CommunicatorPlans::adopt_small(Collective collective, HostCommunicator& hos
 
 void CommunicatorPlans::adopt_named(Collective collective, HostCommunicator& host) {
   // The table is equal on all ranks.
-  for (const PlannerName& algorithm : choices_.planners(collective)) {
+  for (const PlannerName& algorithm : choices_.table().planners(call_of(collective))) {
     auto fresh = std::make_shared<LoweredPlan>();
     const std::optional<Reason> reason = distribute({collective, Planning::waited_for, algorithm}, host, *fresh);
     if (reason) continue;

@@ -1,26 +1,29 @@
-// What jobs on a topology chose by size, as they have kept it beside the plans, for `libcoll info --choices`.
+// By what calls of jobs on a topology go, size by size, for `libcoll info --choices`.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "libcoll/base/config.h"
 #include "libcoll/command/command.h"
 #include "libcoll/select/choice_file.h"
+#include "libcoll/select/selection_table.h"
 
 namespace libcoll::command {
 
-/// Of jobs of one shape.
-struct KeptChoices {
+/// Of jobs of one shape that have kept what they measured.
+struct JobChoices {
   ChoicePlace place;
-  TuningTable table;
+  std::optional<LinkFigures> links;
+  SelectionTable selection;  ///< as such a job has it under these settings
 };
 
 /// All that can be read; warns of the rest.
-std::vector<KeptChoices> find_choices(const Topology& topology, const Config& config);
+std::vector<JobChoices> find_choices(const Topology& topology, const Config& config);
 
-Json choices_json(const Topology& topology, const std::vector<KeptChoices>& kept);
+Json choices_json(const Topology& topology, const std::vector<JobChoices>& jobs);
 /// A table per job shape; a sentence when there is none.
-std::string choices_text(const Topology& topology, const std::vector<KeptChoices>& kept);
+std::string choices_text(const Topology& topology, const std::vector<JobChoices>& jobs);
 
 }  // namespace libcoll::command

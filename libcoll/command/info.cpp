@@ -183,11 +183,11 @@ int show_memory(const InfoOptions& options, const Config& config) {
 int show_choices(const InfoOptions& options, const Config& config) {
   const Result<Topology> topology = load_topology(options.choices);
   if (!topology) return fail(topology.error().message, options.json);
-  const std::vector<KeptChoices> kept = find_choices(*topology, config);
+  const std::vector<JobChoices> jobs = find_choices(*topology, config);
   if (options.json) {
-    print_json(choices_json(*topology, kept));
+    print_json(choices_json(*topology, jobs));
   } else {
-    std::fputs(choices_text(*topology, kept).c_str(), stdout);
+    std::fputs(choices_text(*topology, jobs).c_str(), stdout);
   }
   return ExitCode::good;
 }
@@ -248,8 +248,10 @@ void add_info(CLI::App& app, int& exit_code) {
       ->needs(memory)
       ->capture_default_str();
   CLI::Option* choices =
-      sub->add_option("--choices", options->choices,
-                      "What jobs on this topology go by, size by size, as measured and kept beside the plans")
+      sub->add_option(
+             "--choices", options->choices,
+             "By what calls of jobs on this topology go, size by size, and who says so: settings, the tuning table, "
+             "what was measured and kept beside the plans")
           ->type_name("TOPOLOGY");
   CLI::Option* plans =
       sub->add_option(

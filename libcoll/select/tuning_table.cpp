@@ -187,25 +187,6 @@ bool TuningTable::knows(CallKind call, std::int32_t ranks) const {
                      [&](const TuningChoice& choice) { return choice.call == call && choice.ranks == ranks; });
 }
 
-ChoicesByCall::ChoicesByCall(const TuningTable& table, std::int32_t ranks) {
-  for (const std::int32_t wanted : {ranks, 0}) {
-    for (const TuningChoice& choice : table.choices) {
-      std::vector<TuningChoice>& found = by_call_[static_cast<std::size_t>(choice.call)];
-      const bool adds = found.empty() || choice.up_to_bytes > found.back().up_to_bytes;
-      if (choice.ranks == wanted && adds) found.push_back(choice);
-    }
-  }
-}
-
-std::vector<PlannerName> ChoicesByCall::algorithms(CallKind call) const {
-  std::vector<PlannerName> names;
-  for (const TuningChoice& choice : by_call_[static_cast<std::size_t>(call)]) {
-    const bool is_new = std::find(names.begin(), names.end(), choice.algorithm) == names.end();
-    if (!choice.algorithm.empty() && is_new) names.push_back(choice.algorithm);
-  }
-  return names;
-}
-
 void TuningTable::add(const std::vector<TuningChoice>& more) {
   choices.insert(choices.end(), more.begin(), more.end());
   std::sort(choices.begin(), choices.end(), before);

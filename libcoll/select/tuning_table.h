@@ -2,7 +2,6 @@
 // finds for later jobs.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -58,27 +57,6 @@ struct TuningTable {
   /// Adds choices for calls of which it knows nothing.
   void add(const std::vector<TuningChoice>& more);
   friend bool operator==(const TuningTable&, const TuningTable&) = default;
-};
-
-/// What a table says of the calls of one communicator, found without a search: programs ask at every call.
-class ChoicesByCall {
- public:
-  ChoicesByCall() = default;
-  ChoicesByCall(const TuningTable& table, std::int32_t ranks);
-
-  /// Planners that are named for calls of a kind, each once, by ascending size.
-  [[nodiscard]] std::vector<PlannerName> algorithms(CallKind call) const;
-
-  /// As TuningTable::find().
-  [[nodiscard]] const TuningChoice* find(CallKind call, std::int64_t bytes) const {
-    for (const TuningChoice& choice : by_call_[static_cast<std::size_t>(call)]) {
-      if (bytes <= choice.up_to_bytes) return &choice;
-    }
-    return nullptr;
-  }
-
- private:
-  std::array<std::vector<TuningChoice>, call_count> by_call_;  ///< by ascending size, a handful each
 };
 
 /// Reads TOML: a [[choice]] table each, with `call` ("allreduce", …), `ranks` (left out: any), `up_to` (bytes as 4096

@@ -62,9 +62,6 @@ int copy_state(MPI_Comm, int, void*, void* attribute, void* copy, int* flag) try
   if (duplicate == nullptr) return MPI_SUCCESS;  // it is agreed on anew
   auto state = std::make_unique<CommunicatorState>();
   state->duplicate = std::move(duplicate);
-  state->native_up_to = original.native_up_to;
-  state->modelled = original.modelled;
-  state->modelled_by_facts = original.modelled_by_facts;
   *static_cast<void**>(copy) = state.release();
   *flag = 1;
   return MPI_SUCCESS;

@@ -1,7 +1,6 @@
 // libcoll's state in this MPI process, and on its communicators.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,11 +19,6 @@ struct CommunicatorState {
   std::shared_ptr<Communicator> duplicate;     ///< of the communicator that this one was duplicated from, until then
   MPI_Comm own = MPI_COMM_NULL;                ///< of ours, over which the ranks agree; made when they first do
   CommunicatorRecord* record = nullptr;        ///< null: nobody wants to know
-  /// By CallKind, once both ways were tried: the largest size that is left to MPI.
-  std::array<std::optional<std::int64_t>, call_count> native_up_to;
-  /// By CallKind: the cost model was asked, and the same of reductions whose order matters.
-  std::array<bool, call_count> modelled{};
-  std::array<bool, call_count> modelled_by_facts{};
   /// Collectives, as bits, of nonblocking calls that came before the ranks had agreed on a plan.
   std::uint8_t wishes = 0;
   /// Goes with the communicator.

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <string>
 
 #include "libcoll/base/clock.h"
 #include "libcoll/base/log.h"
+#include "libcoll/comm/learned_rows.h"
 #include "libcoll/observe/trace.h"
-#include "pmpi/shim/choice.h"
 #include "pmpi/shim/device_memory.h"
 #include "pmpi/shim/fall_through_cache.h"
 #include "pmpi/shim/operands.h"
@@ -72,11 +73,32 @@ bool sets_precedent(Runtime& process, const CallContext& call, Reason reason) {
   return call.has_lasting_types;
 }
 
-bool tuned_to_native(const Communicator& communicator, CallKind kind, std::int64_t bytes) {
-  if (bytes == unknown_bytes) return false;
-  const TuningChoice* choice = communicator.tuned(blocking_variant(kind), bytes);
-  return choice != nullptr && choice->native;
+/// What the selection table says of a call; null where its size may differ by rank. Nobody has tried calls that are not
+/// waited for: of those only what settings and the tuning table say.
+const SelectionRow* row_of(const Communicator& communicator, const CallContext& context, std::int64_t bytes) {
+  if (bytes == unknown_bytes) return nullptr;
+  const SelectionRow* row = communicator.selection().find(blocking_variant(context.kind), bytes, context.order_matters);
+  const bool is_meant = row != nullptr && (row->source <= RowSource::tuning_table || !is_nonblocking(context.kind));
+  return is_meant ? row : nullptr;
 }
+
+/// Why a call is left to MPI as its row says; nothing when it is not.
+std::optional<Reason> native_by(const SelectionRow* row) {
+  if (row == nullptr || !row->choice.native) return std::nullopt;
+  if (row->source == RowSource::setting) return Reason::chosen_native;
+  if (row->source == RowSource::tuning_table) return Reason::tuned_native;
+  return row->source == RowSource::measurement ? Reason::measured_native : Reason::modelled_native;
+}
+
+/// Of calls of any size.
+bool is_set_to_native(const Communicator& communicator, CallKind kind) {
+  const std::span<const SelectionRow> rows = communicator.selection().rows(blocking_variant(kind), false);
+  return !rows.empty() && rows.front().source == RowSource::setting;
+}
+
+/// For communicators within a node, whose calls must be faster than MPI's: whether it is known of such a call which way
+/// that is. The same on all ranks.
+bool is_proven(const SelectionRow* row) { return row != nullptr && row->source != RowSource::built_in; }
 
 /// By the kind of call alone, for the counts of some differ by rank.
 bool has_equal_shards(CallKind call) {
@@ -93,11 +115,11 @@ CommunicatorState* agreed_state(Runtime& process, const CallContext& context, st
   return state;
 }
 
-std::optional<Reason> choice_of(const Runtime& process, const CallContext& context) {
+std::optional<Reason> choice_of(const Runtime& process, const Communicator& communicator, const CallContext& context) {
   const CallKind kind = context.kind;
   if (is_nonblocking(kind) && !context.is_init() && context.request == nullptr) return Reason::bad_arguments;
-  const bool native = call_setting(process.config(), kind) == "native";
-  if (native || (is_nonblocking(kind) && !process.config().nonblocking)) return Reason::chosen_native;
+  if (is_set_to_native(communicator, kind) || (is_nonblocking(kind) && !process.config().nonblocking))
+    return Reason::chosen_native;
   if (is_nonblocking(kind) && !process.progresses_unattended(context.calls_mpi)) return Reason::no_progress;
   return std::nullopt;
 }
@@ -122,6 +144,39 @@ std::optional<Reason> persists(CommunicatorState& state, const CallContext& cont
   return reason;
 }
 
+/// A call of MPI's own, as Learner has it.
+bool call_native(CallKind kind, const std::byte* input, std::byte* output, std::int64_t bytes, MPI_Comm program) {
+  const MPI_Comm comm = own_of(program);
+  const auto type = MPI_BYTE;
+  const auto op = MPI_BOR;
+  const int count = static_cast<int>(bytes);
+  switch (kind) {
+    case CallKind::allreduce:
+      return PMPI_Allreduce(input, output, count, type, op, comm) == MPI_SUCCESS;
+    case CallKind::allgather:
+      return PMPI_Allgather(input, count, type, output, count, type, comm) == MPI_SUCCESS;
+    case CallKind::alltoall:
+      return PMPI_Alltoall(input, count, type, output, count, type, comm) == MPI_SUCCESS;
+    case CallKind::reduce_scatter_block:
+      return PMPI_Reduce_scatter_block(input, output, count, type, op, comm) == MPI_SUCCESS;
+    case CallKind::bcast:
+      return PMPI_Bcast(output, count, type, 0, comm) == MPI_SUCCESS;
+    case CallKind::reduce:
+      return PMPI_Reduce(input, output, count, type, op, 0, comm) == MPI_SUCCESS;
+    default:
+      return false;
+  }
+}
+
+/// How calls of that kind go, for the first one. Collective.
+void learn(Runtime& process, const CommunicatorState& state, const CallContext& context, MpiHost& host) {
+  const auto native = [&context](CallKind kind, const std::byte* input, std::byte* output, std::int64_t bytes) {
+    return call_native(kind, input, output, bytes, context.comm);
+  };
+  learn_rows({process, *state.communicator, state.record, host, {&progress_mpi}, native}, context.kind,
+             context.order_matters);
+}
+
 /// Of any call but the start of a persistent one.
 std::optional<Reason> choose(Runtime& process, const CallContext& context, std::int64_t bytes, Communicator*& chosen) {
   std::optional<Reason> reason;
@@ -135,15 +190,13 @@ std::optional<Reason> choose(Runtime& process, const CallContext& context, std::
     wish(*state, *collective_of(context.kind));
     return Reason::not_agreed;
   }
-  reason = choice_of(process, context);
+  reason = choice_of(process, *state->communicator, context);
+  const SelectionRow* row = row_of(*state->communicator, context, bytes);
   const bool must_prove = state->communicator->must_be_faster();
-  if (!reason && must_prove && !can_be_proven(*state->communicator, context, bytes)) {
-    reason = Reason::one_node;
-  }
+  const bool can_be_proven = is_proven(row) || (bytes != unknown_bytes && can_be_tried(context.kind));
+  if (!reason && must_prove && !can_be_proven) reason = Reason::one_node;
   if (!reason && !context.may_agree()) reason = begins(*state, context.kind);
-  if (!reason && tuned_to_native(*state->communicator, context.kind, bytes)) {
-    reason = Reason::tuned_native;
-  }
+  if (!reason && row != nullptr && row->source <= RowSource::tuning_table) reason = native_by(row);
   if (reason) return reason;
   chosen = state->communicator.get();
   if (context.is_init()) return persists(*state, context);
@@ -151,12 +204,10 @@ std::optional<Reason> choose(Runtime& process, const CallContext& context, std::
   MpiHost host(context.comm);
   reason = chosen->ready(*collective_of(context.kind), has_equal_shards(context.kind), host);
   if (reason || bytes == unknown_bytes || chosen->is_broken()) return reason;
-  if (process.config().measure && !must_prove && process.config().tuning_table.empty() &&
-      measured_to_native(process, *state, context.kind, context.comm, bytes)) {
-    return Reason::measured_native;
-  }
-  if (modelled_to_native(process, *state, context, bytes)) return Reason::modelled_native;
-  return must_prove && !is_proven(*chosen, context, bytes) ? Reason::one_node : reason;
+  if (!chosen->has_learned(context.kind, context.order_matters)) learn(process, *state, context, host);
+  row = row_of(*chosen, context, bytes);
+  if (const std::optional<Reason> native = native_by(row)) return native;
+  return must_prove && !is_proven(row) ? Reason::one_node : reason;
 }
 
 /// Where some process may have memory of a GPU, which others need not know of. Who waits for nobody cannot ask.

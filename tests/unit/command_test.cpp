@@ -519,13 +519,24 @@ TEST_F(Command, InfoShowsWhatJobsHaveChosen) {
   EXPECT_EQ(job["alpha_nanoseconds"], 1500);
   EXPECT_EQ(job["bytes_per_second"], 2'000'000'000);
   const Json expected = Json::parse(R"([
-    {"call": "allreduce", "up_to_bytes": 64, "use": "native", "segment_bytes": null, "in_flight": null},
-    {"call": "allreduce", "up_to_bytes": 4096, "use": "direct", "segment_bytes": null, "in_flight": null},
-    {"call": "allreduce", "up_to_bytes": null, "use": "plan", "segment_bytes": 32768, "in_flight": 12}])");
+    {"call": "allreduce", "up_to_bytes": 64, "use": "native", "segment_bytes": null, "in_flight": null, "from": "cost model"},
+    {"call": "allreduce", "up_to_bytes": 4096, "use": "direct", "segment_bytes": null, "in_flight": null,
+     "from": "cost model"},
+    {"call": "allreduce", "up_to_bytes": null, "use": "plan", "segment_bytes": 32768, "in_flight": 12,
+     "from": "cost model"}])");
   EXPECT_EQ(job["choices"], expected);
   const std::string in = "LIBCOLL_CACHE_DIR='" + place.directory + "' libcoll info --choices ";
   EXPECT_TRUE(contains(shell(in + "ring:3").out, "ring:3, 3 ranks on 3 nodes over ucx: α = 1500 ns"));
   EXPECT_TRUE(contains(shell(in + "ring:4").out, "nothing is kept yet"));
+  const Json set = Json::parse(shell("LIBCOLL_ALLREDUCE=native " + in + "ring:3 --json").out)["choices"]["jobs"][0];
+  EXPECT_EQ(set["choices"].dump(), R"([{"call":"allreduce","from":"setting","in_flight":null,"segment_bytes":null,)"
+                                   R"("up_to_bytes":null,"use":"native"}])");
+  write("tuning.toml", "[[choice]]\ncall = \"alltoall\"\nup_to = 99\nuse = \"native\"\n");
+  const std::string tuned = shell("LIBCOLL_TUNING_TABLE='" + path("tuning.toml") + "' " + in + "ring:3").out;
+  for (const char* part : {"alltoall  99 ", "tuning table\n", "direct", "built in\n"}) {
+    EXPECT_TRUE(contains(tuned, part)) << tuned;
+  }
+  EXPECT_FALSE(contains(tuned, "cost model")) << tuned;
   write("cache/choice-" + place.topology + "-3-3-ucx.toml", "[[choice");
   EXPECT_TRUE(contains(shell(in + "ring:3").err, "warning"));
 }

@@ -55,45 +55,6 @@ TEST(TuningTable, FindsTheNarrowestEntry) {
   EXPECT_EQ(native(CallKind::allgather, 8, 1), -1);
 }
 
-/// The lists of one communicator say what the table says.
-TEST(TuningTable, OfOneCommunicatorSaysTheSame) {
-  TuningTable table = read_tuning_table(example, "test.toml").value();
-  table.choices.push_back({CallKind::reduce, 8, 10, true, 0});
-  table.add({{CallKind::reduce, 0, 5, false, 0}, {CallKind::reduce, 0, 20, false, 0, true}});
-  for (const std::int32_t ranks : {2, 8, 27}) {
-    const ChoicesByCall of_ranks(table, ranks);
-    for (const CallKind call : {CallKind::alltoall, CallKind::allreduce, CallKind::allgather, CallKind::reduce}) {
-      for (const std::int64_t bytes : {1, 5, 6, 10, 11, 20, 21, 100, 101, 4096, 4097, 65536, 65537, 1 << 30}) {
-        const TuningChoice* expected = table.find(call, ranks, bytes);
-        const TuningChoice* found = of_ranks.find(call, bytes);
-        ASSERT_EQ(found == nullptr, expected == nullptr) << ranks << " ranks, " << bytes << " bytes";
-        if (expected == nullptr) continue;
-        EXPECT_EQ(*found, *expected) << ranks << " ranks, " << bytes << " bytes";
-      }
-    }
-  }
-}
-
-/// Communicators make these plans beforehand.
-TEST(TuningTable, NamesEveryPlannerOnce) {
-  const TuningTable table = read_tuning_table(R"(
-choice = [
-  { call = "allreduce", ranks = 8, up_to = 10, use = "plan", algorithm = "ring" },
-  { call = "allreduce", ranks = 8, up_to = 20, use = "native" },
-  { call = "allreduce", ranks = 8, up_to = 30, use = "plan", algorithm = "multitree" },
-  { call = "allreduce", ranks = 8, up_to = 40, use = "plan", algorithm = "ring" },
-  { call = "allreduce", up_to = 30, use = "plan", algorithm = "hidden" },
-  { call = "allreduce", use = "plan", algorithm = "bfb" },
-  { call = "allgather", ranks = 4, use = "plan", algorithm = "biring" },
-])",
-                                              "t")
-                                .value();
-  const ChoicesByCall of_eight(table, 8);
-  const std::vector<PlannerName> expected{PlannerName("ring"), PlannerName("multitree"), PlannerName("bfb")};
-  EXPECT_EQ(of_eight.algorithms(CallKind::allreduce), expected);
-  EXPECT_TRUE(of_eight.algorithms(CallKind::allgather).empty());
-}
-
 TEST(TuningTable, IsReadBackAsItWasWritten) {
   const TuningTable table = read_tuning_table(example, "test.toml").value();
   EXPECT_EQ(read_tuning_table(write_tuning_table(table), "again").value(), table);

@@ -1,4 +1,4 @@
-#include "pmpi/shim/choice.h"
+#include "libcoll/comm/learned_rows.h"
 
 #include <algorithm>
 #include <array>
@@ -22,7 +22,7 @@
 #include "libcoll/select/crossover.h"
 #include "libcoll/select/measured_costs.h"
 
-namespace libcoll::pmpi {
+namespace libcoll {
 namespace {
 
 constexpr std::int64_t word_bytes = 8;
@@ -42,19 +42,22 @@ void or_words(const void*, void* destination, const void* left, const void* righ
   for (std::int64_t i = 0; i < elements; ++i) to[i] = a[i] | b[i];
 }
 
-/// Calls of one kind with memory and a communicator of their own, both ways. The root of rooted ones is rank 0.
+/// Calls of one kind with memory of their own, both ways. The root of rooted ones is rank 0.
 class Trial {
  public:
-  Trial(Communicator& communicator, CallKind kind, MPI_Comm comm)
-      : communicator_(communicator), kind_(kind), comm_(own_of(comm)), ranks_(communicator.size()) {
+  Trial(const Learner& learner, CallKind kind) : learner_(learner), kind_(kind), ranks_(learner.communicator.size()) {
     const auto words = static_cast<std::size_t>(ranks_ * largest_bytes() / word_bytes);
     input_.resize(words);
     output_.resize(words);
+    learner.communicator.keep_record(nullptr);  // these calls are not the program's
   }
+  ~Trial() { learner_.communicator.keep_record(learner_.record); }
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
 
   /// Within a node nothing is known of longer calls but what the longest of these show.
   [[nodiscard]] std::int64_t largest_bytes() const {
-    const std::int64_t largest = communicator_.must_be_faster() ? largest_buffer : largest_vector;
+    const std::int64_t largest = learner_.communicator.must_be_faster() ? largest_buffer : largest_vector;
     return std::max(word_bytes, std::min(largest, largest_buffer / ranks_));
   }
 
@@ -67,8 +70,8 @@ class Trial {
   bool own(std::int64_t bytes, Protocol selected) {
     Call call;
     call.collective = *collective_of(kind_);
-    call.input = reinterpret_cast<const std::byte*>(input_.data());
-    call.output = reinterpret_cast<std::byte*>(output_.data());
+    call.input = input();
+    call.output = output();
     call.elements = bytes / word_bytes;
     call.element_bytes = word_bytes;
     call.reducer = {&or_words, nullptr};
@@ -78,81 +81,53 @@ class Trial {
       std::vector<std::int64_t>& offsets = kind_ == CallKind::bcast ? call.output_offsets : call.input_offsets;
       offsets.assign(static_cast<std::size_t>(ranks_), 0);
     }
-    return communicator_.run(call, {&progress_mpi}, selected);
+    return learner_.communicator.run(call, learner_.hook, selected);
   }
 
-  bool native(std::int64_t bytes) {
-    const auto type = MPI_BYTE;
-    const auto op = MPI_BOR;
-    const int count = static_cast<int>(bytes);
-    switch (kind_) {
-      case CallKind::allreduce:
-        return PMPI_Allreduce(input_.data(), output_.data(), count, type, op, comm_) == MPI_SUCCESS;
-      case CallKind::allgather:
-        return PMPI_Allgather(input_.data(), count, type, output_.data(), count, type, comm_) == MPI_SUCCESS;
-      case CallKind::alltoall:
-        return PMPI_Alltoall(input_.data(), count, type, output_.data(), count, type, comm_) == MPI_SUCCESS;
-      case CallKind::reduce_scatter_block:
-        return PMPI_Reduce_scatter_block(input_.data(), output_.data(), count, type, op, comm_) == MPI_SUCCESS;
-      case CallKind::bcast:
-        return PMPI_Bcast(output_.data(), count, type, 0, comm_) == MPI_SUCCESS;
-      case CallKind::reduce:
-        return PMPI_Reduce(input_.data(), output_.data(), count, type, op, 0, comm_) == MPI_SUCCESS;
-      default:
-        return false;
-    }
-  }
+  bool native(std::int64_t bytes) { return learner_.native(kind_, input(), output(), bytes); }
 
  private:
-  Communicator& communicator_;
+  const std::byte* input() const { return reinterpret_cast<const std::byte*>(input_.data()); }
+  std::byte* output() { return reinterpret_cast<std::byte*>(output_.data()); }
+
+  const Learner& learner_;
   const CallKind kind_;
-  const MPI_Comm comm_;
   const std::int64_t ranks_;
   std::vector<std::uint64_t> input_;
   std::vector<std::uint64_t> output_;
 };
-
-/// Calls whose size is known to be equal on all ranks.
-bool can_be_tried(CallKind kind) {
-  constexpr std::array kinds{CallKind::allreduce, CallKind::allgather,
-                             CallKind::alltoall,  CallKind::reduce_scatter_block,
-                             CallKind::bcast,     CallKind::reduce};
-  return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
-}
 
 std::string cache_directory(const Runtime& process) {
   const std::string& directory = process.config().cache_dir;
   return directory.empty() ? default_cache_dir() : directory;
 }
 
-CrossoverPlace place_of(Runtime& process, const CommunicatorState& state, CallKind kind) {
-  CrossoverPlace place;
+CrossoverPlace crossover_place(const Learner& learner, CallKind kind) {
+  Runtime& runtime = learner.runtime;
   const Collective collective = *collective_of(kind);
-  place.directory = cache_directory(process);
-  place.plan_file = plan_file_name(process.topology(), collective, algorithm_setting(process.config(), collective));
+  CrossoverPlace place;
+  place.directory = cache_directory(runtime);
+  place.plan_file = plan_file_name(runtime.topology(), collective, algorithm_setting(runtime.config(), collective));
   place.call = kind;
-  place.ranks = state.communicator->size();
-  place.nodes = state.communicator->nodes();
-  place.transport = process.transport().name();
+  place.ranks = learner.communicator.size();
+  place.nodes = learner.communicator.nodes();
+  place.transport = runtime.transport().name();
   return place;
 }
 
-/// The same on all ranks; collective.
-std::int64_t obtain(Runtime& process, CommunicatorState& state, CallKind kind, MPI_Comm comm) {
-  MpiHost host(comm);
+/// Largest size that is left to MPI; never_native: none. The same on all ranks; collective.
+std::int64_t obtain_crossover(const Learner& learner, CallKind kind) {
+  HostCommunicator& host = learner.host;
   const bool root = host.rank() == 0;
-  const CrossoverPlace place = root ? place_of(process, state, kind) : CrossoverPlace();
+  const CrossoverPlace place = root ? crossover_place(learner, kind) : CrossoverPlace();
   std::int64_t known = root ? load_crossover(place).value_or(not_tried) : not_tried;
   if (!host.broadcast(&known, sizeof known)) return never_native;
   if (known != not_tried) return known;
-  // These calls are not the program's.
-  state.communicator->keep_record(nullptr);
-  Trial trial(*state.communicator, kind, comm);
+  Trial trial(learner, kind);
   const Contest contest{[&](std::int64_t bytes) { return trial.own(bytes, Protocol::chosen); },
                         [&](std::int64_t bytes) { return trial.native(bytes); }, trial.largest_bytes(),
                         contest_nanoseconds, &steady_nanoseconds};
   const std::optional<std::int64_t> found = find_crossover(host, contest);
-  state.communicator->keep_record(state.record);
   if (root && found) {
     const Status stored = store_crossover(place, *found);
     if (!stored) log(LogLevel::info, "measured times not kept: " + stored.error().message);
@@ -160,15 +135,31 @@ std::int64_t obtain(Runtime& process, CommunicatorState& state, CallKind kind, M
   return found.value_or(never_native);
 }
 
+void learn_by_trial(const Learner& learner, CallKind kind) {
+  const std::int64_t up_to = obtain_crossover(learner, kind);
+  if (up_to >= 0) {
+    TuningChoice native;
+    native.call = kind;
+    native.up_to_bytes = up_to;
+    native.native = true;
+    learner.communicator.add_rows(RowSource::measurement, {native});
+  }
+  if (learner.host.rank() != 0) return;
+  log(LogLevel::info, learner.host.name() + ": " + std::string(to_string(kind)) +
+                          (up_to >= 0 ? " is left to MPI up to " + std::to_string(up_to) + " bytes, as measured"
+                                      : " is served at any size, as measured"));
+}
+
 // ---- cost model ---------------------------------------------------------------------------------------------------
 
-ChoicePlace choice_place_of(Runtime& process, const CommunicatorState& state) {
+ChoicePlace choice_place(const Learner& learner) {
+  Runtime& runtime = learner.runtime;
   ChoicePlace place;
-  place.directory = cache_directory(process);
-  place.topology = topology_hash(process.topology());
-  place.ranks = state.communicator->size();
-  place.nodes = state.communicator->nodes();
-  place.transport = process.transport().name();
+  place.directory = cache_directory(runtime);
+  place.topology = topology_hash(runtime.topology());
+  place.ranks = learner.communicator.size();
+  place.nodes = learner.communicator.nodes();
+  place.transport = runtime.transport().name();
   return place;
 }
 
@@ -197,11 +188,9 @@ class JobLinks {
 JobLinks job_links;
 
 /// Times all ways by themselves, as programs call them: in a row. Collective; false on all ranks when a call failed.
-bool measure_ways(CommunicatorState& state, CallKind kind, MPI_Comm comm, CostQuestion& question) {
-  MpiHost host(comm);
-  Communicator& communicator = *state.communicator;
-  communicator.keep_record(nullptr);  // these calls are not the program's
-  Trial trial(communicator, kind, comm);
+bool measure_ways(const Learner& learner, CallKind kind, CostQuestion& question) {
+  const Communicator& communicator = learner.communicator;
+  Trial trial(learner, kind);
   const auto sample = [&](const auto& way, std::int64_t largest, std::vector<CostSample>& samples) {
     const Measurable repeated = [&way](std::int64_t bytes, int times) {
       for (int call = 0; call < times; ++call) {
@@ -209,8 +198,8 @@ bool measure_ways(CommunicatorState& state, CallKind kind, MPI_Comm comm, CostQu
       }
       return true;
     };
-    auto found =
-        sample_calls(host, repeated, largest, sampling_nanoseconds, &steady_nanoseconds, trial.smallest_bytes());
+    auto found = sample_calls(learner.host, repeated, largest, sampling_nanoseconds, &steady_nanoseconds,
+                              trial.smallest_bytes());
     if (found) samples = std::move(*found);
     return found.has_value();
   };
@@ -221,22 +210,21 @@ bool measure_ways(CommunicatorState& state, CallKind kind, MPI_Comm comm, CostQu
   const std::int64_t largest_direct = std::min(largest, DirectExchange::most_bytes / communicator.size());
   const std::int64_t largest_scattered = std::min(largest, ScatteredReduction::most_bytes);
   const bool can_be_scattered = kind == CallKind::allreduce && communicator.can_be_scattered(Collective::allreduce);
-  const bool good = sample(own(Protocol::planned), largest, question.by_plan) &&
-                    (!question.can_go_direct || sample(own(Protocol::directly), largest_direct, question.directly)) &&
-                    (!can_be_scattered || sample(own(Protocol::scattered), largest_scattered, question.scattered)) &&
-                    sample([&](std::int64_t bytes) { return trial.native(bytes); }, largest, question.native);
-  communicator.keep_record(state.record);
-  return good;
+  return sample(own(Protocol::planned), largest, question.by_plan) &&
+         (!question.can_go_direct || sample(own(Protocol::directly), largest_direct, question.directly)) &&
+         (!can_be_scattered || sample(own(Protocol::scattered), largest_scattered, question.scattered)) &&
+         sample([&](std::int64_t bytes) { return trial.native(bytes); }, largest, question.native);
 }
 
 /// Rank 0's figures of the links, as kept, seen by another communicator or measured now. Collective; false on all ranks
 /// when they cannot be measured.
-bool know_links(HostCommunicator& host, Communicator& communicator, TuningTable& kept) {
+bool know_links(const Learner& learner, TuningTable& kept) {
+  HostCommunicator& host = learner.host;
   if (host.rank() == 0 && !kept.links) kept.links = job_links.get();
   std::int64_t known = kept.links ? 1 : 0;
   if (!host.broadcast(&known, sizeof known)) return false;
   if (known != 0) return true;
-  kept.links = communicator.measure_links(host, {&progress_mpi});
+  kept.links = learner.communicator.measure_links(host, learner.hook);
   return kept.links.has_value();
 }
 
@@ -270,18 +258,18 @@ std::vector<TuningChoice> keep(const ChoicePlace& place, TuningTable& kept, std:
 }
 
 /// Measures what is missing and asks the model; rank 0 has the answer, and keeps it. Collective.
-std::vector<TuningChoice> ask_model(Runtime& process, CommunicatorState& state, CallKind kind, MPI_Comm comm,
-                                    const ChoicePlace& place, TuningTable& kept) {
-  MpiHost host(comm);
-  Communicator& communicator = *state.communicator;
+std::vector<TuningChoice> ask_model(const Learner& learner, CallKind kind, const ChoicePlace& place,
+                                    TuningTable& kept) {
+  HostCommunicator& host = learner.host;
+  const Communicator& communicator = learner.communicator;
   const bool root = host.rank() == 0;
   const bool has_fabric = !communicator.must_be_faster();
-  if (has_fabric && !know_links(host, communicator, kept)) return {};
+  if (has_fabric && !know_links(learner, kept)) return {};
   const Collective collective = *collective_of(kind);
   const std::int32_t ranks = communicator.size();
   CostQuestion question;
   question.can_go_direct = communicator.can_go_direct(collective) && !is_rooted(kind);
-  if (!measure_ways(state, kind, comm, question) || !root) return {};
+  if (!measure_ways(learner, kind, question) || !root) return {};
   log(LogLevel::info,
       host.name() + ": " + std::string(to_string(kind)) + " measured, in microseconds: " + in_words(question));
   if (!has_fabric) return keep(place, kept, choose_by_samples(kind, ranks, question.by_plan, question.native));
@@ -292,7 +280,7 @@ std::vector<TuningChoice> ask_model(Runtime& process, CommunicatorState& state, 
   question.plan = communicator.plan_of(collective);
   question.segment_bytes = communicator.segment_bytes();
   question.share_memory = communicator.share_memory();
-  question.in_flight = process.config().in_flight;
+  question.in_flight = learner.runtime.config().in_flight;
   return keep(place, kept, choose_by_cost(question));
 }
 
@@ -336,42 +324,42 @@ void say(const HostCommunicator& host, CallKind kind, const TuningTable& kept, c
       host.name() + ": " + std::string(to_string(kind)) + " by the cost model, " + figures + in_words(choices));
 }
 
-void obtain_choices(Runtime& process, CommunicatorState& state, CallKind kind, MPI_Comm comm) {
-  MpiHost host(comm);
+void learn_by_model(const Learner& learner, CallKind kind) {
+  HostCommunicator& host = learner.host;
   const bool root = host.rank() == 0;
-  const std::int32_t ranks = state.communicator->size();
+  const std::int32_t ranks = learner.communicator.size();
   const std::int64_t began = steady_nanoseconds();
-  const ChoicePlace place = root ? choice_place_of(process, state) : ChoicePlace();
+  const ChoicePlace place = root ? choice_place(learner) : ChoicePlace();
   TuningTable kept = root ? load_kept(place) : TuningTable();
   std::int64_t found = kept.knows(kind, ranks) ? 1 : 0;
   if (!host.broadcast(&found, sizeof found)) return;
   std::vector<TuningChoice> choices;
   if (found == 0) {
-    choices = ask_model(process, state, kind, comm, place, kept);
+    choices = ask_model(learner, kind, place, kept);
   } else {
     std::copy_if(kept.choices.begin(), kept.choices.end(), std::back_inserter(choices),
                  [&](const TuningChoice& choice) { return choice.call == kind && choice.ranks == ranks; });
   }
   if (!share(host, choices)) return;
-  state.communicator->add_choices(choices, false);
+  learner.communicator.add_rows(RowSource::cost_model, choices, false);
   const std::string how = found != 0 ? "as kept" : "as measured in " + in_seconds(steady_nanoseconds() - began) + " s";
   if (root) say(host, kind, kept, how, choices);
 }
 
 /// Of reductions whose bits depend on the way: what rank 0 knows of the links decides how messages are cut.
-void obtain_by_facts(Runtime& process, CommunicatorState& state, CallKind kind, MPI_Comm comm) {
-  MpiHost host(comm);
-  Communicator& communicator = *state.communicator;
+void learn_by_facts(const Learner& learner, CallKind kind) {
+  HostCommunicator& host = learner.host;
+  Communicator& communicator = learner.communicator;
   const bool root = host.rank() == 0;
   const std::int32_t ranks = communicator.size();
   if (communicator.must_be_faster()) {
-    return communicator.add_choices(choose_by_facts_within_node(kind, ranks), true);
+    return communicator.add_rows(RowSource::cost_model, choose_by_facts_within_node(kind, ranks), true);
   }
   const Collective collective = *collective_of(kind);
-  const ChoicePlace place = root ? choice_place_of(process, state) : ChoicePlace();
+  const ChoicePlace place = root ? choice_place(learner) : ChoicePlace();
   TuningTable kept = root ? load_kept(place) : TuningTable();
   const bool known = root && kept.links.has_value();
-  const bool has_links = know_links(host, communicator, kept);
+  const bool has_links = know_links(learner, kept);
   std::vector<TuningChoice> choices;
   if (root) {
     if (has_links && !known) keep(place, kept, {});
@@ -382,7 +370,7 @@ void obtain_by_facts(Runtime& process, CommunicatorState& state, CallKind kind, 
     question.plan = communicator.plan_of(collective);
     question.segment_bytes = communicator.segment_bytes();
     question.share_memory = communicator.share_memory();
-    question.in_flight = process.config().in_flight;
+    question.in_flight = learner.runtime.config().in_flight;
     if (has_links) question.links = *kept.links;
     const bool can_be_scattered = kind == CallKind::allreduce && communicator.can_be_scattered(collective);
     choices = choose_by_facts(question, can_be_scattered);
@@ -391,57 +379,38 @@ void obtain_by_facts(Runtime& process, CommunicatorState& state, CallKind kind, 
     }
   }
   if (!share(host, choices)) return;
-  communicator.add_choices(choices, true);
+  communicator.add_rows(RowSource::cost_model, choices, true);
   if (root) say(host, kind, kept, "where the order matters", choices);
-}
-
-/// Within a node measuring both ways is all there is to the model.
-bool wants_model(const Config& config, const Communicator& communicator, CallKind kind) {
-  const bool by_settings =
-      communicator.must_be_faster() ? config.cost_model || config.measure : config.cost_model && !config.measure;
-  // Who names a planner wants its plans.
-  return by_settings && config.tuning_table.empty() && can_be_tried(kind) &&
-         call_setting(config, kind) == automatic_plan &&
-         algorithm_setting(config, *collective_of(kind)) == automatic_plan;
 }
 
 }  // namespace
 
-bool measured_to_native(Runtime& process, CommunicatorState& state, CallKind kind, MPI_Comm comm, std::int64_t bytes) {
-  if (!can_be_tried(kind)) return false;
-  std::optional<std::int64_t>& up_to = state.native_up_to[static_cast<std::size_t>(kind)];
-  if (!up_to) {
-    up_to = obtain(process, state, kind, comm);
-    const MpiHost host(comm);
-    if (host.rank() == 0) {
-      log(LogLevel::info, host.name() + ": " + std::string(to_string(kind)) +
-                              (*up_to >= 0 ? " is left to MPI up to " + std::to_string(*up_to) + " bytes, as measured"
-                                           : " is served at any size, as measured"));
-    }
+bool can_be_tried(CallKind call) {
+  constexpr std::array kinds{CallKind::allreduce, CallKind::allgather,
+                             CallKind::alltoall,  CallKind::reduce_scatter_block,
+                             CallKind::bcast,     CallKind::reduce};
+  return std::find(kinds.begin(), kinds.end(), call) != kinds.end();
+}
+
+bool wants_cost_model(const Config& config, CallKind call, bool must_be_faster) {
+  // Within a node measuring both ways is all there is to the model.
+  const bool by_settings = must_be_faster ? config.cost_model || config.measure : config.cost_model && !config.measure;
+  // Who names a planner wants its plans.
+  return by_settings && config.tuning_table.empty() && can_be_tried(call) &&
+         call_setting(config, call) == automatic_plan &&
+         algorithm_setting(config, *collective_of(call)) == automatic_plan;
+}
+
+void learn_rows(const Learner& learner, CallKind call, bool order_matters) {
+  const Config& config = learner.runtime.config();
+  Communicator& communicator = learner.communicator;
+  if (!communicator.begins_learning(call, order_matters)) return;
+  if (config.measure && !communicator.must_be_faster() && config.tuning_table.empty() && can_be_tried(call)) {
+    // Calls of both sorts are tried as one.
+    if (communicator.begins_learning(call, !order_matters)) learn_by_trial(learner, call);
+  } else if (wants_cost_model(config, call, communicator.must_be_faster())) {
+    (order_matters ? learn_by_facts : learn_by_model)(learner, call);
   }
-  return bytes <= *up_to;
 }
 
-bool modelled_to_native(Runtime& process, CommunicatorState& state, const CallContext& context, std::int64_t bytes) {
-  const auto kind = static_cast<std::size_t>(context.kind);
-  bool& asked = context.order_matters ? state.modelled_by_facts[kind] : state.modelled[kind];
-  if (!asked) {
-    asked = true;
-    if (wants_model(process.config(), *state.communicator, context.kind)) {
-      (context.order_matters ? obtain_by_facts : obtain_choices)(process, state, context.kind, context.comm);
-    }
-  }
-  const TuningChoice* choice = state.communicator->modelled(context.kind, bytes, context.order_matters);
-  return choice != nullptr && choice->native;
-}
-
-bool is_proven(const Communicator& communicator, const CallContext& context, std::int64_t bytes) {
-  return bytes != unknown_bytes && (communicator.tuned(blocking_variant(context.kind), bytes) != nullptr ||
-                                    communicator.modelled(context.kind, bytes, context.order_matters) != nullptr);
-}
-
-bool can_be_proven(const Communicator& communicator, const CallContext& context, std::int64_t bytes) {
-  return is_proven(communicator, context, bytes) || (bytes != unknown_bytes && can_be_tried(context.kind));
-}
-
-}  // namespace libcoll::pmpi
+}  // namespace libcoll
