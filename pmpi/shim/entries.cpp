@@ -38,7 +38,7 @@ template <class... Arguments>
 #define LIBCOLL_CALL(name, symbol, parameters, ...)                                       \
   int enter_##symbol parameters {                                                         \
     static const auto fall_through = next_symbol<decltype(&enter_##symbol)>("P" #symbol); \
-    const auto is_known = [comm](auto... all) noexcept __attribute__((always_inline)) {   \
+    const auto is_known = [comm](auto... all) __attribute__((always_inline)) {            \
       return falls_through_again(CallKind::name, comm, all...);                           \
     };                                                                                    \
     const auto serve = [](auto... all) noexcept { return serve_##name(all...); };         \
