@@ -41,6 +41,18 @@ std::vector<std::int32_t> breadth_first(const Topology& topology) {
   return met;
 }
 
+/// `sequence` by ascending key, in its own order where keys are equal. By counting: there are millions of routes, and
+/// few keys.
+template <class Key>
+std::vector<std::size_t> counted(const std::vector<std::size_t>& sequence, std::size_t keys, const Key& key) {
+  std::vector<std::size_t> place(keys + 1);
+  for (const std::size_t i : sequence) ++place[key(i) + 1];
+  std::partial_sum(place.begin(), place.end(), place.begin());
+  std::vector<std::size_t> sorted(sequence.size());
+  for (const std::size_t i : sequence) sorted[place[key(i)]++] = i;
+  return sorted;
+}
+
 /// Orders of links that routes made, and the hops of those routes that follow none.
 struct MadeOrders {
   LayerOrders orders;
@@ -69,14 +81,14 @@ LayerOrders orders_by_routes(const Topology& topology, std::span<const Route> ro
   std::vector<std::size_t> sequence(routes.size());
   std::iota(sequence.begin(), sequence.end(), std::size_t{0});
   const auto hops = [&](std::size_t i) { return routes[i].links.size(); };
-  std::stable_sort(sequence.begin(), sequence.end(), [&](std::size_t a, std::size_t b) { return hops(a) < hops(b); });
-  MadeOrders as_given = orders_by_routes(topology, routes, sequence, layers);
+  std::size_t lengths = 1;  // one more than the most hops
+  for (const Route& route : routes) lengths = std::max(lengths, route.links.size() + 1);
+  MadeOrders as_given = orders_by_routes(topology, routes, counted(sequence, lengths, hops), layers);
   if (deadline.passed()) return std::move(as_given.orders);
   const std::vector<std::int32_t> met = breadth_first(topology);
-  std::stable_sort(sequence.begin(), sequence.end(), [&](std::size_t a, std::size_t b) {
-    return std::pair(hops(a), met[at(routes[a].source)]) < std::pair(hops(b), met[at(routes[b].source)]);
-  });
-  MadeOrders by_search = orders_by_routes(topology, routes, sequence, layers);
+  const auto met_source = [&](std::size_t i) { return at(met[at(routes[i].source)] + 1); };
+  sequence = counted(sequence, met.size() + 1, met_source);
+  MadeOrders by_search = orders_by_routes(topology, routes, counted(sequence, lengths, hops), layers);
   return std::move(by_search.hops_left < as_given.hops_left ? by_search : as_given).orders;
 }
 
