@@ -28,6 +28,11 @@
 #include "planner/topology/reader.h"
 
 namespace libcoll {
+
+using namespace flow;
+using namespace lp;
+using namespace topology;
+
 namespace {
 
 // Where max_concurrent_flow() goes over from bushes to PDHG.

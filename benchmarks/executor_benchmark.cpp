@@ -21,6 +21,16 @@
 #include "tests/unit/support/memory_transport.h"
 
 namespace libcoll {
+
+using namespace broadcast;
+using namespace execute;
+using namespace reduce;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+using namespace transport;
+
 namespace {
 
 constexpr std::int64_t float_bytes = 4;

@@ -11,6 +11,9 @@
 #include "planner/reconfigure/staged_collective.h"
 
 namespace libcoll {
+
+using namespace reconfigure;
+
 namespace {
 
 constexpr double bytes = 16 << 20;

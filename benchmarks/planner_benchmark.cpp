@@ -25,6 +25,13 @@
 #include "planner/topology/generators.h"
 
 namespace libcoll {
+
+using namespace broadcast;
+using namespace flow;
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 void plan(benchmark::State& state, std::span<const Planner> table, Collective collective, const char* algorithm,

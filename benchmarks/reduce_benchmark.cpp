@@ -11,6 +11,9 @@
 #include "libcoll/reduce/kernels.h"
 
 namespace libcoll {
+
+using namespace reduce;
+
 namespace {
 
 void copy(benchmark::State& state) {

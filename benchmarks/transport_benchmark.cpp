@@ -30,6 +30,12 @@
 #include "planner/base/index.h"
 
 namespace libcoll {
+
+using namespace transport;
+using namespace transport::ofi;
+using namespace transport::uct;
+using namespace transport::ucx;
+
 namespace {
 
 /// What the partner is to do until a message says that it was the last one.

@@ -6,7 +6,8 @@
 
 An arrow says what a folder may include: what it points at and whatever can be reached from there. Ends with 1 and names
 file and line where a source includes a header, or declares a class, of a folder that its own does not reach, where
-it includes a library's header that is another folder's, and where a library target is above others than its folder.
+it includes a library's header that is another folder's, where it defines something outside its folder's namespace, where
+a header has a using directive, and where a library target is above others than its folder.
 """
 import os
 import re
@@ -54,6 +55,15 @@ ARROWS = {
     "pmpi/shim": "pmpi libcoll/comm libcoll/reduce",
     "pmpi/shim/standard_abi": "pmpi",  # an mpi.h
 }
+# A folder's namespace is libcoll:: and its path below planner/ or libcoll/, but for these. All see what base/ has.
+NAMESPACES = {
+    "planner/base": "libcoll",
+    "libcoll": "libcoll",
+    "libcoll/base": "libcoll",
+    "planner/broadcast/lp": "libcoll::broadcast_lp",
+    "planner/plan": "libcoll::default_plan",
+    "pmpi/shim": "libcoll::pmpi",
+}
 # Folders above all others, with what lies in them.
 ABOVE_ALL = ("benchmarks", "tests", "libcoll/api/example")
 # Headers of libraries that are not everybody's, by their beginnings.
@@ -74,6 +84,7 @@ FOREIGN = {
 INCLUDE = re.compile(r'\s*#\s*include\s+([<"])([^">]+)[">]')
 DECLARED = re.compile(r"(?:class|struct) (\w+);")
 DEFINED = re.compile(r"(?:class|struct) (\w+)(?: final)?(?: :| \{|$)")
+NAMESPACE = re.compile(r"namespace (libcoll[\w:]*) \{")
 FOLDER_TARGET = re.compile(r"libcoll_folder\((\w+) ([\w/]+)([^)]*)\)")
 
 
@@ -85,6 +96,10 @@ def reached(folder, arrows, found=None):
         for below in arrows.get(folder, ()):
             reached(below, arrows, found)
     return found
+
+
+def namespace_of(folder):
+    return NAMESPACES.get(folder) or "libcoll::" + "::".join(folder.split("/")[1:])
 
 
 def is_above_all(folder):
@@ -128,6 +143,12 @@ def read_sources(faults):
                 if target != folder:
                     found.setdefault(folder, {}).setdefault(target, 0)
                     found[folder][target] += 1
+            elif namespace := NAMESPACE.match(line):
+                own = namespace_of(folder)
+                if not (namespace[1] + "::").startswith(own + "::") and not DECLARED.match(lines[number]):
+                    faults.append(f"{place}namespace {namespace[1]}, expected {own}")
+            elif line.startswith("using namespace ") and path.endswith(".h"):
+                faults.append(f"{place}a using directive in a header")
             elif name := DECLARED.match(line):
                 declared.append((place, folder, name[1]))
             elif name := DEFINED.match(line):

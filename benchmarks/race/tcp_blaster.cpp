@@ -39,6 +39,10 @@
 #include "planner/base/result.h"
 
 namespace libcoll {
+
+using namespace fabric;
+using namespace topology;
+
 namespace {
 
 constexpr int progress_timeout_milliseconds = 60'000;
@@ -297,7 +301,7 @@ bool parse(const char* text, Number& number) {
 }  // namespace libcoll
 
 int main(int argc, char** argv) {
-  libcoll::NodeId node = 0;
+  libcoll::topology::NodeId node = 0;
   std::uint16_t port = 7411;
   const bool good = (argc == 3 || argc == 4) && libcoll::parse(argv[1], node) &&
                     (argc == 3 || libcoll::parse(argv[3], port)) && node >= 0;

@@ -10,12 +10,12 @@
 
 namespace libcoll::api {
 
-class BootstrapHost final : public HostCommunicator {
+class BootstrapHost final : public comm::HostCommunicator {
  public:
   explicit BootstrapHost(const libcoll_bootstrap& bootstrap) : bootstrap_(bootstrap) {}
 
   /// Its messages are moved along while ranks wait for each other; null: there is none any more.
-  void set_runtime(Runtime* runtime) { runtime_ = runtime; }
+  void set_runtime(comm::Runtime* runtime) { runtime_ = runtime; }
 
   [[nodiscard]] int rank() const override { return bootstrap_.rank; }
   [[nodiscard]] int size() const override { return bootstrap_.size; }
@@ -27,7 +27,7 @@ class BootstrapHost final : public HostCommunicator {
   bool broadcast(void* data, std::size_t bytes) override;
   bool begin_barrier() override;
   bool barrier_passed() override;
-  bool reach_all(Runtime& process) override { return !process.over_host_messages(); }
+  bool reach_all(comm::Runtime& process) override { return !process.over_host_messages(); }
   void progress() override {}
 
  private:
@@ -36,7 +36,7 @@ class BootstrapHost final : public HostCommunicator {
   bool over();
 
   const libcoll_bootstrap bootstrap_;
-  Runtime* runtime_ = nullptr;
+  comm::Runtime* runtime_ = nullptr;
   void* request_ = nullptr;
   bool failed_ = false;
   char barrier_mine_ = 0;

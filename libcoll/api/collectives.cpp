@@ -4,6 +4,10 @@
 #include <cstddef>
 
 namespace libcoll::api {
+
+using namespace reduce;
+using namespace schedule;
+
 namespace {
 
 constexpr std::array collectives{Collective::allgather, Collective::reduce_scatter, Collective::allreduce,

@@ -11,13 +11,13 @@
 namespace libcoll::api {
 
 /// Nothing for numbers that are no collective.
-std::optional<Collective> collective_of(libcoll_collective collective);
+std::optional<schedule::Collective> collective_of(libcoll_collective collective);
 /// Nothing for those that the C API does not have.
-std::optional<libcoll_collective> c_collective(Collective collective);
+std::optional<libcoll_collective> c_collective(schedule::Collective collective);
 
 /// A reduction; nothing where there is no such one.
 struct Reduction {
-  ReduceKernel kernel = nullptr;
+  reduce::ReduceKernel kernel = nullptr;
   std::int64_t element_bytes = 0;
   bool order_matters = false;  ///< sums and products of floating-point numbers
 };

@@ -23,6 +23,16 @@
 #include "planner/schedule/xml.h"
 
 namespace libcoll::api {
+
+using namespace comm;
+using namespace execute;
+using namespace observe;
+using namespace plan;
+using namespace reduce;
+using namespace schedule;
+using namespace topology;
+using namespace transport::ucx;
+
 namespace {
 
 /// What a rank says before anything is made.
@@ -136,7 +146,7 @@ struct libcoll_communicator {
   libcoll_communicator(const libcoll_bootstrap& bootstrap, libcoll::FileDescriptor topology)
       : host(bootstrap),
         topology_file(std::move(topology)),
-        settings(libcoll::shared_path(topology_file)),
+        settings(libcoll::plan::shared_path(topology_file)),
         runtime(settings.environment(), libcoll::api::own_directory(), bootstrap.rank) {
     host.set_runtime(&runtime);
   }
@@ -147,9 +157,9 @@ struct libcoll_communicator {
   libcoll::api::BootstrapHost host;
   libcoll::FileDescriptor topology_file;
   libcoll::api::Settings settings;
-  libcoll::Runtime runtime;
-  std::vector<libcoll::Collective> provided;  ///< collectives that go by the caller's schedules
-  std::shared_ptr<libcoll::Communicator> communicator;
+  libcoll::comm::Runtime runtime;
+  std::vector<libcoll::schedule::Collective> provided;  ///< collectives that go by the caller's schedules
+  std::shared_ptr<libcoll::comm::Communicator> communicator;
 };
 
 namespace libcoll::api {
@@ -245,10 +255,10 @@ Outcome reduce(libcoll_communicator* communicator, Call call, libcoll_type type,
 }  // namespace
 }  // namespace libcoll::api
 
-using libcoll::Collective;
 using libcoll::api::call_of;
 using libcoll::api::guarded;
 using libcoll::api::Outcome;
+using libcoll::schedule::Collective;
 
 extern "C" {
 

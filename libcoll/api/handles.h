@@ -13,11 +13,11 @@
 #include "planner/topology/topology.h"
 
 struct libcoll_topology {
-  libcoll::Topology topology;
+  libcoll::topology::Topology topology;
 };
 
 struct libcoll_schedule {
-  libcoll::Schedule schedule;
+  libcoll::schedule::Schedule schedule;
 };
 
 namespace libcoll::api {

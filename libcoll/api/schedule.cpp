@@ -22,6 +22,13 @@
 #include "planner/simulate/simulation.h"
 
 namespace libcoll::api {
+
+using namespace broadcast;
+using namespace default_plan;
+using namespace plan;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 double number(const Rational& value) { return value.to_double(); }
@@ -79,11 +86,11 @@ libcoll_status libcoll_plan(const libcoll_topology* topology, libcoll_collective
     if (topology == nullptr || schedule == nullptr) {
       return refuse_argument("libcoll_plan: found NULL, expected a topology and a result");
     }
-    const std::optional<libcoll::Collective> wanted = libcoll::api::collective_of(collective);
+    const std::optional<libcoll::schedule::Collective> wanted = libcoll::api::collective_of(collective);
     if (!wanted) return refuse_argument("libcoll_plan: found no collective of enum libcoll_collective");
     libcoll::api::keep_log_quiet();
     const std::string name(algorithm == nullptr ? libcoll::automatic_plan : std::string_view(algorithm));
-    libcoll::Result<libcoll::Schedule> plan = libcoll::api::make_plan(topology->topology, *wanted, name);
+    libcoll::Result<libcoll::schedule::Schedule> plan = libcoll::api::make_plan(topology->topology, *wanted, name);
     if (!plan) return refuse(LIBCOLL_ERROR_PLAN, plan.error().message);
     *schedule = std::make_unique<libcoll_schedule>(libcoll_schedule{std::move(plan).value()}).release();
     return {};
@@ -97,7 +104,7 @@ libcoll_status libcoll_schedule_read(const char* path, libcoll_schedule** schedu
     }
     const libcoll::Result<std::string> text = libcoll::read_text_file(path, libcoll::most_schedule_bytes);
     if (!text) return refuse(LIBCOLL_ERROR_INPUT, std::string(path) + ": " + text.error().message);
-    libcoll::Result<libcoll::Schedule> read = libcoll::read_schedule(*text, path);
+    libcoll::Result<libcoll::schedule::Schedule> read = libcoll::schedule::read_schedule(*text, path);
     if (!read) return refuse(LIBCOLL_ERROR_INPUT, read.error().message);
     if (!libcoll::api::c_collective(read->collective)) {
       return refuse(LIBCOLL_ERROR_INPUT, std::string(path) + ": found a schedule of " +
@@ -116,7 +123,7 @@ libcoll_status libcoll_schedule_write(const libcoll_schedule* schedule, const ch
     }
     errno = 0;
     std::ofstream file(path, std::ios::binary);
-    file << libcoll::write_schedule(schedule->schedule);
+    file << libcoll::schedule::write_schedule(schedule->schedule);
     file.close();
     if (!file.fail()) return {};
     return refuse(LIBCOLL_ERROR_INPUT, std::string(path) + ": cannot be written: " + libcoll::reason());
@@ -128,9 +135,10 @@ void libcoll_schedule_free(libcoll_schedule* schedule) { delete schedule; }
 libcoll_status libcoll_schedule_verify(const libcoll_schedule* schedule) {
   return guarded([&]() -> Outcome {
     if (schedule == nullptr) return refuse_argument("libcoll_schedule_verify: found NULL, expected a schedule");
-    const std::vector<std::string> faults = libcoll::verify(schedule->schedule, 1);
+    const std::vector<std::string> faults = libcoll::schedule::verify(schedule->schedule, 1);
     if (!faults.empty()) return refuse(LIBCOLL_ERROR_SCHEDULE, faults.front());
-    const std::vector<libcoll::FalseClaim> claims = libcoll::false_claims(schedule->schedule);
+    const std::vector<libcoll::default_plan::FalseClaim> claims =
+        libcoll::default_plan::false_claims(schedule->schedule);
     if (!claims.empty()) return refuse(LIBCOLL_ERROR_SCHEDULE, to_string(claims.front()));
     return {};
   });
@@ -159,10 +167,11 @@ libcoll_status libcoll_schedule_time(const libcoll_schedule* schedule, int64_t v
     if (schedule == nullptr || seconds == nullptr || vector_bytes < 1) {
       return refuse_argument("libcoll_schedule_time: found NULL or no bytes, expected a schedule, bytes and a result");
     }
-    libcoll::SimulationOptions options;
+    libcoll::simulate::SimulationOptions options;
     options.bytes = static_cast<double>(vector_bytes);
-    if (!schedule->schedule.wirings.empty()) options.timing = libcoll::NodeTiming::lockstep;
-    const libcoll::Result<libcoll::Simulation> simulated = libcoll::simulate(schedule->schedule, options);
+    if (!schedule->schedule.wirings.empty()) options.timing = libcoll::simulate::NodeTiming::lockstep;
+    const libcoll::Result<libcoll::simulate::Simulation> simulated =
+        libcoll::simulate::simulate(schedule->schedule, options);
     if (!simulated) return refuse(LIBCOLL_ERROR_SCHEDULE, simulated.error().message);
     *seconds = simulated->seconds;
     return {};

@@ -12,7 +12,7 @@ libcoll_status libcoll_topology_open(const char* specification_or_path, libcoll_
     if (specification_or_path == nullptr || topology == nullptr) {
       return libcoll::api::refuse_argument("libcoll_topology_open: found NULL, expected a specification and a result");
     }
-    libcoll::Result<libcoll::Topology> read = libcoll::load_topology(specification_or_path);
+    libcoll::Result<libcoll::topology::Topology> read = libcoll::topology::load_topology(specification_or_path);
     if (!read) return libcoll::api::refuse(LIBCOLL_ERROR_INPUT, read.error().message);
     *topology = std::make_unique<libcoll_topology>(libcoll_topology{std::move(read).value()}).release();
     return {};

@@ -57,14 +57,14 @@ constexpr bool is_nonblocking(CallKind kind) { return blocking_variant(kind) != 
 constexpr bool is_rooted(CallKind kind) { return kind == CallKind::bcast || kind == CallKind::reduce; }
 
 /// Whose plan serves each blocking call, by CallKind.
-#define LIBCOLL_CALL(name, collective) std::optional<Collective>(Collective::collective),
-#define LIBCOLL_NATIVE_CALL(name) std::optional<Collective>(),
+#define LIBCOLL_CALL(name, collective) std::optional<schedule::Collective>(schedule::Collective::collective),
+#define LIBCOLL_NATIVE_CALL(name) std::optional<schedule::Collective>(),
 inline constexpr std::array call_collectives{
 #include "libcoll/base/calls.def"
 };
 
 /// Whose plan serves the call; nullopt when it is always left to MPI.
-constexpr std::optional<Collective> collective_of(CallKind kind) {
+constexpr std::optional<schedule::Collective> collective_of(CallKind kind) {
   return call_collectives[static_cast<std::size_t>(blocking_variant(kind))];
 }
 

@@ -16,6 +16,9 @@
 #include "planner/base/toml_text.h"
 
 namespace libcoll {
+
+using namespace schedule;
+
 namespace {
 
 constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();

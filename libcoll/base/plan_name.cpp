@@ -1,6 +1,10 @@
 #include "libcoll/base/plan_name.h"
 
 namespace libcoll {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// FNV-1a, 128 bits, as 32 hexadecimal digits.

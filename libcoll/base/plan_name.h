@@ -19,10 +19,10 @@ inline constexpr std::string_view automatic_small_plan = "auto-small";
 
 /// Everything of a topology that a plan depends on. Names and host names are not among it: the same wiring
 /// on other machines has the same plans.
-std::string canonical_text(const Topology& topology);
+std::string canonical_text(const topology::Topology& topology);
 
 /// File name of a plan: hash of topology (nodes, links, bandwidths), collective, algorithm and library version.
-std::string plan_file_name(const Topology& topology, Collective collective, std::string_view algorithm,
-                           std::string_view version = LIBCOLL_VERSION);
+std::string plan_file_name(const topology::Topology& topology, schedule::Collective collective,
+                           std::string_view algorithm, std::string_view version = LIBCOLL_VERSION);
 
 }  // namespace libcoll

@@ -8,7 +8,11 @@
 #include "libcoll/transport/detours.h"
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace recover;
+using namespace topology;
+using namespace transport;
 
 class BackgroundReplan::Running final : public Errand {
  public:
@@ -100,4 +104,4 @@ bool BackgroundReplan::advance() noexcept {
   return false;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

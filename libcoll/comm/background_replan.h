@@ -12,28 +12,29 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 /// The ranks of a communicator that have messages: those that speak for their nodes first, but `first` before them
 /// where it is one of them. The same on all ranks.
 struct ReplanRanks {
   ReplanRanks(const Membership& members, std::int32_t first);
   /// Who is below whom, by place in the list; links are those of `fabric`, whose hosts are the communicator's nodes.
-  [[nodiscard]] std::vector<int> parents_on(const Topology& fabric) const;
+  [[nodiscard]] std::vector<int> parents_on(const topology::Topology& fabric) const;
   /// Of this rank, among those with these parents. Error when a neighbour cannot be connected. Under the runtime's
   /// lock.
-  [[nodiscard]] Result<std::vector<TreePlace>> places(const Membership& members, const std::vector<int>& parents) const;
+  [[nodiscard]] Result<std::vector<recover::TreePlace>> places(const Membership& members,
+                                                               const std::vector<int>& parents) const;
 
   std::vector<std::int32_t> ranks;
-  std::vector<NodeId> nodes;  ///< by place in the list
-  int own = 0;                ///< this rank's place
+  std::vector<topology::NodeId> nodes;  ///< by place in the list
+  int own = 0;                          ///< this rank's place
 };
 
 /// Why there is one. One of each may be under way on a communicator.
 enum class ReplanCause : std::uint8_t { links_died, file_changed };
 
 /// Of one order, the same on all ranks.
-TagSpace replan_tags(const Membership& members, ReplanCause cause, std::uint32_t order);
+transport::TagSpace replan_tags(const Membership& members, ReplanCause cause, std::uint32_t order);
 
 /// One at a time. All members are to be called under the runtime's lock.
 class BackgroundReplan {
@@ -46,8 +47,8 @@ class BackgroundReplan {
   [[nodiscard]] bool is_under_way() const { return replan_ != nullptr; }
   /// `keeper` keeps the communicator for as long as others may need it, though the program may have freed it. `tags`
   /// gives those of one more order, the same on all ranks. `over` is called at the end, and may begin another.
-  void begin(std::shared_ptr<void> keeper, ReplanParticipant& party, std::vector<TreePlace> places, int own,
-             std::function<TagSpace()> tags, std::function<void()> over);
+  void begin(std::shared_ptr<void> keeper, recover::ReplanParticipant& party, std::vector<recover::TreePlace> places,
+             int own, std::function<transport::TagSpace()> tags, std::function<void()> over);
 
  private:
   class Running;
@@ -55,8 +56,8 @@ class BackgroundReplan {
   bool advance() noexcept;
 
   Membership& members_;
-  std::unique_ptr<Replan> replan_;
+  std::unique_ptr<recover::Replan> replan_;
   std::function<void()> over_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -10,7 +10,14 @@
 #include "libcoll/execute/scattered_reduction.h"
 #include "libcoll/transport/transport.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace execute;
+using namespace plan;
+using namespace schedule;
+using namespace select;
+using namespace transport;
+
 namespace {
 
 /// All shards together, which is the same on all ranks. Rooted calls are planned as vectors of one shard.
@@ -95,4 +102,4 @@ const LoweredPlanPointer& CallChoices::chosen_plan(const Call& call, const Plans
   return plans.small != nullptr && vector_bytes(call, members_.size()) <= plans.small_up_to ? plans.small : plans.usual;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

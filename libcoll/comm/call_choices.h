@@ -13,13 +13,13 @@
 #include "libcoll/plan/lowered_plan.h"
 #include "libcoll/select/selection_table.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 /// How a call is to go: as its size and the choices say, or one way for a trial.
 enum class Protocol : std::uint8_t { chosen, directly, scattered, planned };
 
 /// The call of equal blocks that a collective serves.
-CallKind call_of(Collective collective);
+CallKind call_of(schedule::Collective collective);
 
 class CallChoices {
  public:
@@ -30,9 +30,9 @@ class CallChoices {
   /// What settings and the tuning table say, once the ranks are known.
   void learn_settings();
   /// How calls go from now on, where nothing stronger says so; equal on all ranks. Between calls.
-  void add(RowSource source, const std::vector<TuningChoice>& choices);
-  void add(RowSource source, const std::vector<TuningChoice>& choices, bool order_matters);
-  [[nodiscard]] const SelectionTable& table() const { return *table_; }
+  void add(select::RowSource source, const std::vector<select::TuningChoice>& choices);
+  void add(select::RowSource source, const std::vector<select::TuningChoice>& choices, bool order_matters);
+  [[nodiscard]] const select::SelectionTable& table() const { return *table_; }
   /// Whether rows of such calls, as those of learned_rows.h, were looked for.
   [[nodiscard]] bool has_learned(CallKind call, bool order_matters) const {
     return learned_[order_matters ? 1 : 0][static_cast<std::size_t>(call)];
@@ -42,22 +42,23 @@ class CallChoices {
 
   /// The same on all ranks: what becomes of the call where calls that are short enough can go from rank to rank, or
   /// cannot.
-  [[nodiscard]] Protocol select(const Call& call, bool can_go_direct) const;
+  [[nodiscard]] Protocol select(const execute::Call& call, bool can_go_direct) const;
   /// How long segments are where no choice says otherwise: as configured, and longer where all messages go through
   /// memory of one host. The same on all ranks.
   [[nodiscard]] std::int64_t segment_bytes() const;
   /// The same on every rank between the same two of their calls.
-  [[nodiscard]] Tuning tuning_for(const Call& call) const;
+  [[nodiscard]] execute::Tuning tuning_for(const execute::Call& call) const;
   /// Of a call of one size.
-  [[nodiscard]] const LoweredPlanPointer& chosen_plan(const Call& call, const Plans& plans) const;
+  [[nodiscard]] const plan::LoweredPlanPointer& chosen_plan(const execute::Call& call, const plan::Plans& plans) const;
 
  private:
   /// What is said of a call of equal blocks; null of others.
-  [[nodiscard]] const SelectionRow* row_for(const Call& call) const;
+  [[nodiscard]] const select::SelectionRow* row_for(const execute::Call& call) const;
 
   Membership& members_;
-  std::shared_ptr<const SelectionTable> table_ = std::make_shared<const SelectionTable>();  ///< duplicates have it, too
+  std::shared_ptr<const select::SelectionTable> table_ =
+      std::make_shared<const select::SelectionTable>();  ///< duplicates have it, too
   std::array<std::array<bool, call_count>, 2> learned_{};
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

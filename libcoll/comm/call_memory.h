@@ -5,13 +5,13 @@
 
 #include "libcoll/node/node_memory.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 class HierarchicalCollective;
 
-class CallMemory : public NodeMemory {
+class CallMemory : public node::NodeMemory {
  public:
-  using NodeMemory::NodeMemory;
+  using node::NodeMemory::NodeMemory;
 
   /// The calls that have begun and are not over, in the order of their beginnings: the first one goes on, the others
   /// wait for their turn.
@@ -21,4 +21,4 @@ class CallMemory : public NodeMemory {
   std::vector<HierarchicalCollective*> calls_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -7,7 +7,14 @@
 #include "libcoll/base/clock.h"
 #include "libcoll/observe/trace.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace execute;
+using namespace observe;
+using namespace plan;
+using namespace schedule;
+using namespace transport;
+
 namespace {
 
 constexpr std::size_t cached_task_graphs = 16;
@@ -126,4 +133,4 @@ void CallQueue::keep(std::unique_ptr<Flight> flight) {
   if (idle_flights_.size() < most_idle_flights) idle_flights_.push_back(std::move(flight));
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

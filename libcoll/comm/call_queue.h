@@ -14,7 +14,7 @@
 #include "libcoll/execute/task_graph.h"
 #include "libcoll/plan/lowered_plan.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 /// A call whose rounds are numbered in the order in which the calls begin.
 class QueuedCall {
@@ -36,10 +36,10 @@ class QueuedCall {
 
 /// What one round of a call under way needs; kept for the next one.
 struct Flight {
-  std::shared_ptr<const TaskGraph> task_graph;
-  Tuning tuning;
-  Workspace workspace;
-  std::optional<Execution> execution;
+  std::shared_ptr<const execute::TaskGraph> task_graph;
+  execute::Tuning tuning;
+  execute::Workspace workspace;
+  std::optional<execute::Execution> execution;
 };
 
 /// All members are to be called under the runtime's lock.
@@ -62,21 +62,21 @@ class CallQueue {
   std::optional<std::uint32_t> take_number_in_turn();
   [[nodiscard]] std::uint32_t next_number() const { return next_; }
 
-  std::unique_ptr<Flight> prepare(const Call& call, const LoweredPlanPointer& plan, const Portion& portion,
-                                  const Tuning& tuning, TagSpace tags);
+  std::unique_ptr<Flight> prepare(const execute::Call& call, const plan::LoweredPlanPointer& plan,
+                                  const Portion& portion, const execute::Tuning& tuning, transport::TagSpace tags);
   void keep(std::unique_ptr<Flight> flight);
 
  private:
   struct CachedTaskGraph {
-    LoweredPlanPointer plan;
-    Shape shape;
+    plan::LoweredPlanPointer plan;
+    execute::Shape shape;
     std::int64_t segment_bytes;
-    std::shared_ptr<const TaskGraph> task_graph;
+    std::shared_ptr<const execute::TaskGraph> task_graph;
   };
 
-  std::shared_ptr<const TaskGraph> task_graph_for(const LoweredPlanPointer& plan, const Shape& shape,
-                                                  const Tuning& tuning);
-  [[nodiscard]] Pace pace_of(const LoweredPlan& plan, const Shape& shape) const;
+  std::shared_ptr<const execute::TaskGraph> task_graph_for(const plan::LoweredPlanPointer& plan,
+                                                           const execute::Shape& shape, const execute::Tuning& tuning);
+  [[nodiscard]] execute::Pace pace_of(const plan::LoweredPlan& plan, const execute::Shape& shape) const;
 
   Membership& members_;
   std::uint32_t next_ = 0;              ///< rounds that were numbered so far
@@ -85,4 +85,4 @@ class CallQueue {
   std::list<CachedTaskGraph> task_graphs_;  ///< most recently used first
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

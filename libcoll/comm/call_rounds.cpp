@@ -9,7 +9,13 @@
 #include "libcoll/base/log.h"
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace execute;
+using namespace plan;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// Of the load by the usual plan: hosts that forward have to be worth it.
@@ -127,4 +133,4 @@ LoweredPlanPointer plan_for_lengths(const Membership& members, const Call& call,
   return usual->spread;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -9,7 +9,13 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/part.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace node;
+using namespace recover;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// Without cables that were found dead; nothing when that is not connected.
@@ -83,4 +89,4 @@ bool ChangedFabricPlans::make_plans() {
   return true;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

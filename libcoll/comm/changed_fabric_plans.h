@@ -12,7 +12,7 @@
 #include "libcoll/recover/topology_watch.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 /// Plans that are there.
 struct PlansOfChange {
@@ -31,13 +31,13 @@ class ChangedFabricPlans {
   /// changes than `known`; nothing as long as it is being made.
   std::optional<PlansOfChange> since(std::uint32_t known);
   /// What calls go by the plans of: hosts are the communicator's nodes.
-  [[nodiscard]] const Topology& fabric() const;
+  [[nodiscard]] const topology::Topology& fabric() const;
 
  private:
   [[nodiscard]] Runtime& runtime() const { return members_.runtime(); }
   void look();
   /// Has plans made for what the file says. False when these are of no use here.
-  bool plan_for(const FabricChange& change);
+  bool plan_for(const recover::FabricChange& change);
   /// Whether all plans are there.
   bool make_plans();
 
@@ -45,10 +45,10 @@ class ChangedFabricPlans {
   CommunicatorPlans& plans_;
   Recovery& recovery_;
   bool has_looked_ = false;
-  std::uint32_t seen_ = 0;               ///< of the file's changes
-  std::set<BidirectionalLink> removed_;  ///< as of the last plans
-  bool under_way_ = false;               ///< plans are being made
+  std::uint32_t seen_ = 0;                     ///< of the file's changes
+  std::set<node::BidirectionalLink> removed_;  ///< as of the last plans
+  bool under_way_ = false;                     ///< plans are being made
   PlansOfChange made_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

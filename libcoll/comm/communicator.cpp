@@ -16,7 +16,16 @@
 #include "libcoll/transport/detours.h"
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace execute;
+using namespace observe;
+using namespace plan;
+using namespace schedule;
+using namespace select;
+using namespace topology;
+using namespace transport;
+
 namespace {
 
 /// Calls at which rank 0 says whether a plan is there yet: soon ones first, then now and then.
@@ -328,4 +337,4 @@ std::optional<LinkFigures> Communicator::measure_links(HostCommunicator& host, P
   return figures;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -16,7 +16,7 @@
 #include "libcoll/observe/figures.h"
 #include "libcoll/select/cost_model.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 class Communicator final : public std::enable_shared_from_this<Communicator> {
  public:
@@ -40,7 +40,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// the calls 1, 2, 4, …, 64 after it and then every 64th: rank 0 says whether it is there, and from the call in which
   /// it is all are served. Precondition: all ranks ask for the same calls, in the same order.
   /// `equal_shards`: no rank's part of the data is longer than another's.
-  std::optional<Reason> ready(Collective collective, bool equal_shards, HostCommunicator& host);
+  std::optional<observe::Reason> ready(schedule::Collective collective, bool equal_shards, HostCommunicator& host);
 
   /// Between ready() and run(), once nothing is left that could make the call fall through: looks whether the topology
   /// file has changed, and may change the plans. Collective. Calls that fall through do not come here: each rank
@@ -50,12 +50,12 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// What ready() would say when it need not ask the other ranks, for a call that is begun and not waited for;
   /// not_agreed as long as ready() has not been called for this collective. Equal on all ranks between the same two of
   /// their calls. `equal_shards` as for ready().
-  [[nodiscard]] std::optional<Reason> begins(Collective collective, bool equal_shards) const;
+  [[nodiscard]] std::optional<observe::Reason> begins(schedule::Collective collective, bool equal_shards) const;
 
   /// For the init of a persistent call: nothing when its starts will be served, by `persistent`; otherwise why they
   /// will fall through. Collective, and waits for the plan while it is being made. begins() then speaks for the starts.
-  std::optional<Reason> persists(Collective collective, bool equal_shards, HostCommunicator& host,
-                                 std::shared_ptr<PersistentContext>& persistent);
+  std::optional<observe::Reason> persists(schedule::Collective collective, bool equal_shards, HostCommunicator& host,
+                                          std::shared_ptr<PersistentContext>& persistent);
 
   /// Calls fail: where messages are sent again, the others cannot go on when one has failed.
   [[nodiscard]] bool is_broken() const { return parts_.members.is_broken(); }
@@ -73,41 +73,45 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   [[nodiscard]] bool may_have_device_memory() const { return parts_.members.may_have_device_memory(); }
 
   /// Has what happens counted there from now on (null: nowhere); the record must outlive the communicator.
-  void keep_record(CommunicatorRecord* record) { parts_.members.keep_record(record); }
+  void keep_record(observe::CommunicatorRecord* record) { parts_.members.keep_record(record); }
 
   /// Completes the counts of a persistent all-to-all of unequal blocks where hosts forward blocks of others, or may do
   /// so by later plans: collective then, and one allgather of MPI's. False when MPI reported an error. All other calls,
   /// and nodes with several ranks, tell each other by themselves.
-  bool agree_counts(Call& call, HostCommunicator& host);
+  bool agree_counts(execute::Call& call, HostCommunicator& host);
 
   /// What the cost model needs to know. Collective, after ready() said that calls of the collective are served: α and b
   /// of the links between neighbours, and of the plan on rank 0. Nothing, on all ranks, when it cannot be measured.
-  std::optional<LinkFigures> measure_links(HostCommunicator& host, ProgressHook hook);
-  [[nodiscard]] const PlanCost& plan_of(Collective collective) const { return parts_.plans.prospect(collective).cost; }
+  std::optional<select::LinkFigures> measure_links(HostCommunicator& host, ProgressHook hook);
+  [[nodiscard]] const select::PlanCost& plan_of(schedule::Collective collective) const {
+    return parts_.plans.prospect(collective).cost;
+  }
   /// The same on all ranks: whether calls that are short enough can go from rank to rank, whether allreduces can be
   /// reduced in parts there, and what becomes of this call.
-  [[nodiscard]] bool can_go_direct(Collective collective) const {
+  [[nodiscard]] bool can_go_direct(schedule::Collective collective) const {
     return !parts_.plans.plans_only() && parts_.direct.can_go(collective);
   }
-  [[nodiscard]] bool can_be_scattered(Collective collective) const {
-    return can_go_direct(collective) && collective == Collective::allreduce;
+  [[nodiscard]] bool can_be_scattered(schedule::Collective collective) const {
+    return can_go_direct(collective) && collective == schedule::Collective::allreduce;
   }
-  [[nodiscard]] Protocol select_protocol(const Call& call) const {
+  [[nodiscard]] Protocol select_protocol(const execute::Call& call) const {
     return parts_.choices.select(call, can_go_direct(call.collective));
   }
   /// How a call of that size goes, and what decides that. Nonblocking ones go by plans.
-  [[nodiscard]] CallProtocol protocol_of(CallKind kind, const Call& call, std::int64_t bytes) const;
+  [[nodiscard]] observe::CallProtocol protocol_of(CallKind kind, const execute::Call& call, std::int64_t bytes) const;
   /// In words, for log lines: "directly", "in parts", "by ring".
-  [[nodiscard]] std::string way_in_words(const Call& call) const;
+  [[nodiscard]] std::string way_in_words(const execute::Call& call) const;
   /// Segments where no choice says otherwise, and whether messages go through memory of one host, so that shorter ones
   /// gain nothing. The same on all ranks.
   [[nodiscard]] std::int64_t segment_bytes() const { return parts_.choices.segment_bytes(); }
   [[nodiscard]] bool share_memory() const { return parts_.members.share_memory(); }
   /// How calls go, whoever says so. The same on all ranks.
-  [[nodiscard]] const SelectionTable& selection() const { return parts_.choices.table(); }
+  [[nodiscard]] const select::SelectionTable& selection() const { return parts_.choices.table(); }
   /// As CallChoices has them.
-  void add_rows(RowSource source, const std::vector<TuningChoice>& choices) { parts_.choices.add(source, choices); }
-  void add_rows(RowSource source, const std::vector<TuningChoice>& choices, bool order_matters) {
+  void add_rows(select::RowSource source, const std::vector<select::TuningChoice>& choices) {
+    parts_.choices.add(source, choices);
+  }
+  void add_rows(select::RowSource source, const std::vector<select::TuningChoice>& choices, bool order_matters) {
     parts_.choices.add(source, choices, order_matters);
   }
   [[nodiscard]] bool has_learned(CallKind call, bool order_matters) const {
@@ -120,30 +124,31 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// Runs one call; precondition: ready() has no reason, and for a protocol that is not the plan's that it is possible
   /// and the call short enough. False when the transport failed: the result is then undefined and the communicator
   /// serves no further calls.
-  bool run(Call call, ProgressHook hook, Protocol selected = Protocol::chosen);
+  bool run(execute::Call call, ProgressHook hook, Protocol selected = Protocol::chosen);
   /// A call that is not waited for here; precondition: begins() has no reason. The communicator must outlive it.
   /// `persistent`: of a persistent call.
-  std::unique_ptr<RunningCall> make_call(Call call, std::shared_ptr<PersistentContext> persistent);
+  std::unique_ptr<RunningCall> make_call(execute::Call call, std::shared_ptr<PersistentContext> persistent);
 
  private:
   Communicator(Runtime& runtime, const HostCommunicator& host);
   explicit Communicator(const CommunicatorParts& original);
 
   [[nodiscard]] Runtime& runtime() const { return parts_.members.runtime(); }
-  std::optional<Reason> agree(HostCommunicator& host);
+  std::optional<observe::Reason> agree(HostCommunicator& host);
   /// Why calls of the collective are not even asked about; nothing: they are.
-  [[nodiscard]] std::optional<Reason> obstacle_of(Collective collective, bool equal_shards) const;
+  [[nodiscard]] std::optional<observe::Reason> obstacle_of(schedule::Collective collective, bool equal_shards) const;
   /// Makes the collective's plan known where calls may wait for it; collective.
-  std::optional<Reason> ask(Collective collective, HostCommunicator& host, Planning planning = Planning::as_configured);
+  std::optional<observe::Reason> ask(schedule::Collective collective, HostCommunicator& host,
+                                     Planning planning = Planning::as_configured);
   /// Collective; precondition: the turn was taken.
-  std::optional<Reason> open_channel(Collective collective, bool equal_shards, HostCommunicator& host,
-                                     std::shared_ptr<PersistentContext>& persistent);
+  std::optional<observe::Reason> open_channel(schedule::Collective collective, bool equal_shards,
+                                              HostCommunicator& host, std::shared_ptr<PersistentContext>& persistent);
   /// Of a call that nobody waits for here.
-  [[nodiscard]] LoweredPlanPointer plan_for(const Call& call, const PersistentContext* persistent) const;
+  [[nodiscard]] plan::LoweredPlanPointer plan_for(const execute::Call& call, const PersistentContext* persistent) const;
   /// Runs a call from its beginning to its end.
   bool drive(RunningCall& running, ProgressHook hook);
 
   CommunicatorParts parts_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -16,7 +16,7 @@
 #include "libcoll/comm/recovery.h"
 #include "libcoll/comm/renewal.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 /// Each knows those before it.
 struct CommunicatorParts {
@@ -47,4 +47,4 @@ struct CommunicatorParts {
   Renewal renewal;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

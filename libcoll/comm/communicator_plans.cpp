@@ -18,7 +18,16 @@
 #include "planner/schedule/packed.h"
 #include "planner/schedule/valiant.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace default_plan;
+using namespace execute;
+using namespace observe;
+using namespace plan;
+using namespace schedule;
+using namespace select;
+using namespace topology;
+
 namespace {
 
 /// Of a rank that makes a plan while the others wait.
@@ -325,4 +334,4 @@ void CommunicatorPlans::record_plan(const Schedule& schedule, LoweredPlan& plan)
   members_.record()->set_plan(schedule.collective, schedule.algorithm);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

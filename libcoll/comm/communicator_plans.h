@@ -17,18 +17,18 @@
 #include "libcoll/select/cost_model.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 /// How far a collective has come.
 struct Prospect {
   bool asked = false;
-  std::optional<Reason> obstacle = Reason::no_plan;
+  std::optional<observe::Reason> obstacle = observe::Reason::no_plan;
   std::uint32_t calls_without = 0;  ///< that came while the plan was being made
   /// What calls go by that begin now. Changes in blocking calls, at the init of persistent ones, and at calls that
   /// the ranks have agreed on: there all of them are at the same place among the communicator's calls. So whatever is
   /// begun between two of these has one plan everywhere, and keeps it, whenever its rounds come to be started.
-  Plans plans;
-  PlanCost cost;  ///< on rank 0, of the usual plan
+  plan::Plans plans;
+  select::PlanCost cost;  ///< on rank 0, of the usual plan
 };
 
 enum class Planning : std::uint8_t {
@@ -40,12 +40,12 @@ enum class Planning : std::uint8_t {
 
 /// What a topology file has changed to, as a communicator's nodes see it.
 struct ChangedFabric {
-  Topology topology;
+  topology::Topology topology;
   bool hosts_forward = false;  ///< nobody has told the fabric of routes for it
 };
 
 /// By collective.
-using NewPlans = std::array<LoweredPlanPointer, collective_count>;
+using NewPlans = std::array<plan::LoweredPlanPointer, collective_count>;
 
 class CommunicatorPlans {
  public:
@@ -54,16 +54,18 @@ class CommunicatorPlans {
 
   /// For a duplicate: the original's plans as they are now.
   void inherit(const CommunicatorPlans& original) { prospects_ = original.prospects_; }
-  [[nodiscard]] Prospect& prospect(Collective collective) { return prospects_[static_cast<std::size_t>(collective)]; }
-  [[nodiscard]] const Prospect& prospect(Collective collective) const {
+  [[nodiscard]] Prospect& prospect(schedule::Collective collective) {
     return prospects_[static_cast<std::size_t>(collective)];
   }
-  [[nodiscard]] const Plans& of(Collective collective) const { return prospect(collective).plans; }
+  [[nodiscard]] const Prospect& prospect(schedule::Collective collective) const {
+    return prospects_[static_cast<std::size_t>(collective)];
+  }
+  [[nodiscard]] const plan::Plans& of(schedule::Collective collective) const { return prospect(collective).plans; }
   /// Collectives whose plans were asked for, as bits.
   [[nodiscard]] std::uint32_t asked_for() const;
   /// What plans are made for when links have died; otherwise nothing.
-  [[nodiscard]] const std::optional<Topology>& left() const { return left_; }
-  void set_left(std::optional<Topology> left) { left_ = std::move(left); }
+  [[nodiscard]] const std::optional<topology::Topology>& left() const { return left_; }
+  void set_left(std::optional<topology::Topology> left) { left_ = std::move(left); }
   /// Links have died, or gone from the topology file: nothing goes without a plan. The same on all ranks.
   [[nodiscard]] bool plans_only() const { return left_ || links_gone_; }
   void set_links_gone(bool gone) { links_gone_ = gone; }
@@ -75,74 +77,74 @@ class CommunicatorPlans {
   [[nodiscard]] std::uint32_t served() const;
   /// Rank 0's: has the plans at hand that adopt() would make. Nothing as long as they are being made; false when there
   /// will be none. Under the runtime's lock.
-  std::optional<bool> make(Collective collective);
+  std::optional<bool> make(schedule::Collective collective);
   /// Before the first plan: what has gone on until then.
-  void set_times(const SetupTimes& times) { times_ = times; }
+  void set_times(const observe::SetupTimes& times) { times_ = times; }
 
   /// Has the collective's calls go from now on by its plan, when there is one, and short ones by others: by those of
   /// planners that the tuning table names, which it waits for, and by the one for small vectors that comes with the
   /// usual one. Collective.
-  std::optional<Reason> adopt(Collective collective, HostCommunicator& host, Planning planning);
+  std::optional<observe::Reason> adopt(schedule::Collective collective, HostCommunicator& host, Planning planning);
   /// Calls that begin now go by these, where they are served. Under the runtime's lock.
   void switch_to(const NewPlans& plans);
 
   /// For what is left of the topology, as PlanSource::obtain(); not waited for.
-  std::optional<Result<PlanPair>> obtain_without(Collective collective, const Topology& left);
+  std::optional<Result<plan::PlanPair>> obtain_without(schedule::Collective collective, const topology::Topology& left);
   /// The plan as others get it.
-  std::string announce(Schedule& schedule) const;
+  std::string announce(schedule::Schedule& schedule) const;
   /// On rank 0, as they get the one that make() has at hand. Under the runtime's lock.
-  [[nodiscard]] std::string announce_made(Collective collective) const;
+  [[nodiscard]] std::string announce_made(schedule::Collective collective) const;
   /// This rank's part of it, for calls that nobody has begun yet; null when it is of no use here. Under the runtime's
   /// lock.
-  LoweredPlanPointer take_beside(const std::string& text);
+  plan::LoweredPlanPointer take_beside(const std::string& text);
 
  private:
   /// A plan that is wanted.
   struct Wanted {
-    Collective collective;
+    schedule::Collective collective;
     Planning planning = Planning::as_configured;
     PlannerName algorithm;  ///< empty: as configured
   };
 
   [[nodiscard]] Runtime& runtime() const { return members_.runtime(); }
   /// This rank's part of a plan; false when it cannot be read.
-  bool lower_text(const std::string& text, LoweredPlan& plan) const;
+  bool lower_text(const std::string& text, plan::LoweredPlan& plan) const;
   /// Collective.
-  std::optional<Reason> distribute(const Wanted& wanted, HostCommunicator& host, LoweredPlan& plan);
-  void adopt_named(Collective collective, HostCommunicator& host);
+  std::optional<observe::Reason> distribute(const Wanted& wanted, HostCommunicator& host, plan::LoweredPlan& plan);
+  void adopt_named(schedule::Collective collective, HostCommunicator& host);
   /// Which plan it is and up to which size it takes less time follow from the topology alone, so that reductions have
   /// the same bits in every run.
-  void adopt_small(Collective collective, HostCommunicator& host);
+  void adopt_small(schedule::Collective collective, HostCommunicator& host);
   /// On rank 0: hosts forward, for nobody has told the fabric of other routes.
   [[nodiscard]] bool hosts_forward() const;
   /// As obtain(), on what the file has changed to.
-  std::optional<Result<PlanPair>> obtain_on(const std::optional<ChangedFabric>& changed, const Wanted& wanted);
+  std::optional<Result<plan::PlanPair>> obtain_on(const std::optional<ChangedFabric>& changed, const Wanted& wanted);
   /// As obtain_without(), where `changed` has routes as a fabric has at the start.
-  std::optional<Result<PlanPair>> obtain_changed(const Wanted& wanted, const ChangedFabric& changed);
+  std::optional<Result<plan::PlanPair>> obtain_changed(const Wanted& wanted, const ChangedFabric& changed);
   /// Rank 0's, as PlanSource::obtain().
-  std::optional<Result<PlanPair>> obtain(const Wanted& wanted);
+  std::optional<Result<plan::PlanPair>> obtain(const Wanted& wanted);
   /// On rank 0: the plan as all ranks get it; nothing when it is not there yet, an empty text when there will be none.
   std::optional<std::string> plan_text(const Wanted& wanted, HostCommunicator& host);
   /// On rank 0: of the plan for small vectors; empty where there is none.
-  std::string small_plan_text(Collective collective);
-  bool take(const std::string& text, LoweredPlan& plan);
+  std::string small_plan_text(schedule::Collective collective);
+  bool take(const std::string& text, plan::LoweredPlan& plan);
   /// Which way of all nodes calls may go where `schedule` is usual.
-  void lower_spread(const Schedule& schedule, LoweredPlan& plan) const;
-  void record_plan(const Schedule& schedule, LoweredPlan& plan) const;
-  void say_setup_times(Collective collective, const HostCommunicator& host);
+  void lower_spread(const schedule::Schedule& schedule, plan::LoweredPlan& plan) const;
+  void record_plan(const schedule::Schedule& schedule, plan::LoweredPlan& plan) const;
+  void say_setup_times(schedule::Collective collective, const HostCommunicator& host);
 
   Membership& members_;
   Connections& connections_;
   const CallChoices& choices_;
   DirectCalls& direct_;
   std::array<Prospect, collective_count> prospects_;
-  std::optional<Topology> left_;
+  std::optional<topology::Topology> left_;
   bool links_gone_ = false;
-  std::optional<ChangedFabric> changed_;                        ///< on rank 0
-  std::array<std::optional<PlanPair>, collective_count> made_;  ///< on rank 0, by make(), until they are adopted
-  SetupTimes times_;                                            ///< since a plan was last adopted
-  std::optional<Schedule> small_;  ///< on rank 0, between the usual plan's announcement and its own
-  std::int64_t small_up_to_ = 0;   ///< on rank 0, of the small plan that was last announced
+  std::optional<ChangedFabric> changed_;                              ///< on rank 0
+  std::array<std::optional<plan::PlanPair>, collective_count> made_;  ///< on rank 0, by make(), until they are adopted
+  observe::SetupTimes times_;                                         ///< since a plan was last adopted
+  std::optional<schedule::Schedule> small_;  ///< on rank 0, between the usual plan's announcement and its own
+  std::int64_t small_up_to_ = 0;             ///< on rank 0, of the small plan that was last announced
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

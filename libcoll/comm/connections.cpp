@@ -7,7 +7,13 @@
 
 #include "libcoll/base/log.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace execute;
+using namespace plan;
+using namespace schedule;
+using namespace transport;
+
 namespace {
 
 /// Whoever is late may need the processor.
@@ -118,4 +124,4 @@ bool Connections::wire_up(HostCommunicator& host, Lanes& lanes) {
   return all_agree(host, connected.ok()) && call(host, lanes) && all_agree(host, answer(host, lanes));
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -9,14 +9,14 @@
 #include "libcoll/plan/lowered_plan.h"
 #include "libcoll/transport/tag_space.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 /// Whom this process talks to.
 struct Lanes {
-  std::span<PeerId> peers;              ///< by route class and place
+  std::span<transport::PeerId> peers;   ///< by route class and place
   std::int32_t self = 0;                ///< this process's place
   std::span<const std::int32_t> ranks;  ///< by place
-  NodeId first_sender = 0;              ///< in tags: the first place's number
+  topology::NodeId first_sender = 0;    ///< in tags: the first place's number
 };
 
 class Connections {
@@ -24,9 +24,9 @@ class Connections {
   explicit Connections(Membership& members) : members_(members) {}
 
   /// Of the plan, all of them awaited.
-  Lanes lanes_of(LoweredPlan& plan);
+  Lanes lanes_of(plan::LoweredPlan& plan);
   /// To awaited peers: those whom this process calls, or those whom it answers.
-  Status connect(Lanes& lanes, Words words);
+  Status connect(Lanes& lanes, execute::Words words);
   /// To all awaited peers, whoever calls. False when that failed. Under the runtime's lock.
   bool connect_awaited(const Lanes& lanes);
   /// Collective: calls those to whom it is connected, and connects to those who have called. The same on all ranks:
@@ -37,12 +37,12 @@ class Connections {
   /// All of it; the same on all ranks.
   bool wire_up(HostCommunicator& host, Lanes& lanes);
   /// Of a word to everybody. Under the runtime's lock.
-  TagSpace next_tags() { return {members_.id(), wire_ups_++}; }
+  transport::TagSpace next_tags() { return {members_.id(), wire_ups_++}; }
 
  private:
   [[nodiscard]] Runtime& runtime() const { return members_.runtime(); }
   /// Says these words and waits for those of others. Whether all got through.
-  bool greet(HostCommunicator& host, const Lanes& lanes, Words words);
+  bool greet(HostCommunicator& host, const Lanes& lanes, execute::Words words);
   /// Collective: until all ranks are here. The others' connections may need messages of this process to come about, and
   /// MPI need not move ours along while it waits. False when nothing moved for the configured time.
   bool meet(HostCommunicator& host);
@@ -53,4 +53,4 @@ class Connections {
   std::uint32_t wire_ups_ = 0;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

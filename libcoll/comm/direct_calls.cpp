@@ -12,7 +12,14 @@
 #include "libcoll/plan/plan_source.h"
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace execute;
+using namespace observe;
+using namespace plan;
+using namespace schedule;
+using namespace topology;
+using namespace transport;
 
 std::vector<std::int32_t> DirectCalls::directly_wired_ranks() const {
   if (members_.hierarchy() != nullptr)
@@ -204,4 +211,4 @@ void DirectCalls::trace_messages(const std::vector<RankMessage>& messages, TagSp
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -9,7 +9,15 @@
 #include "libcoll/execute/memory_traffic.h"
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace execute;
+using namespace observe;
+using namespace plan;
+using namespace schedule;
+using namespace topology;
+using namespace transport;
+
 namespace {
 
 /// As for MPI_Reduce and MPI_Bcast. Where ranks disagree on its length some see it and others do not; with more blocks
@@ -170,4 +178,4 @@ int FlatCollective::milliseconds_to_next_advance() const {
   return flight_ ? flight_->execution->milliseconds_to_next_send() : std::numeric_limits<int>::max();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -15,7 +15,7 @@
 #include "libcoll/execute/execution.h"
 #include "libcoll/plan/lowered_plan.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 struct CommunicatorParts;
 
@@ -24,11 +24,11 @@ class FlatCollective final : public RunningCall, public QueuedCall {
  public:
   /// The communicator's `parts` must outlive this, and the call's buffers its end. `plan`, as of `sequence`, is the
   /// same on every rank. `persistent`: of a persistent call, which is to be over before its next start.
-  FlatCollective(CommunicatorParts& parts, Call call, LoweredPlanPointer plan, CallSequence sequence = {},
-                 std::shared_ptr<PersistentContext> persistent = nullptr);
+  FlatCollective(CommunicatorParts& parts, execute::Call call, plan::LoweredPlanPointer plan,
+                 CallSequence sequence = {}, std::shared_ptr<PersistentContext> persistent = nullptr);
   /// A call of one round whose data lies as in `shape`; `tuning` is the same on every rank.
-  FlatCollective(CommunicatorParts& parts, Call call, LoweredPlanPointer plan, Shape shape, const Tuning& tuning,
-                 std::shared_ptr<PersistentContext> persistent);
+  FlatCollective(CommunicatorParts& parts, execute::Call call, plan::LoweredPlanPointer plan, execute::Shape shape,
+                 const execute::Tuning& tuning, std::shared_ptr<PersistentContext> persistent);
 
   void begin() override;
   void advance() noexcept override;
@@ -40,7 +40,7 @@ class FlatCollective final : public RunningCall, public QueuedCall {
   bool drive(ProgressHook hook) override;
   [[nodiscard]] std::string in_words() const override;
   [[nodiscard]] bool calls_mpi() const override { return call_.reducer.calls_mpi; }
-  [[nodiscard]] std::span<const PeerId> peers() const override { return plan_->peers; }
+  [[nodiscard]] std::span<const transport::PeerId> peers() const override { return plan_->peers; }
   [[nodiscard]] std::int64_t largest_message_bytes() const override { return largest_message_bytes_; }
   [[nodiscard]] int milliseconds_to_next_advance() const override;
 
@@ -66,13 +66,13 @@ class FlatCollective final : public RunningCall, public QueuedCall {
   /// Counts a round that is over.
   void record_round();
   void launch();
-  [[nodiscard]] TagSpace tags() const;
+  [[nodiscard]] transport::TagSpace tags() const;
 
   CommunicatorParts& parts_;
-  Call call_;
-  LoweredPlanPointer plan_;
+  execute::Call call_;
+  plan::LoweredPlanPointer plan_;
   CallSequence sequence_;
-  std::optional<Shape> shape_;
+  std::optional<execute::Shape> shape_;
   std::shared_ptr<PersistentContext> persistent_;  ///< as a rule null
   std::int64_t rounds_ = 1;                        ///< as far as they are known
   std::int64_t round_ = 0;
@@ -82,8 +82,8 @@ class FlatCollective final : public RunningCall, public QueuedCall {
   std::int64_t largest_message_bytes_ = 0;
   bool failed_ = false;
   bool lengths_differ_ = false;
-  Tuning tuning_;
+  execute::Tuning tuning_;
   std::unique_ptr<Flight> flight_;  ///< while a round is under way
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -12,7 +12,13 @@
 #include "libcoll/comm/communicator_parts.h"
 #include "libcoll/comm/hierarchy.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace execute;
+using namespace node;
+using namespace plan;
+using namespace transport;
+
 namespace {
 
 /// Who has messages to look after, which others may be waiting for, does so this often while it waits in memory.
@@ -225,4 +231,4 @@ bool HierarchicalCollective::drive(ProgressHook hook) {
   return false;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -16,7 +16,7 @@
 #include "libcoll/node/node_rounds.h"
 #include "libcoll/node/stages.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 /// Calls that share a memory go on one after the other.
 class HierarchicalCollective final : public RunningCall {
@@ -25,8 +25,8 @@ class HierarchicalCollective final : public RunningCall {
   /// its end.
   /// `plan`, as of `sequence`, is the same on every rank. `persistent`: of a persistent call, which has memory of its
   /// own.
-  HierarchicalCollective(CommunicatorParts& parts, Call call, LoweredPlanPointer plan, CallSequence sequence = {},
-                         std::shared_ptr<PersistentContext> persistent = nullptr);
+  HierarchicalCollective(CommunicatorParts& parts, execute::Call call, plan::LoweredPlanPointer plan,
+                         CallSequence sequence = {}, std::shared_ptr<PersistentContext> persistent = nullptr);
 
   void begin() override;
   void advance() noexcept override;
@@ -38,7 +38,7 @@ class HierarchicalCollective final : public RunningCall {
   bool drive(ProgressHook hook) override;
   [[nodiscard]] std::string in_words() const override;
   [[nodiscard]] bool calls_mpi() const override { return calls_mpi_; }
-  [[nodiscard]] std::span<const PeerId> peers() const override;
+  [[nodiscard]] std::span<const transport::PeerId> peers() const override;
   [[nodiscard]] std::int64_t largest_message_bytes() const override { return largest_message_bytes_; }
   [[nodiscard]] int milliseconds_to_next_advance() const override;
   [[nodiscard]] bool rests() const override;
@@ -47,7 +47,7 @@ class HierarchicalCollective final : public RunningCall {
  private:
   /// Its turn among the memory's calls has come.
   [[nodiscard]] bool has_turn() const { return memory_->calls().front() == this; }
-  [[nodiscard]] const Stage& stage() const { return stages_[stage_]; }
+  [[nodiscard]] const node::Stage& stage() const { return stages_[stage_]; }
   /// Those before it as well.
   void advance_all_to_this() noexcept;
   /// Does the next thing if it need not be waited for; whether it has.
@@ -59,23 +59,23 @@ class HierarchicalCollective final : public RunningCall {
   bool begin_slice();
   bool end_slice();
   void end_stage();
-  void perform(Work work) const;
+  void perform(node::Work work) const;
   void leave() noexcept;
   /// Until the call is over, or what comes next has to come by the transport. False when an awaited process gave no
   /// sign of life for the configured time, or one of the node has given up.
   bool wait_for_neighbours(ProgressHook hook);
 
   CommunicatorParts& parts_;
-  LoweredPlanPointer plan_;
+  plan::LoweredPlanPointer plan_;
   CallSequence sequence_;
   const std::shared_ptr<PersistentContext> persistent_;  ///< as a rule null
   const std::shared_ptr<CallMemory> memory_;
-  const Collective collective_;
+  const schedule::Collective collective_;
   const bool calls_mpi_;
-  const Tuning tuning_;  ///< as of the call's beginning, which all ranks make at one place in their calls
-  const std::unique_ptr<NodeRounds> rounds_;
+  const execute::Tuning tuning_;  ///< as of the call's beginning, which all ranks make at one place in their calls
+  const std::unique_ptr<node::NodeRounds> rounds_;
   std::int64_t round_ = 0;
-  std::vector<Stage> stages_;  ///< of the round
+  std::vector<node::Stage> stages_;  ///< of the round
   std::size_t stage_ = 0;
   std::uint32_t stages_done_ = 0;  ///< of all rounds
   std::uint32_t signs_seen_ = 0;   ///< of stages_done_, and of whom it waited for
@@ -87,4 +87,4 @@ class HierarchicalCollective final : public RunningCall {
   bool failed_ = false;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -7,7 +7,11 @@
 
 #include "libcoll/base/log.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace node;
+using namespace schedule;
+
 namespace {
 
 /// Halves are multiples of it. Not the pages of this machine: rounds depend on it, and all ranks have to agree on them.
@@ -90,4 +94,4 @@ std::string Hierarchy::to_string() const {
   return text;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -14,22 +14,22 @@
 #include "libcoll/node/node_rounds.h"
 #include "libcoll/node/rank_layout.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 class Hierarchy {
  public:
   /// Collective over the communicator. Null on every rank when the ranks of some node cannot share memory.
-  static std::unique_ptr<Hierarchy> make(Runtime& runtime, HostCommunicator& host, RankLayout layout);
+  static std::unique_ptr<Hierarchy> make(Runtime& runtime, HostCommunicator& host, node::RankLayout layout);
 
   /// The same on every rank. `equal_shards`: no rank's part of the data is longer than another's.
-  [[nodiscard]] bool serves(Collective collective, bool equal_shards) const;
+  [[nodiscard]] bool serves(schedule::Collective collective, bool equal_shards) const;
   /// Whether there is anything to move between nodes.
   [[nodiscard]] bool has_slices() const { return layout_.nodes.size() > 1; }
   /// Whether this rank is in a slice.
   [[nodiscard]] bool leads() const { return has_slices() && local() < layout_.leaders; }
   /// Whether this rank is the one of its node that is in the first slice.
   [[nodiscard]] bool speaks() const { return local() == 0; }
-  [[nodiscard]] const RankLayout& layout() const { return layout_; }
+  [[nodiscard]] const node::RankLayout& layout() const { return layout_; }
   /// This rank's slice: the rank on every node. Precondition: leads().
   [[nodiscard]] std::vector<std::int32_t> slice() const { return layout_.slice(local()); }
   /// How many share the links of a node.
@@ -41,23 +41,24 @@ class Hierarchy {
   [[nodiscard]] const std::shared_ptr<CallMemory>& memory() const { return memory_; }
   /// Memory for calls of their own order; a part of what memory() has, where that will do. Collective; null on every
   /// rank when the ranks of some node cannot share more. Precondition: serves().
-  std::shared_ptr<CallMemory> make_memory(HostCommunicator& host, Collective collective, bool equal_shards) const;
+  std::shared_ptr<CallMemory> make_memory(HostCommunicator& host, schedule::Collective collective,
+                                          bool equal_shards) const;
   /// Precondition: serves(). The memory must outlive the rounds.
-  [[nodiscard]] std::unique_ptr<NodeRounds> rounds_of(const NodeMemory& memory, Call call) const {
-    return make_node_rounds(layout_, memory.staging(), rank_, std::move(call));
+  [[nodiscard]] std::unique_ptr<node::NodeRounds> rounds_of(const node::NodeMemory& memory, execute::Call call) const {
+    return node::make_node_rounds(layout_, memory.staging(), rank_, std::move(call));
   }
 
  private:
-  Hierarchy(Runtime& runtime, RankLayout layout, std::int32_t rank);
+  Hierarchy(Runtime& runtime, node::RankLayout layout, std::int32_t rank);
 
   [[nodiscard]] std::int32_t local() const { return layout_.local_of_rank[static_cast<std::size_t>(rank_)]; }
   /// Collective; null on every rank when it failed on one.
   std::shared_ptr<CallMemory> share_memory(HostCommunicator& host, std::int64_t half_bytes) const;
 
-  const RankLayout layout_;
+  const node::RankLayout layout_;
   const std::int32_t rank_;
   const std::int64_t half_bytes_;
   std::shared_ptr<CallMemory> memory_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -5,7 +5,7 @@
 
 #include "libcoll/base/agreement.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 class Runtime;
 
@@ -32,4 +32,4 @@ class HostCommunicator : public Agreement {
   virtual void progress() = 0;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::comm {
 
 /// Ids 1..limit of one process, each with one owner at most. Any thread may call. A communicator's id is one that was
 /// free in all of its processes: see Membership::agree_on_id().
@@ -40,4 +40,4 @@ class IdPool {
   std::vector<bool> taken_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

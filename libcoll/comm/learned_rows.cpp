@@ -22,7 +22,14 @@
 #include "libcoll/select/crossover.h"
 #include "libcoll/select/measured_costs.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace execute;
+using namespace observe;
+using namespace plan;
+using namespace schedule;
+using namespace select;
+
 namespace {
 
 constexpr std::int64_t word_bytes = 8;
@@ -413,4 +420,4 @@ void learn_rows(const Learner& learner, CallKind call, bool order_matters) {
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

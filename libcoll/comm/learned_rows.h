@@ -10,13 +10,13 @@
 #include "libcoll/comm/host_communicator.h"
 #include "libcoll/comm/runtime.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 /// Who learns, and what it takes of the program's MPI.
 struct Learner {
   Runtime& runtime;
   Communicator& communicator;
-  CommunicatorRecord* record = nullptr;  ///< of the program's calls, which those that are tried are none of
+  observe::CommunicatorRecord* record = nullptr;  ///< of the program's calls, which those that are tried are none of
   HostCommunicator& host;
   ProgressHook hook;
   /// A call of MPI's own on a communicator of libcoll's, of bytes and with MPI_BOR, as tuning tables count them; the
@@ -36,4 +36,4 @@ bool wants_cost_model(const Config& config, CallKind call, bool must_be_faster);
 /// measured. Collective. Precondition: the communicator serves calls of this kind.
 void learn_rows(const Learner& learner, CallKind call, bool order_matters);
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

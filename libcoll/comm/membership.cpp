@@ -15,7 +15,14 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/part.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace node;
+using namespace observe;
+using namespace schedule;
+using namespace topology;
+using namespace transport;
+
 namespace {
 
 constexpr std::int64_t microsecond = 1000;  // in nanoseconds
@@ -282,4 +289,4 @@ NodeId Membership::node_of(std::int32_t rank) const {
                              facts_->rank_of_node.begin());
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -18,7 +18,7 @@
 #include "libcoll/observe/statistics.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 class Membership {
  public:
@@ -32,14 +32,14 @@ class Membership {
 
   /// Collective: nothing when all ranks can be served, otherwise why not. `start_nanoseconds`: what making the runtime
   /// took, in its first communicator.
-  std::optional<Reason> agree(HostCommunicator& host, std::int64_t start_nanoseconds);
+  std::optional<observe::Reason> agree(HostCommunicator& host, std::int64_t start_nanoseconds);
   /// The longest of these on any rank.
   [[nodiscard]] std::int64_t longest_start_nanoseconds() const { return longest_start_nanoseconds_; }
   /// Takes an id that is free in all of the communicator's processes. `candidate`: where to look first, best equal on
   /// all ranks.
-  std::optional<Reason> agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id);
+  std::optional<observe::Reason> agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id);
   /// Collective: the same for a duplicate's own, and its name.
-  std::optional<Reason> take_id(HostCommunicator& host);
+  std::optional<observe::Reason> take_id(HostCommunicator& host);
 
   [[nodiscard]] Runtime& runtime() const { return runtime_; }
   [[nodiscard]] const std::string& name() const { return name_; }  ///< for log lines
@@ -47,7 +47,7 @@ class Membership {
   [[nodiscard]] std::uint32_t id() const { return id_; }  ///< 0: none yet
   /// Of this process, in the communicator, and its node.
   [[nodiscard]] std::int32_t rank() const { return rank_; }
-  [[nodiscard]] NodeId node() const { return node_; }
+  [[nodiscard]] topology::NodeId node() const { return node_; }
   /// Ranks, and nodes that they are on; 0 when it serves nothing.
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(facts_->addresses.size()); }
   [[nodiscard]] std::int32_t nodes() const { return static_cast<std::int32_t>(facts_->place_of_shard.size()); }
@@ -65,34 +65,36 @@ class Membership {
   /// In the buffers: the node's rank, with a hierarchy the node.
   [[nodiscard]] const std::vector<std::int32_t>& place_of_shard() const { return facts_->place_of_shard; }
   /// By node: the host of the runtime's topology.
-  [[nodiscard]] const std::vector<NodeId>& fabric_nodes() const { return facts_->fabric_nodes; }
+  [[nodiscard]] const std::vector<topology::NodeId>& fabric_nodes() const { return facts_->fabric_nodes; }
   /// Rank 0's topology is a file, which it watches; some rank's process knew that it has changed. The same on all
   /// ranks.
   [[nodiscard]] bool fabric_is_watched() const { return facts_->fabric_is_watched; }
   [[nodiscard]] bool fabric_has_changed() const { return facts_->fabric_has_changed; }
   /// The node of that rank; without a hierarchy.
-  [[nodiscard]] NodeId node_of(std::int32_t rank) const;
+  [[nodiscard]] topology::NodeId node_of(std::int32_t rank) const;
   /// A buffer of some rank may be memory of a GPU. The same on all of them.
   [[nodiscard]] bool may_have_device_memory() const { return may_have_device_memory_; }
   /// What the ranks are on, where that is not the whole topology and it is of use; its hosts as PlanRequest has them,
   /// empty: all; and whether nodes of others are on the way.
-  [[nodiscard]] const std::optional<Topology>& part() const { return facts_->part; }
+  [[nodiscard]] const std::optional<topology::Topology>& part() const { return facts_->part; }
   [[nodiscard]] const std::string& part_nodes() const { return facts_->part_nodes; }
   [[nodiscard]] bool part_has_routers() const { return facts_->part_has_routers; }
-  [[nodiscard]] const Topology& planned_for() const { return facts_->part ? *facts_->part : runtime_.topology(); }
+  [[nodiscard]] const topology::Topology& planned_for() const {
+    return facts_->part ? *facts_->part : runtime_.topology();
+  }
 
   /// Count what happens there; null: nobody wants to know.
-  [[nodiscard]] CommunicatorRecord* record() const { return record_; }
-  void keep_record(CommunicatorRecord* record);
+  [[nodiscard]] observe::CommunicatorRecord* record() const { return record_; }
+  void keep_record(observe::CommunicatorRecord* record);
 
   /// Why no calls are served; nothing: they are.
-  [[nodiscard]] std::optional<Reason> obstacle() const { return unpack_reason(obstacle_); }
-  void set_obstacle(std::optional<Reason> obstacle) { obstacle_ = pack_reason(obstacle); }
+  [[nodiscard]] std::optional<observe::Reason> obstacle() const { return observe::unpack_reason(obstacle_); }
+  void set_obstacle(std::optional<observe::Reason> obstacle) { obstacle_ = observe::pack_reason(obstacle); }
   /// Messages are sent again another way; the same on every rank.
   [[nodiscard]] bool resends() const { return resends_; }
   void set_resends(bool resends) { resends_ = resends; }
   /// There are tags for ranks beside those of nodes.
-  [[nodiscard]] bool ranks_have_tags() const { return nodes() + size() <= TagSpace::max_sender; }
+  [[nodiscard]] bool ranks_have_tags() const { return nodes() + size() <= transport::TagSpace::max_sender; }
   /// Calls fail: where messages are sent again, the others cannot go on when one has failed.
   [[nodiscard]] bool is_broken() const { return broken_; }
   /// It serves no further calls, and neither does the persistent call, where it is one's. Under the runtime's lock.
@@ -102,27 +104,30 @@ class Membership {
 
   // Of a call that stands still, for a person.
   /// "MPI_COMM_WORLD: allreduce, call 17: rank 0 "
-  [[nodiscard]] std::string in_words(Collective collective, std::uint32_t number) const;
+  [[nodiscard]] std::string in_words(schedule::Collective collective, std::uint32_t number) const;
   /// "waits for rank 3 on n3 over 3->0, rank 5 on n5 over 5->0"
-  [[nodiscard]] std::string awaited_nodes_in_words(const std::vector<NodeId>& nodes) const;
+  [[nodiscard]] std::string awaited_nodes_in_words(const std::vector<topology::NodeId>& nodes) const;
 
  private:
-  std::optional<Reason> exchange_addresses(HostCommunicator& host, std::size_t longest, std::vector<RankPlace>& places);
+  std::optional<observe::Reason> exchange_addresses(HostCommunicator& host, std::size_t longest,
+                                                    std::vector<node::RankPlace>& places);
   /// Who talks to whom: the nodes' only ranks, or their leaders.
-  std::optional<Reason> settle(HostCommunicator& host, const std::vector<RankPlace>& places, NodeId nodes);
+  std::optional<observe::Reason> settle(HostCommunicator& host, const std::vector<node::RankPlace>& places,
+                                        topology::NodeId nodes);
   /// Which nodes of the topology the ranks are on, and what is to be planned for. Replaces the nodes by those of the
   /// plans, and sets their number.
-  std::optional<Reason> choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeId& node_count);
+  std::optional<observe::Reason> choose_part(bool keep_part, std::vector<topology::NodeId>& nodes,
+                                             topology::NodeId& node_count);
 
   /// Where the ranks are; does not change once they have agreed.
   struct Facts {
     std::vector<std::int32_t> rank_of_node;
     std::vector<std::int32_t> place_of_shard;
-    std::vector<NodeId> fabric_nodes;
+    std::vector<topology::NodeId> fabric_nodes;
     std::vector<std::string> addresses;
     bool share_memory = false;
     std::vector<std::string> hosts;
-    std::optional<Topology> part;
+    std::optional<topology::Topology> part;
     std::string part_nodes;
     bool part_has_routers = false;
     bool fabric_is_watched = false;
@@ -132,18 +137,18 @@ class Membership {
   Runtime& runtime_;
   std::string name_;
   const std::shared_ptr<IdPool> ids_;
-  CommunicatorRecord* record_ = nullptr;
+  observe::CommunicatorRecord* record_ = nullptr;
   std::uint32_t id_ = 0;
   std::int32_t rank_ = 0;
-  NodeId node_ = 0;
+  topology::NodeId node_ = 0;
   std::int64_t longest_start_nanoseconds_ = 0;
   std::unique_ptr<Hierarchy> hierarchy_;
   std::shared_ptr<Facts> facts_ = std::make_shared<Facts>();  ///< duplicates share it
   bool may_have_device_memory_ = false;
   bool resends_ = false;
-  std::atomic<std::uint8_t> obstacle_ = pack_reason(std::nullopt);
+  std::atomic<std::uint8_t> obstacle_ = observe::pack_reason(std::nullopt);
   std::atomic<bool> broken_ = false;
   bool keeps_id_ = false;  ///< a call has left messages under way
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

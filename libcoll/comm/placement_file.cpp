@@ -5,7 +5,10 @@
 #include "libcoll/comm/rank_nodes.h"
 #include "planner/base/text_file.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace topology;
+
 namespace {
 
 constexpr std::string_view blanks = " \t\r";
@@ -78,4 +81,4 @@ Result<NodeId> load_placement(const std::string& path, const Topology& topology,
   return Error{"found no placement file '" + path + "' (" + text.error().message + "), expected one"};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -4,7 +4,12 @@
 #include <mutex>
 #include <utility>
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace plan;
+using namespace recover;
+using namespace schedule;
+
 namespace {
 
 /// A start goes by them from the agreed one on, or from the first where the init came later.
@@ -112,4 +117,4 @@ bool wait_for_turn(const Membership& members, HostCommunicator& host, const std:
   return begin_at_once() || members.runtime().wait(begin, meanwhile, in_words);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -19,15 +19,15 @@
 #include "libcoll/recover/replan_participant.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 /// New plans, and where they begin.
 struct PlanEpoch {
-  Switch from;
+  recover::Switch from;
   NewPlans plans;
   // After links have died.
-  std::set<BidirectionalLink> removed;
-  Topology left;
+  std::set<node::BidirectionalLink> removed;
+  topology::Topology left;
 };
 
 /// Calls are counted where plans may change: where messages are sent again all of them, where the topology file is
@@ -52,7 +52,7 @@ class PlanSequence {
   [[nodiscard]] CallSequence opening() const { return opening_.value_or(CallSequence()); }
 
   /// As ReplanParticipant. What begins from now on is unsettled, until each hold() has had its release() or add().
-  Standing hold();
+  recover::Standing hold();
   void release() { --holds_; }
   [[nodiscard]] bool is_held() const { return holds_ > 0; }
   void add(PlanEpoch epoch);  ///< what it was held for
@@ -66,7 +66,7 @@ class PlanSequence {
   [[nodiscard]] bool settles(const CallSequence& sequence, const PersistentContext* persistent) const;
   /// Has it go by `plan`, which it has begun with, or by the last plan of an epoch that has come by then. Precondition:
   /// settles().
-  void settle(Collective collective, CallSequence& sequence, LoweredPlanPointer& plan,
+  void settle(schedule::Collective collective, CallSequence& sequence, plan::LoweredPlanPointer& plan,
               const PersistentContext* persistent) const;
   /// Whether links have died, or gone from the topology file, before that call, which is settled.
   [[nodiscard]] bool is_mended(const CallSequence& sequence) const;
@@ -85,4 +85,4 @@ class PlanSequence {
 /// configured time.
 bool wait_for_turn(const Membership& members, HostCommunicator& host, const std::function<bool()>& begin);
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

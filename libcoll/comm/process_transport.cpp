@@ -16,7 +16,16 @@
 #include "libcoll/transport/packet.h"
 #include "libcoll/transport/uct/uct_transport.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace execute;
+using namespace schedule;
+using namespace transport;
+using namespace transport::mpi;
+using namespace transport::ofi;
+using namespace transport::uct;
+using namespace transport::ucx;
+
 namespace {
 
 constexpr std::array<std::string_view, transports_by_availability> by_availability = {"ucx", "ofi", "mpi"};
@@ -125,4 +134,4 @@ void ProcessTransport::take(std::unique_ptr<Transport> transport) {
   transport_ = std::move(resilient);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -14,7 +14,7 @@
 #include "planner/base/result.h"
 #include "planner/schedule/route_binding.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 /// So many are tried, in this order: UCX, libfabric, the host's own MPI.
 inline constexpr std::int32_t transports_by_availability = 3;
@@ -22,7 +22,8 @@ inline constexpr std::int32_t transports_by_availability = 3;
 class ProcessTransport {
  public:
   /// Config and binding must outlive it. `host_messages` is what the MPI transport sends by; null: there is none.
-  ProcessTransport(const Config& config, const RouteBinding& binding, MpiMessages* host_messages, HostMates mates)
+  ProcessTransport(const Config& config, const schedule::RouteBinding& binding,
+                   transport::mpi::MpiMessages* host_messages, transport::ucx::HostMates mates)
       : config_(config), binding_(binding), host_messages_(host_messages), mates_(mates) {}
 
   /// Opens the one that is configured, or the first by availability. The error says what is wrong with each.
@@ -32,10 +33,10 @@ class ProcessTransport {
 
   /// Whether there is one.
   explicit operator bool() const { return transport_ != nullptr; }
-  Transport& operator*() const { return *transport_; }
-  Transport* operator->() const { return transport_.get(); }
+  transport::Transport& operator*() const { return *transport_; }
+  transport::Transport* operator->() const { return transport_.get(); }
   /// The same where it sends again what was lost; null elsewhere.
-  [[nodiscard]] ResilientTransport* resilient() const { return resilient_; }
+  [[nodiscard]] transport::ResilientTransport* resilient() const { return resilient_; }
   /// Which of those by availability it is; negative: it was named, or there is none.
   [[nodiscard]] std::int32_t choice() const { return choice_; }
   /// It is the host's own MPI.
@@ -44,21 +45,21 @@ class ProcessTransport {
  private:
   /// The first by availability from `choice` on that works, which choice_ then tells; an error says what is wrong with
   /// each.
-  Result<std::unique_ptr<Transport>> first_available(std::int32_t choice);
+  Result<std::unique_ptr<transport::Transport>> first_available(std::int32_t choice);
   /// The transport of that name, "ucx", "ofi" or "mpi".
-  Result<std::unique_ptr<Transport>> make_transport(std::string_view name);
+  Result<std::unique_ptr<transport::Transport>> make_transport(std::string_view name);
   /// After which a missing message is asked for; 0: never. MPI's own messages are not lost.
   [[nodiscard]] std::int64_t patience_nanoseconds() const;
-  void take(std::unique_ptr<Transport> transport);
+  void take(std::unique_ptr<transport::Transport> transport);
 
   const Config& config_;
-  const RouteBinding& binding_;
-  MpiMessages* const host_messages_;
-  const HostMates mates_;
-  std::unique_ptr<Transport> transport_;
-  ResilientTransport* resilient_ = nullptr;  ///< transport_, or null
+  const schedule::RouteBinding& binding_;
+  transport::mpi::MpiMessages* const host_messages_;
+  const transport::ucx::HostMates mates_;
+  std::unique_ptr<transport::Transport> transport_;
+  transport::ResilientTransport* resilient_ = nullptr;  ///< transport_, or null
   std::atomic<std::int32_t> choice_{-1};
   std::atomic<bool> over_host_messages_{false};
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

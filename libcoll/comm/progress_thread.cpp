@@ -8,7 +8,7 @@
 
 #include "libcoll/comm/runtime.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 namespace {
 
 /// Something may be sent, or the thread be ended, that the transport's descriptor does not tell of.
@@ -56,4 +56,4 @@ void ProgressThread::run() {
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

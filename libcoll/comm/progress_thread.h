@@ -4,7 +4,7 @@
 #include <condition_variable>
 #include <thread>
 
-namespace libcoll {
+namespace libcoll::comm {
 
 class Runtime;
 
@@ -32,4 +32,4 @@ class ProgressThread {
   std::thread thread_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -7,7 +7,10 @@
 #include <sstream>
 #include <utility>
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace topology;
+
 namespace {
 
 std::string_view short_name(std::string_view name) { return name.substr(0, name.find('.')); }
@@ -190,4 +193,4 @@ std::string unknown_host_sentence(const Topology& topology, const RankIdentity& 
   return text + (topology.host_count() > most_named ? ", ..." : "");
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -14,20 +14,21 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 /// What RankIdentity::placed says besides nodes.
-inline constexpr NodeId not_placed = -1;    ///< there is no placement file
-inline constexpr NodeId badly_placed = -2;  ///< there is one, and it names no node of the topology for the rank
+inline constexpr topology::NodeId not_placed = -1;  ///< there is no placement file
+inline constexpr topology::NodeId badly_placed =
+    -2;  ///< there is one, and it names no node of the topology for the rank
 
 /// What a rank says of itself, as bytes.
 struct RankIdentity {
   std::int32_t world_rank = 0;
   std::int32_t world_size = 0;
-  NodeId told = -1;                 ///< as a communicator of the whole world found; negative: none has
-  NodeId placed = not_placed;       ///< by the placement file
-  std::array<char, 260> host{};     ///< as MPI, or LIBCOLL_HOST, says
-  std::array<char, 252> aliases{};  ///< other names of it (names_of_host), a line each
+  topology::NodeId told = -1;            ///< as a communicator of the whole world found; negative: none has
+  topology::NodeId placed = not_placed;  ///< by the placement file
+  std::array<char, 260> host{};          ///< as MPI, or LIBCOLL_HOST, says
+  std::array<char, 252> aliases{};       ///< other names of it (names_of_host), a line each
 };
 
 /// Names that launchers and schedulers have for this host, most trustworthy first, without repetition: PMIX_HOSTNAME,
@@ -40,11 +41,11 @@ void set_names(RankIdentity& identity, std::string_view host, std::span<const st
 
 /// Where a name is: the host of that name; else the only one that has the same up to the first dot. Nothing when there
 /// is none.
-std::optional<NodeId> find_host(const Topology& topology, std::string_view name);
+std::optional<topology::NodeId> find_host(const topology::Topology& topology, std::string_view name);
 
 /// Where ranks are, or why that is not known.
 struct RankNodes {
-  std::vector<NodeId> nodes;  ///< by rank; empty: not known of all
+  std::vector<topology::NodeId> nodes;  ///< by rank; empty: not known of all
   /// The first rank whose host is not in the topology, or that the placement file does not place; nothing where another
   /// thing is in the way.
   std::optional<std::size_t> unknown;
@@ -53,11 +54,11 @@ struct RankNodes {
 /// Node of every rank, the same whoever asks. By placement file where any rank has one; by host name and aliases where
 /// the topology names hosts; otherwise rank k of the world is node k or, when the world has more ranks than there are
 /// nodes, the k-th host is. Several worlds have several ranks k: there only names tell.
-RankNodes nodes_of_ranks(const Topology& topology, std::span<const RankIdentity> ranks, bool several_worlds);
+RankNodes nodes_of_ranks(const topology::Topology& topology, std::span<const RankIdentity> ranks, bool several_worlds);
 
 bool on_one_host(std::span<const RankIdentity> ranks);
 
 /// "rank 3 is on 'n3x', which the topology 'torus' does not have; expected one of n0, n1, n2, …"
-std::string unknown_host_sentence(const Topology& topology, const RankIdentity& rank);
+std::string unknown_host_sentence(const topology::Topology& topology, const RankIdentity& rank);
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

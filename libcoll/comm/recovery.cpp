@@ -12,7 +12,15 @@
 #include "libcoll/transport/detours.h"
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace node;
+using namespace plan;
+using namespace recover;
+using namespace schedule;
+using namespace topology;
+using namespace transport;
+
 namespace {
 
 /// A message that is lost may be on its way through this process.
@@ -224,4 +232,4 @@ CallSequence Recovery::next_in_sequence() {
   return sequence;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -21,13 +21,13 @@
 #include "libcoll/recover/repair.h"
 #include "libcoll/recover/replan_participant.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 /// What a call that is waited for begins: itself, or the starts of a persistent call.
 enum class Opening : std::uint8_t { call, persistent };
 
 /// Nothing of it has an effect where messages are not sent again.
-class Recovery final : private ReplanParticipant, private FailureListener {
+class Recovery final : private recover::ReplanParticipant, private recover::FailureListener {
  public:
   /// `keeper`: what keeps the communicator; null while it is being made.
   Recovery(Membership& members, CommunicatorPlans& plans, PlanSequence& sequence,
@@ -51,7 +51,7 @@ class Recovery final : private ReplanParticipant, private FailureListener {
   std::unique_ptr<TransportHost> agree_safely(HostCommunicator& host);
 
   /// Cables that are done without by now, as the communicator has nodes; the same on all ranks at the same call.
-  [[nodiscard]] const std::set<BidirectionalLink>& removed() const { return removed_; }
+  [[nodiscard]] const std::set<node::BidirectionalLink>& removed() const { return removed_; }
 
   // Under the runtime's lock.
   /// A call that is not waited for, or a start, begins.
@@ -68,11 +68,11 @@ class Recovery final : private ReplanParticipant, private FailureListener {
   /// Sees to the next verdict, when there is one.
   void begin_replan();
   [[nodiscard]] std::uint32_t wanted() const override;
-  Making make_plan(Collective collective, std::string& text) override;
-  bool take_plan(Collective collective, const std::string& text) override;
-  Standing hold() override;
+  Making make_plan(schedule::Collective collective, std::string& text) override;
+  bool take_plan(schedule::Collective collective, const std::string& text) override;
+  recover::Standing hold() override;
   void release() override { sequence_.release(); }
-  void switch_over(const Switch& agreed) override;
+  void switch_over(const recover::Switch& agreed) override;
   /// Of a call that begins now.
   CallSequence next_in_sequence();
 
@@ -80,14 +80,14 @@ class Recovery final : private ReplanParticipant, private FailureListener {
   CommunicatorPlans& plans_;
   PlanSequence& sequence_;
   const std::function<std::shared_ptr<void>()> keeper_;
-  std::uint32_t turns_ = 0;              ///< of calls that wait for others
-  std::set<BidirectionalLink> removed_;  ///< done without, by now
-  std::uint32_t agreements_ = 0;         ///< messages' tags for agree_around()
-  std::uint32_t orders_ = 0;             ///< messages' tags for replans
-  std::int64_t next_look_ = 0;           ///< for a plan that is being made
-  PlanEpoch coming_;                     ///< what the replan is at
+  std::uint32_t turns_ = 0;                    ///< of calls that wait for others
+  std::set<node::BidirectionalLink> removed_;  ///< done without, by now
+  std::uint32_t agreements_ = 0;               ///< messages' tags for agree_around()
+  std::uint32_t orders_ = 0;                   ///< messages' tags for replans
+  std::int64_t next_look_ = 0;                 ///< for a plan that is being made
+  PlanEpoch coming_;                           ///< what the replan is at
   BackgroundReplan replan_{members_};
   RecoveryGroupMember group_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

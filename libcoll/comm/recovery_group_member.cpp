@@ -13,7 +13,12 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/part.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace node;
+using namespace recover;
+using namespace topology;
+using namespace transport;
 
 void RecoveryGroupMember::leave() {
   if (repair_ == nullptr) return;
@@ -143,4 +148,4 @@ std::optional<Topology> RecoveryGroupMember::what_remains(const std::set<Bidirec
   return left;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -11,7 +11,13 @@
 #include "libcoll/base/log.h"
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace observe;
+using namespace plan;
+using namespace recover;
+using namespace schedule;
+
 namespace {
 
 constexpr std::int64_t between_looks = 1'000'000'000;  // nanoseconds
@@ -196,4 +202,4 @@ void Renewal::switch_over(const Switch& agreed) {
                           by_new_plans(agreed.collectives, agreed.links_gone));
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

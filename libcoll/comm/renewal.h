@@ -19,7 +19,7 @@
 #include "libcoll/comm/running_call.h"
 #include "libcoll/recover/replan_participant.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 /// How many calls it is from one look at the file to the next: those of about a second, by what calls took since the
 /// last one.
@@ -42,7 +42,7 @@ class LookPace {
 ///
 /// Calls that are not waited for, and starts of persistent ones, have looks of their own: a replan each, for which
 /// nobody waits. Where it brings new plans, it holds up what begins until it is agreed from where on these are gone by.
-class Renewal final : private ReplanParticipant {
+class Renewal final : private recover::ReplanParticipant {
  public:
   /// `keeper`: what keeps the communicator.
   Renewal(Membership& members, CommunicatorPlans& plans, Recovery& recovery, PlanSequence& sequence,
@@ -88,12 +88,12 @@ class Renewal final : private ReplanParticipant {
   void look_beside();
   [[nodiscard]] std::uint32_t wanted() const override { return plans_.served(); }
   [[nodiscard]] bool must_switch() const override { return found_.has_value(); }
-  void add_findings(Switch& agreed) const override;
-  Making make_plan(Collective collective, std::string& text) override;
-  bool take_plan(Collective collective, const std::string& text) override;
-  Standing hold() override;
+  void add_findings(recover::Switch& agreed) const override;
+  Making make_plan(schedule::Collective collective, std::string& text) override;
+  bool take_plan(schedule::Collective collective, const std::string& text) override;
+  recover::Standing hold() override;
   void release() override { sequence_.release(); }
-  void switch_over(const Switch& agreed) override;
+  void switch_over(const recover::Switch& agreed) override;
 
   Membership& members_;
   CommunicatorPlans& plans_;
@@ -119,4 +119,4 @@ class Renewal final : private ReplanParticipant {
   BackgroundReplan replan_{members_};
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

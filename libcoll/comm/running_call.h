@@ -13,7 +13,7 @@
 #include "libcoll/plan/lowered_plan.h"
 #include "libcoll/transport/transport.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 class CallMemory;
 struct ProgressHook;
@@ -33,8 +33,8 @@ class PersistentContext {
  public:
   /// `id` is taken by all ranks of the communicator, and given back at the end of each. `memory`: of the call's own,
   /// where nodes have several ranks. `plans`: as of the init, which is `sequence` among the communicator's calls.
-  PersistentContext(std::shared_ptr<IdPool> ids, std::uint32_t id, std::shared_ptr<CallMemory> memory, Plans plans,
-                    CallSequence sequence)
+  PersistentContext(std::shared_ptr<IdPool> ids, std::uint32_t id, std::shared_ptr<CallMemory> memory,
+                    plan::Plans plans, CallSequence sequence)
       : ids_(std::move(ids)), id_(id), memory_(std::move(memory)), plans_(std::move(plans)), sequence_(sequence) {}
   ~PersistentContext() {
     if (!keeps_id_) ids_->give_back(id_);
@@ -46,7 +46,7 @@ class PersistentContext {
 
   [[nodiscard]] std::uint32_t id() const { return id_; }
   [[nodiscard]] const std::shared_ptr<CallMemory>& memory() const { return memory_; }
-  [[nodiscard]] const Plans& plans() const { return plans_; }
+  [[nodiscard]] const plan::Plans& plans() const { return plans_; }
   /// Of the init.
   [[nodiscard]] const CallSequence& sequence() const { return sequence_; }
 
@@ -64,7 +64,7 @@ class PersistentContext {
   std::shared_ptr<IdPool> ids_;
   const std::uint32_t id_;
   const std::shared_ptr<CallMemory> memory_;
-  const Plans plans_;
+  const plan::Plans plans_;
   const CallSequence sequence_;
   std::uint64_t starts_ = 0;
   std::uint64_t held_from_ = 0;
@@ -74,7 +74,7 @@ class PersistentContext {
 
 /// A call under way. Several may be under way on a communicator; all ranks begin them in the same order. All members
 /// but the constructors are to be called under the runtime's lock.
-class RunningCall : public Driven {
+class RunningCall : public execute::Driven {
  public:
   RunningCall() = default;
   /// Precondition: not begun, over, or abandoned.
@@ -118,4 +118,4 @@ class Unattended {
   bool told_of_ = false;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

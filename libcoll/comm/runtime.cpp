@@ -16,7 +16,19 @@
 #include "libcoll/version.h"
 #include "planner/topology/reader.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace execute;
+using namespace observe;
+using namespace plan;
+using namespace recover;
+using namespace schedule;
+using namespace select;
+using namespace topology;
+using namespace transport;
+using namespace transport::mpi;
+using namespace transport::ucx;
+
 namespace {
 
 /// A waiting rank looks after the program's own MPI at intervals that grow with the wait: each look costs system calls,
@@ -443,4 +455,4 @@ bool Runtime::drive(Driven& running, ProgressHook hook, const std::function<std:
   return true;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

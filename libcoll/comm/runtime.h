@@ -36,7 +36,11 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::recover {
+class Repair;
+}
+
+namespace libcoll::comm {
 
 /// Moves the program's own MPI along while a rank waits in a collective of ours: a peer may be waiting for a
 /// message of the program's that only this progress will send.
@@ -52,7 +56,6 @@ struct ProgressHook {
 };
 
 class ProgressThread;
-class Repair;
 
 /// One per process, made at the first collective that could be served.
 class Runtime {
@@ -62,37 +65,40 @@ class Runtime {
   /// `host_messages` is what the MPI transport sends by; null: there is none. It must outlive the runtime. `mates`: of
   /// this process.
   Runtime(char* const* environment, const std::string& library_directory, int world_rank,
-          MpiMessages* host_messages = nullptr, HostMates mates = HostMates::possible);
+          transport::mpi::MpiMessages* host_messages = nullptr,
+          transport::ucx::HostMates mates = transport::ucx::HostMates::possible);
   ~Runtime();
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
 
   [[nodiscard]] const Config& config() const { return config_; }
-  [[nodiscard]] const Topology& topology() const { return topology_; }
+  [[nodiscard]] const topology::Topology& topology() const { return topology_; }
   /// What making it took, for the first who asks; 0 for others.
   [[nodiscard]] std::int64_t take_start_nanoseconds() { return start_nanoseconds_.exchange(0); }
   /// Of the topology's file.
-  [[nodiscard]] TopologyWatch& topology_watch() { return topology_watch_; }
+  [[nodiscard]] recover::TopologyWatch& topology_watch() { return topology_watch_; }
   /// How route classes are reached; without classes when messages are not steered.
-  [[nodiscard]] const RouteBinding& route_binding() const { return route_binding_; }
-  [[nodiscard]] const TuningTable& tuning_table() const { return tuning_table_; }
-  [[nodiscard]] Tuning tuning() const { return {config_.segment_bytes, config_.coalesce_max, config_.in_flight}; }
-  [[nodiscard]] Statistics& statistics() { return statistics_; }
+  [[nodiscard]] const schedule::RouteBinding& route_binding() const { return route_binding_; }
+  [[nodiscard]] const select::TuningTable& tuning_table() const { return tuning_table_; }
+  [[nodiscard]] execute::Tuning tuning() const {
+    return {config_.segment_bytes, config_.coalesce_max, config_.in_flight};
+  }
+  [[nodiscard]] observe::Statistics& statistics() { return statistics_; }
   /// Null: nobody wants a trace.
-  [[nodiscard]] Trace* trace() { return trace_.get(); }
+  [[nodiscard]] observe::Trace* trace() { return trace_.get(); }
   /// Somebody wants to know what happens on each communicator.
   [[nodiscard]] bool keeps_records() const { return keeps_records_; }
   /// Nothing when this process could serve; otherwise what is in the way.
-  [[nodiscard]] std::optional<Reason> obstacle() const { return obstacle_; }
+  [[nodiscard]] std::optional<observe::Reason> obstacle() const { return obstacle_; }
   /// Hash of everything that has to be equal on all ranks: settings that cut messages or choose plans, topology.
   [[nodiscard]] std::uint64_t settings_digest() const { return settings_digest_; }
   /// Of what the host's own MPI can do, which is part of it. Before the first communicator.
   void set_host_digest(std::uint64_t host);
   /// The lock around posting and progress of the transport.
   [[nodiscard]] std::mutex& lock() { return lock_; }
-  [[nodiscard]] Transport& transport() { return *transport_; }
+  [[nodiscard]] transport::Transport& transport() { return *transport_; }
   /// The same transport where it sends again what was lost; null elsewhere.
-  [[nodiscard]] ResilientTransport* resilient() const { return transport_.resilient(); }
+  [[nodiscard]] transport::ResilientTransport* resilient() const { return transport_.resilient(); }
   /// Which of those by availability it is; negative: it was named, or there is none.
   [[nodiscard]] std::int32_t transport_choice() const { return transport_.choice(); }
   /// A communicator that is being agreed on, or served, has the transport; one that is not any more.
@@ -107,21 +113,21 @@ class Runtime {
   [[nodiscard]] bool may_use_host_messages() const { return over_host_messages() || transport_choice() >= 0; }
   /// What looks after the first recovery group of all nodes that this process is in, null: there is none yet, and the
   /// place of a process in it, -1: none. It stays until the end. Under lock().
-  void know_recovery_group(std::shared_ptr<Repair> repair, std::vector<std::string> addresses);
-  [[nodiscard]] const std::shared_ptr<Repair>& known_recovery_group() const { return known_recovery_group_; }
-  [[nodiscard]] NodeId place_in_known_recovery_group(const std::string& address) const;
+  void know_recovery_group(std::shared_ptr<recover::Repair> repair, std::vector<std::string> addresses);
+  [[nodiscard]] const std::shared_ptr<recover::Repair>& known_recovery_group() const { return known_recovery_group_; }
+  [[nodiscard]] topology::NodeId place_in_known_recovery_group(const std::string& address) const;
   /// The transport is the host's own MPI.
   [[nodiscard]] bool over_host_messages() const { return transport_.over_host_messages(); }
 
   /// Of the communicators this process serves; shared with them, for some go after this.
   [[nodiscard]] const std::shared_ptr<IdPool>& communicator_ids() const { return communicator_ids_; }
-  [[nodiscard]] PlanSource& plans() { return plans_; }
+  [[nodiscard]] plan::PlanSource& plans() { return plans_; }
   /// translations() of the topology, of which translations of a set of nodes are told; none for large fabrics.
-  [[nodiscard]] const std::vector<Automorphism>& translation_group();
+  [[nodiscard]] const std::vector<topology::Automorphism>& translation_group();
   /// This process's node, once a communicator of the whole world has found it; negative before. Where neither names nor
   /// the size of the world tell, only the whole world can.
-  [[nodiscard]] NodeId node() const { return node_; }
-  void set_node(NodeId node) { node_ = node; }
+  [[nodiscard]] topology::NodeId node() const { return node_; }
+  void set_node(topology::NodeId node) { node_ = node; }
   /// What this process says of itself where ranks look for their nodes; `host` is the name that MPI gives.
   [[nodiscard]] RankIdentity identity(const std::string& host, std::int32_t world_rank, std::int32_t world_size);
   /// Once per host; all ranks of a communicator call it, and one of them has a voice.
@@ -185,10 +191,10 @@ class Runtime {
   /// back for its peers then goes out too; with background progress, or a progress thread, that is waited for a short
   /// time only. False when the transport failed or nothing moved for the configured time.
   /// `in_words` says for a person which call it is and whom it waits for; it is asked under the lock.
-  bool drive(Driven& running, ProgressHook hook, const std::function<std::string()>& in_words);
+  bool drive(execute::Driven& running, ProgressHook hook, const std::function<std::string()>& in_words);
   /// Says once that nothing has moved for so long, as LIBCOLL_WATCHDOG_SECONDS has it; whether it has been said.
   bool warn_of_silence(std::chrono::steady_clock::duration still, const std::function<std::string()>& in_words) const {
-    return libcoll::warn_of_silence(config_, still, in_words);
+    return observe::warn_of_silence(config_, still, in_words);
   }
   /// Moves messages along until `done`, asked under the lock, is true, and calls `meanwhile`. False when nothing moved
   /// for the configured time.
@@ -209,17 +215,17 @@ class Runtime {
   bool progress_transport() noexcept;
   /// One round of progress under the lock; whether anything moved. `lost` becomes true when a connection is gone that
   /// the call goes over.
-  bool step(Driven& running, bool& rests, bool& lost);
+  bool step(execute::Driven& running, bool& rests, bool& lost);
   /// How soon step() has something to do although no message comes. Under the lock.
-  [[nodiscard]] int milliseconds_to_next_advance(const Driven& running);
+  [[nodiscard]] int milliseconds_to_next_advance(const execute::Driven& running);
   /// Has MPI ask for progress as often as there is something to do here. Under the lock.
   void attend(bool closely) noexcept;
   /// False when it gave up: nothing moved for the configured time.
-  bool wait_for_rest(Driven& running, ProgressHook hook, const std::function<std::string()>& in_words);
+  bool wait_for_rest(execute::Driven& running, ProgressHook hook, const std::function<std::string()>& in_words);
   bool polling_pays() noexcept;
-  void flush(std::span<const PeerId> peers, ProgressHook hook);
+  void flush(std::span<const transport::PeerId> peers, ProgressHook hook);
   /// Whether it need not be waited for, because something else makes progress. Under the lock.
-  bool leave_to_others(Flush& flush);
+  bool leave_to_others(transport::Flush& flush);
   [[nodiscard]] bool has_progress_thread() const {
     return config_.progress_thread && (!over_host_messages() || threads_may_call_mpi_);
   }
@@ -227,27 +233,27 @@ class Runtime {
   void wake_progress_thread();
 
   Config config_;
-  Topology topology_;
-  TopologyWatch topology_watch_;
-  RouteBinding route_binding_;
-  TuningTable tuning_table_;
+  topology::Topology topology_;
+  recover::TopologyWatch topology_watch_;
+  schedule::RouteBinding route_binding_;
+  select::TuningTable tuning_table_;
   ProcessTransport transport_;
-  std::shared_ptr<Repair> known_recovery_group_;
+  std::shared_ptr<recover::Repair> known_recovery_group_;
   std::vector<std::string> recovery_group_addresses_;  ///< by node
-  Statistics statistics_;
-  std::unique_ptr<Trace> trace_;
+  observe::Statistics statistics_;
+  std::unique_ptr<observe::Trace> trace_;
   std::uint64_t settings_digest_ = 0;
   std::uint64_t host_digest_ = 0;
   std::mutex lock_;
-  std::shared_ptr<IdPool> communicator_ids_ = std::make_shared<IdPool>(TagSpace::max_communicator);
-  PlanSource plans_;
+  std::shared_ptr<IdPool> communicator_ids_ = std::make_shared<IdPool>(transport::TagSpace::max_communicator);
+  plan::PlanSource plans_;
   std::once_flag translations_once_;
-  std::vector<Automorphism> translations_;
+  std::vector<topology::Automorphism> translations_;
   UnattendedCalls unattended_;
-  std::vector<Flush> lingering_;  ///< left to the progress thread
+  std::vector<transport::Flush> lingering_;  ///< left to the progress thread
   std::unique_ptr<ProgressThread> progress_thread_;
-  std::atomic<NodeId> node_{-1};
-  NodeId placed_ = not_placed;  ///< by the placement file
+  std::atomic<topology::NodeId> node_{-1};
+  topology::NodeId placed_ = not_placed;  ///< by the placement file
   std::once_flag aliases_once_;
   std::vector<std::string> aliases_;  ///< of this host
   std::set<std::string> unknown_hosts_;
@@ -258,10 +264,10 @@ class Runtime {
   std::atomic<bool> closely_{false};          ///< as attend() was told last
   std::atomic<unsigned> looks_in_vain_{0};    ///< of progress_in_passing() in a row; not exact
   std::atomic<unsigned> fruitless_polls_{0};  ///< waits in a row that polling did not end
-  std::optional<Reason> obstacle_;
+  std::optional<observe::Reason> obstacle_;
   bool keeps_records_ = false;
   bool background_progress_ = false;
   bool threads_may_call_mpi_ = false;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

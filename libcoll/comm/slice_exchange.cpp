@@ -5,7 +5,11 @@
 #include "libcoll/base/clock.h"
 #include "libcoll/comm/communicator_parts.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace execute;
+using namespace topology;
+using namespace transport;
 
 SliceExchange::SliceExchange(CommunicatorParts& parts, const Call& call) : parts_(parts), call_(call) {}
 
@@ -58,4 +62,4 @@ std::span<const PeerId> SliceExchange::peers() const {
 
 TagSpace SliceExchange::tags() const { return {parts_.members.id(), number_}; }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

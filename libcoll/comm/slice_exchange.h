@@ -8,7 +8,7 @@
 #include "libcoll/execute/call.h"
 #include "libcoll/transport/tag_space.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 struct CommunicatorParts;
 
@@ -17,7 +17,7 @@ struct CommunicatorParts;
 class SliceExchange final : public RunningCall {
  public:
   /// `call` is an allreduce whose buffers must outlive its end, and the communicator's `parts` this.
-  SliceExchange(CommunicatorParts& parts, const Call& call);
+  SliceExchange(CommunicatorParts& parts, const execute::Call& call);
 
   void begin() override;
   void advance() noexcept override;
@@ -27,14 +27,14 @@ class SliceExchange final : public RunningCall {
   bool drive(ProgressHook hook) override;
   [[nodiscard]] std::string in_words() const override;
   [[nodiscard]] bool calls_mpi() const override { return call_.reducer.calls_mpi; }
-  [[nodiscard]] std::span<const PeerId> peers() const override;
+  [[nodiscard]] std::span<const transport::PeerId> peers() const override;
   [[nodiscard]] std::int64_t largest_message_bytes() const override { return largest_message_bytes_; }
 
  private:
-  [[nodiscard]] TagSpace tags() const;
+  [[nodiscard]] transport::TagSpace tags() const;
 
   CommunicatorParts& parts_;
-  const Call call_;
+  const execute::Call call_;
   std::uint32_t number_ = 0;
   std::int64_t began_ = 0;  ///< steady_nanoseconds(), with a record
   std::int64_t largest_message_bytes_ = 0;
@@ -42,4 +42,4 @@ class SliceExchange final : public RunningCall {
   bool failed_ = false;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -9,7 +9,7 @@
 #include "libcoll/comm/host_communicator.h"
 #include "libcoll/comm/runtime.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 namespace {
 
@@ -42,4 +42,4 @@ void agree_on_transport(Runtime& runtime, HostCommunicator& host) {
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -1,7 +1,7 @@
 // One transport for all ranks of a communicator, where not every rank can have the one it would take by itself.
 #pragma once
 
-namespace libcoll {
+namespace libcoll::comm {
 
 class HostCommunicator;
 class Runtime;
@@ -11,4 +11,4 @@ class Runtime;
 /// use elsewhere. Whether all have the same in the end is for them to compare.
 void agree_on_transport(Runtime& runtime, HostCommunicator& host);
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -8,7 +8,11 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace recover;
+using namespace transport;
+
 namespace {
 
 /// Messages that are waited for together.
@@ -174,4 +178,4 @@ bool TransportHost::begin_barrier() {
   return allgather(&here, 1, all.data());
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

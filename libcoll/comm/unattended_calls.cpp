@@ -5,7 +5,10 @@
 
 #include "libcoll/observe/watchdog.h"
 
-namespace libcoll {
+namespace libcoll::comm {
+
+using namespace observe;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -106,4 +109,4 @@ int UnattendedCalls::milliseconds_to_next_advance(int most) const {
   return most;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -11,7 +11,7 @@
 #include "libcoll/comm/process_transport.h"
 #include "libcoll/comm/running_call.h"
 
-namespace libcoll {
+namespace libcoll::comm {
 
 /// Something that goes on beside the calls as long as it takes.
 class Errand {
@@ -69,4 +69,4 @@ class UnattendedCalls {
   std::atomic<bool> some_ended_{false};
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::comm

@@ -11,6 +11,9 @@
 #include <system_error>
 
 namespace libcoll::command {
+
+using namespace schedule;
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -13,6 +13,12 @@
 #include "libcoll/plan/plan_cache.h"
 
 namespace libcoll::command {
+
+using namespace comm;
+using namespace plan;
+using namespace select;
+using namespace topology;
+
 namespace {
 
 bool is_limited(const TuningChoice& choice) { return choice.up_to_bytes != std::numeric_limits<std::int64_t>::max(); }

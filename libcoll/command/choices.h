@@ -14,16 +14,16 @@ namespace libcoll::command {
 
 /// Of jobs of one shape that have kept what they measured.
 struct JobChoices {
-  ChoicePlace place;
-  std::optional<LinkFigures> links;
-  SelectionTable selection;  ///< as such a job has it under these settings
+  select::ChoicePlace place;
+  std::optional<select::LinkFigures> links;
+  select::SelectionTable selection;  ///< as such a job has it under these settings
 };
 
 /// All that can be read; warns of the rest.
-std::vector<JobChoices> find_choices(const Topology& topology, const Config& config);
+std::vector<JobChoices> find_choices(const topology::Topology& topology, const Config& config);
 
-Json choices_json(const Topology& topology, const std::vector<JobChoices>& jobs);
+Json choices_json(const topology::Topology& topology, const std::vector<JobChoices>& jobs);
 /// A table per job shape; a sentence when there is none.
-std::string choices_text(const Topology& topology, const std::vector<JobChoices>& jobs);
+std::string choices_text(const topology::Topology& topology, const std::vector<JobChoices>& jobs);
 
 }  // namespace libcoll::command

@@ -13,6 +13,11 @@
 #include "planner/topology/generators.h"
 
 namespace libcoll::command {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr const char* stdout_fails = "cannot write to standard output";

@@ -13,6 +13,11 @@
 #include "planner/topology/facts.h"
 
 namespace libcoll::command {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr double share_for_planning = 0.7;  // the rest is for checking and modelling

@@ -21,7 +21,7 @@ struct ComparedVariant {
   double bandwidth_time_float = 0;
   std::string topology_bound;  ///< of T_B, exact
   std::string optimality;      ///< what is known about how far from the optimum T_B is
-  LockstepTime time;
+  schedule::LockstepTime time;
 };
 
 struct ComparedAlgorithm {
@@ -38,19 +38,20 @@ struct ComparedAlgorithm {
 
 /// Every planner of a collective, planned, verified and costed.
 struct Comparison {
-  Topology topology;
-  Collective collective = Collective::allgather;
+  topology::Topology topology;
+  schedule::Collective collective = schedule::Collective::allgather;
   std::vector<double> sizes;  ///< M in bytes
   std::vector<ComparedAlgorithm> algorithms;
 };
 
 /// One planner, in as many variants as it has and as there is time for.
-ComparedAlgorithm compare_one(const Planner& planner, const Topology& topology, const PlanOptions& options,
-                              const Deadline& deadline = Deadline(0));
+ComparedAlgorithm compare_one(const registry::Planner& planner, const topology::Topology& topology,
+                              const registry::PlanOptions& options, const Deadline& deadline = Deadline(0));
 
 /// Each planner has an equal share of the time that those before it left, and is stopped at its end.
-Comparison compare(const Topology& topology, Collective collective, const std::vector<double>& sizes,
-                   const PlanOptions& options, const Deadline& deadline = Deadline(0));
+Comparison compare(const topology::Topology& topology, schedule::Collective collective,
+                   const std::vector<double>& sizes, const registry::PlanOptions& options,
+                   const Deadline& deadline = Deadline(0));
 
 /// The figures with their fixed names (man page, section JSON), in the order of the planner table.
 Json comparison_json(const Comparison& comparison);

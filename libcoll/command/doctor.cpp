@@ -30,6 +30,9 @@
 #include "planner/topology/reader.h"
 
 namespace libcoll::command {
+
+using namespace topology;
+
 namespace {
 
 constexpr const char* doctor_usage =

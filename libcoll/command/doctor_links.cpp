@@ -11,6 +11,9 @@
 #include "planner/base/index.h"
 
 namespace libcoll::command {
+
+using namespace topology;
+
 namespace {
 
 constexpr double open_seconds = 60;

@@ -30,13 +30,14 @@ OpenedTransports open_transports(DoctorJob& job, const std::vector<std::int32_t>
 /// Where links are paths, `ways` has what each crosses: two that share a link are not measured at once, nor are all.
 class LinkSurvey {
  public:
-  LinkSurvey(DoctorJob& job, const Topology& topology, std::vector<std::int32_t> rank_of_node,
-             const OpenedTransports& transports, double tolerance, std::vector<std::vector<LinkId>> ways = {});
+  LinkSurvey(DoctorJob& job, const topology::Topology& topology, std::vector<std::int32_t> rank_of_node,
+             const OpenedTransports& transports, double tolerance,
+             std::vector<std::vector<topology::LinkId>> ways = {});
   std::vector<LinkMeasurement> measure();
 
  private:
   /// Whether a link may be measured beside those; then it is one of them.
-  bool is_free(LinkId id, std::set<NodeId>& busy, std::set<LinkId>& crossed) const;
+  bool is_free(topology::LinkId id, std::set<topology::NodeId>& busy, std::set<topology::LinkId>& crossed) const;
   void measure_alone();
   void measure_again();
   void measure_together();
@@ -44,11 +45,11 @@ class LinkSurvey {
   void measure_round(const std::vector<std::size_t>& chosen, bool together);
 
   DoctorJob& job_;
-  const Topology& topology_;
+  const topology::Topology& topology_;
   const std::vector<std::int32_t> rank_of_node_;
   const OpenedTransports& transports_;
   const double tolerance_;
-  const std::vector<std::vector<LinkId>> ways_;  ///< by link; empty: each is its own
+  const std::vector<std::vector<topology::LinkId>> ways_;  ///< by link; empty: each is its own
   std::vector<LinkMeasurement> links_;
   std::map<std::size_t, std::vector<double>> together_;  ///< bytes per second of each attempt, by place in links_
   std::uint32_t next_measurement_ = 1;

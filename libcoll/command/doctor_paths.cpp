@@ -10,6 +10,9 @@
 #include "planner/base/index.h"
 
 namespace libcoll::command {
+
+using namespace topology;
+
 namespace {
 
 constexpr double bits = 8;

@@ -17,6 +17,12 @@
 #include "planner/schedule/route_binding.h"
 
 namespace libcoll::command {
+
+using namespace schedule;
+using namespace transport;
+using namespace transport::ofi;
+using namespace transport::ucx;
+
 namespace {
 
 constexpr double connect_seconds = 30;

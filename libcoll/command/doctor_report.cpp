@@ -25,6 +25,12 @@
 #include "planner/topology/reader.h"
 
 namespace libcoll::command {
+
+using namespace comm;
+using namespace plan;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 namespace fs = std::filesystem;

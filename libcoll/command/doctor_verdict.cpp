@@ -14,6 +14,11 @@
 #include "planner/base/index.h"
 
 namespace libcoll::command {
+
+using namespace comm;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::size_t most_named = 8;

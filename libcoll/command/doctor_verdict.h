@@ -28,16 +28,17 @@ struct Finding {
 Json to_json(const Finding& finding);
 
 /// Node of every rank, by the rules of the runtime (nodes_of_ranks); empty: not known of all. `reports` by rank.
-std::vector<NodeId> nodes_of_reports(const Topology& topology, const std::vector<RankReport>& reports);
+std::vector<topology::NodeId> nodes_of_reports(const topology::Topology& topology,
+                                               const std::vector<RankReport>& reports);
 
 /// What is wrong with the hosts themselves. `reports` are in the order of ranks, and may lack some; `topology` is what
 /// the command itself read, and `library` what it preloads.
-std::vector<Finding> judge_reports(const Topology& topology, const std::vector<RankReport>& reports,
+std::vector<Finding> judge_reports(const topology::Topology& topology, const std::vector<RankReport>& reports,
                                    const std::string& library);
 
 /// A link's figures. What was not measured is absent.
 struct LinkMeasurement {
-  LinkId link = 0;
+  topology::LinkId link = 0;
   bool carries = true;  ///< false: messages did not arrive
   std::optional<double> latency_seconds;
   std::optional<double> alone_bytes_per_second;     ///< the only link, or one of few, that is used
@@ -48,12 +49,13 @@ struct LinkMeasurement {
 inline constexpr double usual_tolerance = 0.2;
 
 /// Whether a link is to be measured again before it is called slow.
-bool is_suspicious(const Topology& topology, const LinkMeasurement& measured, double tolerance);
+bool is_suspicious(const topology::Topology& topology, const LinkMeasurement& measured, double tolerance);
 
 /// What is wrong with the links: dead ones, slow ones, those that share a cable, latencies that are not the file's.
-std::vector<Finding> judge_links(const Topology& topology, const std::vector<LinkMeasurement>& links, double tolerance);
+std::vector<Finding> judge_links(const topology::Topology& topology, const std::vector<LinkMeasurement>& links,
+                                 double tolerance);
 
 /// "n0 -> n1"
-std::string link_text(const Topology& topology, LinkId link);
+std::string link_text(const topology::Topology& topology, topology::LinkId link);
 
 }  // namespace libcoll::command

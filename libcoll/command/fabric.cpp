@@ -28,6 +28,12 @@
 #include "planner/topology/reader.h"
 
 namespace libcoll::command {
+
+using namespace fabric;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 struct FabricOptions {

@@ -13,6 +13,10 @@
 #include "libcoll/fabric/namespaces.h"
 
 namespace libcoll::command {
+
+using namespace fabric;
+using namespace topology;
+
 namespace {
 
 constexpr int cannot_start = 127;

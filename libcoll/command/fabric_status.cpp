@@ -16,6 +16,10 @@
 #include "libcoll/fabric/fabric.h"
 
 namespace libcoll::command {
+
+using namespace fabric;
+using namespace topology;
+
 namespace {
 
 constexpr const char* last_file = "last.json";

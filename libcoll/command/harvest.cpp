@@ -30,6 +30,12 @@
 #include "planner/topology/reader.h"
 
 namespace libcoll::command {
+
+using namespace flow;
+using namespace reconfigure;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 struct HarvestOptions {

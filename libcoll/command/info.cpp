@@ -22,6 +22,11 @@
 #include "planner/topology/reader.h"
 
 namespace libcoll::command {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 struct InfoOptions {

@@ -9,6 +9,12 @@
 #include "planner/schedule/xml.h"
 
 namespace libcoll::command {
+
+using namespace exchange;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 namespace fs = std::filesystem;

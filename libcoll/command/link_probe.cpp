@@ -8,6 +8,9 @@
 #include "planner/base/index.h"
 
 namespace libcoll::command {
+
+using namespace transport;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

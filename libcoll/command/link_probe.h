@@ -35,7 +35,7 @@ struct LinkFigure {
 /// their memory stays with the probe.
 class LinkProbe {
  public:
-  explicit LinkProbe(std::unique_ptr<Transport> transport);
+  explicit LinkProbe(std::unique_ptr<transport::Transport> transport);
   LinkProbe(LinkProbe&&) noexcept;
   ~LinkProbe();
 
@@ -47,7 +47,7 @@ class LinkProbe {
 
  private:
   class Task;
-  std::unique_ptr<Transport> transport_;
+  std::unique_ptr<transport::Transport> transport_;
   std::vector<std::unique_ptr<Task>> abandoned_;
 };
 

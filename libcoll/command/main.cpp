@@ -14,6 +14,9 @@
 #include "libcoll/version.h"
 
 namespace libcoll::command {
+
+using namespace fabric;
+
 namespace {
 
 /// Takes the command line of `libcoll run … -- COMMAND` (or fabric run, fabric exec) apart, so that nothing in COMMAND

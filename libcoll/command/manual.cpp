@@ -21,6 +21,11 @@
 #include "planner/topology/generators.h"
 
 namespace libcoll::command {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 // ---- roff -----------------------------------------------------------------------------------------------------

@@ -29,6 +29,14 @@
 #include "planner/schedule/route_binding.h"
 
 namespace libcoll::command {
+
+using namespace execute;
+using namespace schedule;
+using namespace topology;
+using namespace transport;
+using namespace transport::ofi;
+using namespace transport::ucx;
+
 namespace {
 
 /// Each has its own descriptors, of which a process may not have many.

@@ -44,7 +44,7 @@ inline constexpr std::int64_t memory_limit_bytes = std::int64_t{32} << 20;
 /// class and exchanges a message, reads and lowers the plans of all collectives, makes the task graphs of a call of
 /// `call_bytes` for each. The other nodes are transports of child processes on this host. Where the configuration names
 /// a route binding, its classes are taken, otherwise `route_classes` unsteered ones.
-Result<MemoryReport> measure_memory(const Topology& topology, const Config& config, std::int32_t route_classes,
-                                    std::int64_t call_bytes);
+Result<MemoryReport> measure_memory(const topology::Topology& topology, const Config& config,
+                                    std::int32_t route_classes, std::int64_t call_bytes);
 
 }  // namespace libcoll::command

@@ -42,6 +42,17 @@
 #include "planner/topology/reader.h"
 
 namespace libcoll::command {
+
+using namespace broadcast;
+using namespace default_plan;
+using namespace execute;
+using namespace flow;
+using namespace plan;
+using namespace registry;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 // Less of the time limit than this is not enough for a better plan, and left to write the first one.

@@ -12,6 +12,10 @@
 #include "planner/registry/planner.h"
 
 namespace libcoll::command {
+
+using namespace registry;
+using namespace schedule;
+
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;

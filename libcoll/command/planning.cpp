@@ -33,6 +33,16 @@
 #include "planner/topology/facts.h"
 
 namespace libcoll::command {
+
+using namespace broadcast;
+using namespace default_plan;
+using namespace flow;
+using namespace reconfigure;
+using namespace registry;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::size_t faults_shown = 20;

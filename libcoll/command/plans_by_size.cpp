@@ -13,6 +13,12 @@
 #include "planner/topology/part.h"
 
 namespace libcoll::command {
+
+using namespace default_plan;
+using namespace plan;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::array of_the_allgather_family = {Collective::allreduce, Collective::allgather,

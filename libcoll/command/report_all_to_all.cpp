@@ -17,6 +17,12 @@
 #include "planner/topology/generators.h"
 
 namespace libcoll::command {
+
+using namespace broadcast;
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr double longest_beyond_limit = 4;  // what comes before an integer program, in its time limits

@@ -13,6 +13,12 @@
 #include "planner/topology/generators.h"
 
 namespace libcoll::command {
+
+using namespace broadcast;
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 // Tables 4 and 7: 1 MiB, 10 µs, 100 Gbit/s per node, of degree 4. Their captions have lost the figures; these make the

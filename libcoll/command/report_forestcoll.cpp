@@ -11,6 +11,12 @@
 #include "planner/topology/generators.h"
 
 namespace libcoll::command {
+
+using namespace broadcast_lp;
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t bytes_per_gigabyte = 1'000'000'000;

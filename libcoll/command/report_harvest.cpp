@@ -13,6 +13,12 @@
 #include "planner/topology/generators.h"
 
 namespace libcoll::command {
+
+using namespace reconfigure;
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr double kib = 1024;

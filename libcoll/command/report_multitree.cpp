@@ -9,6 +9,11 @@
 #include "planner/topology/generators.h"
 
 namespace libcoll::command {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr double kibibyte = 1024;

@@ -25,6 +25,11 @@
 #include "planner/schedule/xml.h"
 
 namespace libcoll::command {
+
+using namespace exchange;
+using namespace plan;
+using namespace schedule;
+
 namespace {
 
 // ---- writing ----------------------------------------------------------------------------------------------------

@@ -8,6 +8,9 @@
 
 namespace libcoll::command {
 
+using namespace exchange;
+using namespace topology;
+
 Result<Fabric> load_fabric(const RoutesOptions& options) {
   NodeNameMap names;
   if (!options.names.empty()) {

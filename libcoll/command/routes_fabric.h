@@ -13,17 +13,19 @@ namespace libcoll::command {
 
 /// The wiring as it is.
 struct Fabric {
-  Subnet subnet;
-  std::vector<SubnetTopology> readings;  ///< one for each way to look at switches of one host, the default first
+  exchange::Subnet subnet;
+  std::vector<exchange::SubnetTopology>
+      readings;  ///< one for each way to look at switches of one host, the default first
 };
 
 /// Of --fabric, --names and --host-switches.
 Result<Fabric> load_fabric(const RoutesOptions& options);
 
 /// The reading of the fabric that a plan is for; the error is that of the first reading.
-Result<SubnetTopology> reading_for(const Fabric& fabric, const Topology& topology);
+Result<exchange::SubnetTopology> reading_for(const Fabric& fabric, const topology::Topology& topology);
 
 /// The same with that topology's numbers.
-Result<SubnetTopology> numbered_reading(const RoutesOptions& options, const Fabric& fabric, const Topology& topology);
+Result<exchange::SubnetTopology> numbered_reading(const RoutesOptions& options, const Fabric& fabric,
+                                                  const topology::Topology& topology);
 
 }  // namespace libcoll::command

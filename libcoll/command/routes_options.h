@@ -21,7 +21,7 @@ struct RoutesOptions {
   std::string device;
   std::string cache_dir;
   std::vector<std::string> verify;
-  std::int32_t max_lmc = SubnetLimits{}.lmc;
+  std::int32_t max_lmc = exchange::SubnetLimits{}.lmc;
   std::optional<std::int32_t> max_service_levels;
   IpOptions ip;
   double class_loss = 0;

@@ -23,6 +23,13 @@
 #include "planner/topology/reader.h"
 
 namespace libcoll::command {
+
+using namespace exchange;
+using namespace registry;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr double accepted_lane_loss = 0.02;  // of F

@@ -12,9 +12,9 @@ namespace libcoll::command {
 
 /// A schedule, what it lost of F for fewer classes and lanes when it was planned here, and most lanes for its tables.
 struct Planned {
-  Schedule schedule;
+  schedule::Schedule schedule;
   double loss = 0;
-  std::int32_t most_lanes = SubnetLimits{}.service_levels;
+  std::int32_t most_lanes = exchange::SubnetLimits{}.service_levels;
 };
 
 /// The schedule of a file, or an all-to-all on the topology given.

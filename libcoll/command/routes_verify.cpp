@@ -22,6 +22,10 @@
 #include "planner/schedule/xml.h"
 
 namespace libcoll::command {
+
+using namespace exchange;
+using namespace schedule;
+
 namespace {
 
 /// What was written, and what the subnet has now.

@@ -20,6 +20,12 @@
 #include "planner/topology/reader.h"
 
 namespace libcoll::command {
+
+using namespace plan;
+using namespace schedule;
+using namespace select;
+using namespace topology;
+
 namespace {
 
 constexpr const char* run_usage = "Usage: libcoll run [OPTIONS] -- COMMAND [ARGUMENTS]";

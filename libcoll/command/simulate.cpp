@@ -22,6 +22,11 @@
 #include "planner/topology/reader.h"
 
 namespace libcoll::command {
+
+using namespace schedule;
+using namespace simulate;
+using namespace topology;
+
 namespace {
 
 struct SimulateOptions {
@@ -103,7 +108,7 @@ int simulate_file(const SimulateOptions& options) {
     asked.bytes = static_cast<double>(size);
     const bool in_steps = asked.timing == NodeTiming::lockstep;
     if (!options.segment && !in_steps) asked.segment_bytes = usual_segment(schedule, asked.bytes);
-    const Result<Simulation> simulated = simulate(schedule, asked);
+    const Result<Simulation> simulated = simulate::simulate(schedule, asked);
     if (!simulated) return fail(simulated.error().message, options.json);
     const double bandwidth = simulated->seconds > 0 ? asked.bytes / simulated->seconds : 0;
     const double busy = simulated->seconds > 0 ? simulated->busiest_link_seconds / simulated->seconds : 0;

@@ -31,6 +31,13 @@
 #include "planner/topology/reader.h"
 
 namespace libcoll::command {
+
+using namespace broadcast;
+using namespace exchange;
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 struct TopoOptions {

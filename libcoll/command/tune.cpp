@@ -29,6 +29,16 @@
 #include "planner/topology/reader.h"
 
 namespace libcoll::command {
+
+using namespace broadcast;
+using namespace execute;
+using namespace flow;
+using namespace plan;
+using namespace registry;
+using namespace schedule;
+using namespace select;
+using namespace topology;
+
 namespace {
 
 constexpr const char* tune_usage = "Usage: libcoll tune [OPTIONS] -- mpirun -n RANKS [OPTIONS OF mpirun]";

@@ -15,6 +15,9 @@
 #include "libcoll/command/launch.h"
 
 namespace libcoll::command {
+
+using namespace schedule;
+
 namespace {
 
 using Sweep = std::map<std::int64_t, TuningFigure>;

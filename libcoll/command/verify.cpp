@@ -13,6 +13,10 @@
 #include "planner/schedule/xml.h"
 
 namespace libcoll::command {
+
+using namespace default_plan;
+using namespace schedule;
+
 namespace {
 
 struct VerifyOptions {

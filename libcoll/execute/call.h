@@ -8,11 +8,11 @@
 #include "libcoll/execute/execution.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::execute {
 
 /// One collective call whose data is contiguous in memory.
 struct Call {
-  Collective collective = Collective::allreduce;
+  schedule::Collective collective = schedule::Collective::allreduce;
   const std::byte* input = nullptr;  ///< in place: where this rank's data lies in `output`
   std::byte* output = nullptr;
   /// allreduce: elements of the vector; others: of one block, the blocks of a buffer lying one after the other.
@@ -27,4 +27,4 @@ struct Call {
   std::vector<std::int64_t> output_offsets;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::execute

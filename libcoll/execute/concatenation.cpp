@@ -4,7 +4,7 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::execute {
 
 std::vector<ConcatenationMessage> concatenation(std::int32_t ranks, std::int32_t rank, std::int32_t ports) {
   std::vector<ConcatenationMessage> messages;
@@ -40,4 +40,4 @@ std::int32_t ports_for_small_blocks(std::int32_t ranks) {
   return ranks <= few_ranks ? std::max(1, ranks - 1) : ports_of_many;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::execute

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::execute {
 
 /// What a rank sends and what it receives at the same place in its list of messages. It keeps the blocks of ranks
 /// (rank + j) mod ranks at places j = 0, 1, …, begins with its own, and always sends its first ones.
@@ -34,4 +34,4 @@ std::int32_t concatenation_rounds(std::int32_t ranks, std::int32_t ports);
 /// only its posting: everybody at once among few ranks, three at a time among many.
 std::int32_t ports_for_small_blocks(std::int32_t ranks);
 
-}  // namespace libcoll
+}  // namespace libcoll::execute

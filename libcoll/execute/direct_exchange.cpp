@@ -5,7 +5,9 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::execute {
+
+using namespace transport;
 
 DirectExchange::DirectExchange(Transport& transport, std::int32_t rank, std::vector<PeerId> peers)
     : transport_(transport),
@@ -104,4 +106,4 @@ void DirectExchange::gather_into(std::byte* output) const {
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::execute

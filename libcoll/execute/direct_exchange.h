@@ -11,17 +11,17 @@
 #include "libcoll/execute/driven.h"
 #include "libcoll/execute/execution.h"
 
-namespace libcoll {
+namespace libcoll::execute {
 
 /// One exchange at a time; its memory stays from call to call. Messages go by route class 0, the fabric's default
 /// routing. start(), then advance() after each Transport::progress() until over().
-class DirectExchange final : public Driven, public Waiter {
+class DirectExchange final : public Driven, public transport::Waiter {
  public:
   /// Ranks whose blocks together are longer than this would gain nothing.
   static constexpr std::int64_t most_bytes = 64 * 1024;
 
   /// `peers[r]` reaches rank r; those of talks_to() are used. `transport` must outlive this.
-  DirectExchange(Transport& transport, std::int32_t rank, std::vector<PeerId> peers);
+  DirectExchange(transport::Transport& transport, std::int32_t rank, std::vector<transport::PeerId> peers);
   DirectExchange(const DirectExchange&) = delete;
   DirectExchange& operator=(const DirectExchange&) = delete;
   ~DirectExchange() = default;
@@ -31,12 +31,12 @@ class DirectExchange final : public Driven, public Waiter {
 
   /// `block` is this rank's, as long as everybody else's and not empty; it is copied. Precondition: the exchange before
   /// is over and has not failed.
-  void start(std::span<const std::byte> block, TagSpace tags);
+  void start(std::span<const std::byte> block, transport::TagSpace tags);
   void advance() noexcept override;
   [[nodiscard]] bool over() const override { return failed_ || unfinished_ == 0; }
   [[nodiscard]] bool failed() const override { return failed_; }
   void add_awaited(std::vector<std::int32_t>& senders) const override;
-  [[nodiscard]] std::span<const PeerId> peers() const override { return peers_; }
+  [[nodiscard]] std::span<const transport::PeerId> peers() const override { return peers_; }
   [[nodiscard]] std::int64_t largest_message_bytes() const override { return largest_blocks_ * block_bytes_; }
   void completed(std::uint32_t index, bool ok) noexcept override;
 
@@ -58,17 +58,17 @@ class DirectExchange final : public Driven, public Waiter {
   }
   void post_receives();
   void post_sends();
-  void count(std::uint32_t index, Posted posted) noexcept;
+  void count(std::uint32_t index, transport::Posted posted) noexcept;
 
-  Transport& transport_;
+  transport::Transport& transport_;
   const std::int32_t rank_;
-  const std::vector<PeerId> peers_;  ///< by rank
+  const std::vector<transport::PeerId> peers_;  ///< by rank
   const std::vector<ConcatenationMessage> messages_;
   std::int64_t largest_blocks_ = 0;
-  std::vector<Completion> completions_;  ///< receives in the order of messages, then sends
-  std::vector<std::byte> blocks_;        ///< by place
+  std::vector<transport::Completion> completions_;  ///< receives in the order of messages, then sends
+  std::vector<std::byte> blocks_;                   ///< by place
   std::int64_t block_bytes_ = 0;
-  TagSpace tags_{0, 0};
+  transport::TagSpace tags_{0, 0};
   std::vector<std::uint8_t> is_missing_;  ///< by receive
   std::vector<std::int32_t> awaited_;     ///< receives that are not there, by round
   std::size_t next_send_ = 0;             ///< first message that was not sent yet
@@ -76,4 +76,4 @@ class DirectExchange final : public Driven, public Waiter {
   bool failed_ = false;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::execute

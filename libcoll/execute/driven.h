@@ -8,7 +8,7 @@
 
 #include "libcoll/transport/transport.h"
 
-namespace libcoll {
+namespace libcoll::execute {
 
 /// Something under way. All members are to be called under the lock around the transport.
 class Driven {
@@ -24,11 +24,11 @@ class Driven {
   /// Adds the senders of messages that it waits for, as its tags number them, each once.
   virtual void add_awaited([[maybe_unused]] std::vector<std::int32_t>& senders) const {}
   /// Whom it sends to or receives from; negative entries are none.
-  [[nodiscard]] virtual std::span<const PeerId> peers() const = 0;
+  [[nodiscard]] virtual std::span<const transport::PeerId> peers() const = 0;
   [[nodiscard]] virtual std::int64_t largest_message_bytes() const = 0;
 
  protected:
   ~Driven() = default;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::execute

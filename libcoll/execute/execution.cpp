@@ -5,7 +5,11 @@
 #include <functional>
 #include <limits>
 
-namespace libcoll {
+namespace libcoll::execute {
+
+using namespace topology;
+using namespace transport;
+
 namespace {
 
 /// Up to this length, what follows a sum by memory of the host is copied as its summands are: a rank that is in the
@@ -293,4 +297,4 @@ int Execution::milliseconds_to_next_send() const {
                           nanoseconds_per_millisecond);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::execute

@@ -12,7 +12,7 @@
 #include "libcoll/transport/tag_space.h"
 #include "libcoll/transport/transport.h"
 
-namespace libcoll {
+namespace libcoll::execute {
 
 /// destination = left op right for `elements` elements; destination may be left. The shim supplies it: a kernel of ours
 /// or MPI's own reduction. `right` may lie in the transport's memory, aligned to nothing.
@@ -62,7 +62,7 @@ struct SplitElement {
 struct Workspace {
   Scratch scratch;
   std::vector<std::uint32_t> waits;
-  std::vector<Completion> completions;
+  std::vector<transport::Completion> completions;
   std::vector<Arrival> arrivals;  ///< by receive
   std::vector<SplitElement> split_elements;
 };
@@ -88,12 +88,12 @@ class MessageObserver {
 ///
 /// What comes through memory of the host to be reduced is reduced piece by piece out of the transport's memory, while
 /// the sender copies the next piece there.
-class Execution final : public Waiter, public Pieces {
+class Execution final : public transport::Waiter, public transport::Pieces {
  public:
   /// `peers[k·N + v]` is the transport's peer for node v by route class k; entries this rank never uses are not read.
-  Execution(const TaskGraph& task_graph, NodeId node, const Buffers& buffers, const Reducer& reducer,
-            Transport& transport, std::span<const PeerId> peers, TagSpace tags, const Tuning& tuning,
-            Workspace& workspace, Pace pace = {});
+  Execution(const TaskGraph& task_graph, topology::NodeId node, const Buffers& buffers, const Reducer& reducer,
+            transport::Transport& transport, std::span<const transport::PeerId> peers, transport::TagSpace tags,
+            const Tuning& tuning, Workspace& workspace, Pace pace = {});
 
   /// Before start().
   void observe(std::unique_ptr<MessageObserver> observer) { observer_ = std::move(observer); }
@@ -108,7 +108,7 @@ class Execution final : public Waiter, public Pieces {
   [[nodiscard]] int milliseconds_to_next_send() const;
 
   /// Nodes whose messages are not there yet, each once.
-  void add_awaited(std::vector<NodeId>& senders) const;
+  void add_awaited(std::vector<topology::NodeId>& senders) const;
 
   void completed(std::uint32_t index, bool ok) noexcept override;
   /// Not called: sends have memory of their own.
@@ -144,12 +144,12 @@ class Execution final : public Waiter, public Pieces {
   [[nodiscard]] std::int64_t release_time(const Lane& lane) const;
 
   const TaskGraph& task_graph_;
-  NodeId node_;
+  topology::NodeId node_;
   Buffers buffers_;
   Reducer reducer_;
-  Transport& transport_;
-  std::span<const PeerId> peers_;
-  TagSpace tags_;
+  transport::Transport& transport_;
+  std::span<const transport::PeerId> peers_;
+  transport::TagSpace tags_;
   const Tuning& tuning_;
   Workspace& workspace_;
   Pace pace_;
@@ -164,4 +164,4 @@ class Execution final : public Waiter, public Pieces {
   bool lengths_differ_ = false;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::execute

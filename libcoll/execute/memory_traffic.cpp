@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <numeric>
 
-namespace libcoll {
+namespace libcoll::execute {
+
+using namespace schedule;
 
 MemoryTraffic memory_traffic(const TaskGraph& task_graph) {
   MemoryTraffic traffic;
@@ -32,4 +34,4 @@ std::int64_t vector_bytes(Collective collective, const Shape& shape, std::int32_
   return std::accumulate(first, last, std::int64_t{0}) * shape.element_bytes;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::execute

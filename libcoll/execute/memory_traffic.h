@@ -5,7 +5,7 @@
 
 #include "libcoll/execute/task_graph.h"
 
-namespace libcoll {
+namespace libcoll::execute {
 
 /// Bytes of one call on one rank.
 struct MemoryTraffic {
@@ -25,6 +25,6 @@ struct MemoryTraffic {
 MemoryTraffic memory_traffic(const TaskGraph& task_graph);
 
 /// Bytes of the rank's whole vector in one of `ranks` buffers: of an all-to-all, what it sends.
-std::int64_t vector_bytes(Collective collective, const Shape& shape, std::int32_t rank, std::int32_t ranks);
+std::int64_t vector_bytes(schedule::Collective collective, const Shape& shape, std::int32_t rank, std::int32_t ranks);
 
-}  // namespace libcoll
+}  // namespace libcoll::execute

@@ -5,7 +5,10 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::execute {
+
+using namespace transport;
+
 namespace {
 
 /// A rank sends to one other at a time: where vectors are not tiny, messages cost more than rounds.
@@ -151,4 +154,4 @@ void ScatteredReduction::copy_into(std::byte* output) const {
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::execute

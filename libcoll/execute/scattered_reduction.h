@@ -12,18 +12,18 @@
 #include "libcoll/execute/driven.h"
 #include "libcoll/execute/execution.h"
 
-namespace libcoll {
+namespace libcoll::execute {
 
 /// One allreduce at a time; its memory stays from call to call. Messages go by route class 0, the fabric's default
 /// routing. start(), then advance() after each Transport::progress() until over(). Each part is reduced on one rank in
 /// an order that does not depend on arrival: the result has the same bits everywhere and from run to run.
-class ScatteredReduction final : public Driven, public Waiter {
+class ScatteredReduction final : public Driven, public transport::Waiter {
  public:
   /// Longer vectors are bound by bandwidth, for which there are plans.
   static constexpr std::int64_t most_bytes = 256 * 1024;
 
   /// `peers[r]` reaches rank r; those of talks_to() are used. `transport` must outlive this.
-  ScatteredReduction(Transport& transport, std::int32_t rank, std::vector<PeerId> peers);
+  ScatteredReduction(transport::Transport& transport, std::int32_t rank, std::vector<transport::PeerId> peers);
   ScatteredReduction(const ScatteredReduction&) = delete;
   ScatteredReduction& operator=(const ScatteredReduction&) = delete;
   ~ScatteredReduction() = default;
@@ -34,12 +34,12 @@ class ScatteredReduction final : public Driven, public Waiter {
   /// `input` has as many elements, one at least, as everybody else's; it is copied. Precondition: the call before is
   /// over and has not failed.
   void start(const std::byte* input, std::int64_t elements, std::int64_t element_bytes, const Reducer& reducer,
-             TagSpace tags);
+             transport::TagSpace tags);
   void advance() noexcept override;
   [[nodiscard]] bool over() const override { return failed_ || (next_step_ == step_count() && unfinished_ == 0); }
   [[nodiscard]] bool failed() const override { return failed_; }
   void add_awaited(std::vector<std::int32_t>& senders) const override;
-  [[nodiscard]] std::span<const PeerId> peers() const override { return peers_; }
+  [[nodiscard]] std::span<const transport::PeerId> peers() const override { return peers_; }
   [[nodiscard]] std::int64_t largest_message_bytes() const override { return largest_blocks_ * block_bytes_; }
   void completed(std::uint32_t index, bool ok) noexcept override;
 
@@ -73,16 +73,16 @@ class ScatteredReduction final : public Driven, public Waiter {
   void post_sends(std::int32_t step);
   /// All of the step's messages are there.
   void finish(std::int32_t step) noexcept;
-  void count(std::uint32_t index, Posted posted) noexcept;
+  void count(std::uint32_t index, transport::Posted posted) noexcept;
 
-  Transport& transport_;
+  transport::Transport& transport_;
   const std::int32_t rank_;
-  const std::vector<PeerId> peers_;  ///< by rank
+  const std::vector<transport::PeerId> peers_;  ///< by rank
   const std::vector<ConcatenationMessage> messages_;
   const std::int32_t rounds_;
   std::int64_t largest_blocks_ = 0;
   /// Receives backwards and forwards in the order of messages, then sends likewise.
-  std::vector<Completion> completions_;
+  std::vector<transport::Completion> completions_;
   std::vector<std::byte> sums_;    ///< by place: of this rank's input and what came in for it
   std::vector<std::byte> parts_;   ///< what came in, at the places that its sender has it at
   std::vector<std::byte> result_;  ///< by place
@@ -90,7 +90,7 @@ class ScatteredReduction final : public Driven, public Waiter {
   std::int64_t vector_bytes_ = 0;
   std::int64_t element_bytes_ = 0;
   Reducer reducer_;
-  TagSpace tags_{0, 0};
+  transport::TagSpace tags_{0, 0};
   std::vector<std::uint8_t> is_missing_;  ///< by receive
   std::vector<std::int32_t> awaited_;     ///< receives that are not there, by step
   std::int32_t next_step_ = 0;            ///< whose messages were not sent yet
@@ -98,4 +98,4 @@ class ScatteredReduction final : public Driven, public Waiter {
   bool failed_ = false;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::execute

@@ -3,7 +3,11 @@
 #include <algorithm>
 #include <map>
 
-namespace libcoll {
+namespace libcoll::execute {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t scratch_alignment_bytes = 64;
@@ -488,4 +492,4 @@ TaskGraph make_task_graph(const Program& program, const std::vector<std::int32_t
   return Builder(program, rank_of_node, shape, tuning).build();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::execute

@@ -6,7 +6,7 @@
 
 #include "planner/schedule/program.h"
 
-namespace libcoll {
+namespace libcoll::execute {
 
 /// How a call's data lies in memory. Messages are cut from the lengths, so both ends of a message must know the same
 /// ones; where the data lies is every rank's own affair.
@@ -63,13 +63,13 @@ struct IndexRange {
 /// A message to or from a node through a route class, the `index`-th between the two nodes. A sender makes `copies`
 /// (packing) before it posts `data`, a receiver (unpacking) after `data` has arrived.
 struct Message {
-  NodeId peer = 0;
+  topology::NodeId peer = 0;
   std::uint32_t index = 0;
   std::int32_t route_class = 0;
   Span data;
   IndexRange copies;
-  std::int32_t step = 0;        ///< of the plan
-  std::int32_t route = direct;  ///< index into the plan's routes
+  std::int32_t step = 0;                  ///< of the plan
+  std::int32_t route = schedule::direct;  ///< index into the plan's routes
   /// Of one part that the receiver reduces as a whole: on both ends. A receive's successors are then reductions alone,
   /// whose right operands lie in `data` one after the other.
   bool is_summand = false;
@@ -115,7 +115,7 @@ std::int64_t largest_bundle_bytes(std::int64_t coalesce_max);
 
 /// `rank_of_node[v]` is the place of node v's shard in the user's buffers (identity when nodes are ranks).
 /// Messages between two nodes come out equal on both of them, in number, order and length.
-TaskGraph make_task_graph(const Program& program, const std::vector<std::int32_t>& rank_of_node, const Shape& shape,
-                          const Tuning& tuning);
+TaskGraph make_task_graph(const schedule::Program& program, const std::vector<std::int32_t>& rank_of_node,
+                          const Shape& shape, const Tuning& tuning);
 
-}  // namespace libcoll
+}  // namespace libcoll::execute

@@ -1,6 +1,9 @@
 #include "libcoll/execute/wire_up.h"
 
-namespace libcoll {
+namespace libcoll::execute {
+
+using namespace transport;
+
 namespace {
 
 /// Calls of the same number, which may be under way, have messages of lower ones.
@@ -52,4 +55,4 @@ void WireUp::completed(std::uint32_t, bool ok) noexcept {
   failed_ = failed_ || !ok;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::execute

@@ -2,7 +2,10 @@
 
 #include <cstdio>
 
-namespace libcoll {
+namespace libcoll::fabric {
+
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t per_octet = 250;
@@ -43,4 +46,4 @@ std::int64_t source_table(std::int32_t route_class, NodeId source) {
   return first_table + static_cast<std::int64_t>(route_class) * max_fabric_nodes + source;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

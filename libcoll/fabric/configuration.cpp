@@ -7,7 +7,10 @@
 #include "libcoll/fabric/addressing.h"
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::fabric {
+
+using namespace topology;
+
 namespace {
 
 // Marks our routes and rules, so that they can be flushed without listing them.
@@ -164,4 +167,4 @@ std::string hosts_file(const Topology& topology) {
   return text;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

@@ -9,7 +9,10 @@
 #include "libcoll/fabric/namespaces.h"
 #include "libcoll/fabric/processes.h"
 
-namespace libcoll {
+namespace libcoll::fabric {
+
+using namespace topology;
+
 std::map<std::string, LinkCounters> parse_devices(const std::string& text) {
   std::map<std::string, LinkCounters> devices;
   std::istringstream stream(text);
@@ -92,4 +95,4 @@ Status add_shaper_drops(const FabricState& state, FabricCounters& counters) {
   return {};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

@@ -8,7 +8,7 @@
 
 #include "libcoll/fabric/state.h"
 
-namespace libcoll {
+namespace libcoll::fabric {
 
 /// Since the fabric came up, at the sending end of a link, Ethernet headers included.
 struct LinkCounters {
@@ -37,4 +37,4 @@ std::map<std::string, std::uint64_t> parse_shapers(const std::string& text);
 /// every node, so it is not for tight loops.
 Status add_shaper_drops(const FabricState& state, FabricCounters& counters);
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

@@ -22,7 +22,11 @@
 #include "planner/base/rational.h"
 #include "planner/topology/writer.h"
 
-namespace libcoll {
+namespace libcoll::fabric {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 double seconds_since_boot() {
@@ -380,4 +384,4 @@ NodeId find_node(const Topology& topology, const std::string& text) {
   return whole && number >= 0 && number < topology.node_count() ? number : -1;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

@@ -11,27 +11,28 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::fabric {
 
 /// The fabric of commands that name none.
 inline constexpr const char* default_fabric = "default";
 
 /// A topology as it can be emulated: every node has a host name (its own, else n0, n1, …) and the slowest link has
 /// `unit_bytes_per_second`, the others in proportion. Error: a host name twice, or more nodes than there are addresses.
-Result<Topology> emulated_topology(const Topology& topology, std::int64_t unit_bytes_per_second);
+Result<topology::Topology> emulated_topology(const topology::Topology& topology, std::int64_t unit_bytes_per_second);
 
 /// The same routes on another topology whose nodes have the same names. Error when a link is missing there.
-Result<std::vector<Route>> moved_routes(const Topology& from, const Topology& to, std::span<const Route> routes);
+Result<std::vector<schedule::Route>> moved_routes(const topology::Topology& from, const topology::Topology& to,
+                                                  std::span<const schedule::Route> routes);
 
 /// What to bring up.
 struct FabricOrder {
   std::string name;
-  Topology topology;  ///< an emulated_topology()
+  topology::Topology topology;  ///< an emulated_topology()
   std::int32_t classes = 1;
   std::int32_t ranks_per_node = 1;
-  std::string default_routes;   ///< name of the algorithm, for the record
-  std::vector<Route> defaults;  ///< one per ordered pair of hosts
-  std::vector<Route> planned;   ///< with classes 1..classes
+  std::string default_routes;             ///< name of the algorithm, for the record
+  std::vector<schedule::Route> defaults;  ///< one per ordered pair of hosts
+  std::vector<schedule::Route> planned;   ///< with classes 1..classes
   /// Absolute paths that nodes see although /tmp, /run and /var are private to them.
   std::vector<std::string> shared_directories;
 };
@@ -53,7 +54,7 @@ Result<FabricState> load_fabric_at(const std::string& directory);
 
 /// Links to change; `cut` and the bandwidths of the topology are changed in the state, on the links, and in the files.
 struct LinkChange {
-  std::vector<LinkId> links;
+  std::vector<topology::LinkId> links;
   enum class Kind : std::uint8_t { cut, mend, rate } kind = Kind::cut;
   std::int64_t bytes_per_second = 0;  ///< Kind::rate
 };
@@ -61,13 +62,13 @@ Status change_links(FabricState& state, const LinkChange& change);
 
 /// Puts other forwarding tables in place; everything given has link ids of state.topology. Messages on the way may be
 /// lost for a moment.
-Status change_routes(FabricState& state, const std::string& default_routes, std::span<const Route> defaults,
-                     std::span<const Route> planned);
+Status change_routes(FabricState& state, const std::string& default_routes, std::span<const schedule::Route> defaults,
+                     std::span<const schedule::Route> planned);
 
 /// Holds the fabric against other commands that change it until the returned object is gone.
 Result<StateDirectory> lock_fabric(const std::string& name);
 
 /// Node by its name, host name, or number (in this order); -1 when there is none.
-NodeId find_node(const Topology& topology, const std::string& text);
+topology::NodeId find_node(const topology::Topology& topology, const std::string& text);
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

@@ -8,7 +8,11 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::fabric {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 auto key(const SourceHop& hop) { return std::tuple(hop.route_class, hop.source, hop.destination); }
@@ -144,4 +148,4 @@ NodeId next_hop(const ForwardingTables& tables, NodeId node, std::int32_t route_
   return tables.by_destination[at(node)][at(destination)];
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

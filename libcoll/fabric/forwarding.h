@@ -9,21 +9,21 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::fabric {
 
 /// Packets of a class from `source` to `destination` go on to node `next`.
 struct SourceHop {
   std::int32_t route_class = 0;
-  NodeId source = 0;
-  NodeId destination = 0;
-  NodeId next = 0;
+  topology::NodeId source = 0;
+  topology::NodeId destination = 0;
+  topology::NodeId next = 0;
   friend bool operator==(const SourceHop&, const SourceHop&) = default;
 };
 
 /// The tables of all nodes.
 struct ForwardingTables {
   /// by_destination[node][host]: the next node in every class where no source hop says otherwise; -1: none needed.
-  std::vector<std::vector<NodeId>> by_destination;
+  std::vector<std::vector<topology::NodeId>> by_destination;
   /// by_source[node], ascending by (class, source, destination): the paths that tables by destination cannot hold.
   std::vector<std::vector<SourceHop>> by_source;
   std::int32_t classes = 0;  ///< R: route classes 1..R exist beside class 0
@@ -33,11 +33,12 @@ struct ForwardingTables {
 /// routes of that class, or the default route of a pair that has none. Default routes that are in-trees need no source
 /// hops. Errors: a route that is not a path without repetition from its source to its destination, a class outside
 /// 1..classes, two paths of one pair in one class, a pair without a default route.
-Result<ForwardingTables> forwarding_tables(const Topology& topology, std::span<const Route> defaults,
-                                           std::span<const Route> planned, std::int32_t classes);
+Result<ForwardingTables> forwarding_tables(const topology::Topology& topology,
+                                           std::span<const schedule::Route> defaults,
+                                           std::span<const schedule::Route> planned, std::int32_t classes);
 
 /// Where such a packet goes from `node`; -1 when the tables do not say.
-NodeId next_hop(const ForwardingTables& tables, NodeId node, std::int32_t route_class, NodeId source,
-                NodeId destination);
+topology::NodeId next_hop(const ForwardingTables& tables, topology::NodeId node, std::int32_t route_class,
+                          topology::NodeId source, topology::NodeId destination);
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

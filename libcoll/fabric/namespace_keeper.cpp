@@ -21,7 +21,7 @@
 #include "libcoll/fabric/configuration.h"
 #include "libcoll/fabric/private_files.h"
 
-namespace libcoll {
+namespace libcoll::fabric {
 namespace {
 
 constexpr int node_namespaces = CLONE_NEWNET | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWNS;
@@ -239,4 +239,4 @@ int hold_fabric() {
   wait_to_be_killed();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

@@ -8,7 +8,7 @@
 #include "libcoll/fabric/processes.h"
 #include "planner/base/result.h"
 
-namespace libcoll {
+namespace libcoll::fabric {
 
 /// The hidden subcommand a control process and its holders show in /proc/PID/cmdline, before the fabric's name.
 inline constexpr const char* keeper_subcommand = "fabric-hold";
@@ -37,4 +37,4 @@ Result<Keepers> start_keepers(const KeeperOrder& order);
 /// something failed.
 int hold_fabric();
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

@@ -17,7 +17,7 @@
 
 #include "libcoll/base/system_error.h"
 
-namespace libcoll {
+namespace libcoll::fabric {
 namespace {
 
 /// An anonymous file, so that a tool never waits for us to read or write.
@@ -162,4 +162,4 @@ Result<std::string> find_tool(const std::string& name, const std::string& packag
   return Error{"there is no '" + name + "' here; it comes with " + package};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

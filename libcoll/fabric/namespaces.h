@@ -8,7 +8,7 @@
 #include "libcoll/fabric/processes.h"
 #include "planner/base/result.h"
 
-namespace libcoll {
+namespace libcoll::fabric {
 
 /// Moves the calling process, which must have one thread, into the network, UTS, IPC and mount namespaces of the
 /// holder (its user namespace first, when that is another). The working directory stays the same path.
@@ -28,4 +28,4 @@ Result<std::vector<std::string>> run_inside(std::span<const InsideJob> jobs);
 /// Path of a system tool such as "ip"; the error says that it is missing.
 Result<std::string> find_tool(const std::string& name, const std::string& package);
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

@@ -15,7 +15,7 @@
 #include "libcoll/base/safe_file.h"
 #include "libcoll/base/system_error.h"
 
-namespace libcoll {
+namespace libcoll::fabric {
 namespace {
 
 namespace fs = std::filesystem;
@@ -134,4 +134,4 @@ Status mount_private_directories(const std::vector<std::string>& shared) {
   return {};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

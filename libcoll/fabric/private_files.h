@@ -6,7 +6,7 @@
 
 #include "planner/base/result.h"
 
-namespace libcoll {
+namespace libcoll::fabric {
 
 /// In a new mount namespace: /sys (network devices), /dev/shm, and `hosts_file` as /etc/hosts.
 Status mount_private_view(const std::string& hosts_file);
@@ -15,4 +15,4 @@ Status mount_private_view(const std::string& hosts_file);
 /// (absolute paths). Those elsewhere are visible anyway, and those that do not exist are passed over.
 Status mount_private_directories(const std::vector<std::string>& shared);
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

@@ -15,7 +15,7 @@
 #include <sstream>
 #include <thread>
 
-namespace libcoll {
+namespace libcoll::fabric {
 namespace {
 
 using namespace std::chrono_literals;
@@ -132,4 +132,4 @@ Status end_processes(const std::function<std::vector<ProcessId>()>& find, double
   return Error{"process " + std::to_string(left.front().pid) + " does not end"};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

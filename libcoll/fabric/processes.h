@@ -13,7 +13,7 @@
 #include "libcoll/base/safe_file.h"
 #include "planner/base/result.h"
 
-namespace libcoll {
+namespace libcoll::fabric {
 
 /// A process, told apart from a later one with the same pid.
 struct ProcessId {
@@ -50,4 +50,4 @@ std::vector<ProcessId> find_processes(const std::function<bool(pid_t)>& conditio
 /// `patience_seconds`, SIGKILL. Each signal goes to exactly the process that was found. Error when some resist.
 Status end_processes(const std::function<std::vector<ProcessId>()>& find, double patience_seconds);
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

@@ -15,7 +15,11 @@
 
 #include "libcoll/base/system_error.h"
 
-namespace libcoll {
+namespace libcoll::fabric {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -313,4 +317,4 @@ void remove_state(const std::string& fabric) {
   rmdir(fabrics_directory().c_str());  // refused while other fabrics are there
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

@@ -12,7 +12,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::fabric {
 
 /// Everything a later command needs to know.
 struct FabricState {
@@ -20,13 +20,13 @@ struct FabricState {
   ProcessId control;
   std::vector<ProcessId> holders;  ///< by node
   /// The whole wiring, cut links included. Every node has a host name; bandwidths are the emulated rates.
-  Topology topology;
+  topology::Topology topology;
   std::vector<bool> cut;     ///< by link
   std::int32_t classes = 1;  ///< R
   std::int32_t ranks_per_node = 1;
-  std::string default_routes;  ///< name of the algorithm
-  std::vector<Route> planned;  ///< as they are in the tables now
-  double up_since = 0;         ///< seconds on CLOCK_BOOTTIME
+  std::string default_routes;            ///< name of the algorithm
+  std::vector<schedule::Route> planned;  ///< as they are in the tables now
+  double up_since = 0;                   ///< seconds on CLOCK_BOOTTIME
   friend bool operator==(const FabricState&, const FabricState&) = default;
 };
 
@@ -52,7 +52,7 @@ Result<FabricState> read_state(const std::string& text);
 
 /// The fabric as it is now, as a topology: cut links are gone, and then the name says so. Link ids are those of
 /// the state's topology only while nothing is cut.
-Topology current_topology(const FabricState& state);
+topology::Topology current_topology(const FabricState& state);
 
 /// An open directory of this user, mode 0700, not reached through a symbolic link, with what it takes to read and
 /// replace files in it.
@@ -86,4 +86,4 @@ class StateDirectory {
 /// Removes a fabric's directory with the files in it, and the directory above when it was the last.
 void remove_state(const std::string& fabric);
 
-}  // namespace libcoll
+}  // namespace libcoll::fabric

@@ -4,9 +4,9 @@
 
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::node {
 
 /// Two neighbouring nodes, the smaller first: the links between them.
-using BidirectionalLink = std::pair<NodeId, NodeId>;
+using BidirectionalLink = std::pair<topology::NodeId, topology::NodeId>;
 
-}  // namespace libcoll
+}  // namespace libcoll::node

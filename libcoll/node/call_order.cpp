@@ -5,7 +5,9 @@
 #include <new>
 #include <span>
 
-namespace libcoll {
+namespace libcoll::node {
+
+using namespace topology;
 
 /// Without locks, and only ever grows. An entry is written before the number of entries, and that before the turn is
 /// told. One process writes. The number is stored with release and loaded with acquire, because others may read while
@@ -61,4 +63,4 @@ std::set<BidirectionalLink> CallOrder::cables(std::uint32_t turn) const {
   return result;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::node

@@ -10,7 +10,7 @@
 #include "libcoll/node/bidirectional_link.h"
 #include "libcoll/node/phases.h"
 
-namespace libcoll {
+namespace libcoll::node {
 
 class CallOrder {
  public:
@@ -43,4 +43,4 @@ class CallOrder {
   Phases phases_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::node

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-namespace libcoll {
+namespace libcoll::node {
 namespace {
 
 constexpr auto word_bytes = static_cast<std::int64_t>(sizeof(std::int64_t));
@@ -196,4 +196,4 @@ ShardPart ExchangeStaging::part_of(std::int32_t leader) const {
   return part;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::node

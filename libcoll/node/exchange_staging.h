@@ -11,7 +11,7 @@
 #include "libcoll/node/rank_layout.h"
 #include "libcoll/node/shard_staging.h"
 
-namespace libcoll {
+namespace libcoll::node {
 
 /// One rank's part of a call.
 struct ExchangedBlocks {
@@ -87,4 +87,4 @@ class ExchangeStaging {
   std::vector<std::int64_t> incoming_;  ///< … and what is from it
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::node

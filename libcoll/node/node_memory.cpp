@@ -5,7 +5,7 @@
 
 #include "libcoll/base/page_size.h"
 
-namespace libcoll {
+namespace libcoll::node {
 namespace {
 
 /// Names of the segments of a job that was killed while it set them up are of no use after this time.
@@ -67,4 +67,4 @@ std::byte* NodeMemory::half(std::uint32_t round) const {
   return segment_.data() + header_bytes(staging_.locals()) + (round % 2) * half_bytes_;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::node

@@ -13,7 +13,7 @@
 #include "libcoll/node/staging.h"
 #include "planner/base/result.h"
 
-namespace libcoll {
+namespace libcoll::node {
 
 class NodeMemory {
  public:
@@ -55,4 +55,4 @@ class NodeMemory {
   std::uint32_t rounds_ = 0;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::node

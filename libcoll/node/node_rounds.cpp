@@ -6,7 +6,11 @@
 #include "libcoll/node/exchange_staging.h"
 #include "libcoll/node/shard_staging.h"
 
-namespace libcoll {
+namespace libcoll::node {
+
+using namespace execute;
+using namespace schedule;
+
 namespace {
 
 RoundOutline outline_of(const NodeStaging& staging, bool reduces) {
@@ -224,4 +228,4 @@ std::unique_ptr<NodeRounds> make_node_rounds(const RankLayout& layout, const Nod
   return std::make_unique<EqualRounds>(layout, staging, std::move(call));
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::node

@@ -10,12 +10,12 @@
 #include "libcoll/node/stages.h"
 #include "libcoll/node/staging.h"
 
-namespace libcoll {
+namespace libcoll::node {
 
 /// What a leader moves between nodes in a round, as one rank per node would.
 struct SliceMove {
-  Call call;
-  Shape shape;
+  execute::Call call;
+  execute::Shape shape;
   bool empty = true;  ///< nothing to move; equal for this leader on all nodes
 };
 
@@ -41,11 +41,11 @@ class NodeRounds {
 
 /// Whether such a call can be run in rounds of `bytes` of shared memory; the same on every rank. `equal_shards`: no
 /// rank's part of the data is longer than another's.
-bool fits_in_rounds(const RankLayout& layout, std::int64_t bytes, Collective collective, bool equal_shards);
+bool fits_in_rounds(const RankLayout& layout, std::int64_t bytes, schedule::Collective collective, bool equal_shards);
 
 /// Precondition: fits_in_rounds(). The layout and the staging, which is that of `rank`, must outlive
 /// the rounds.
 std::unique_ptr<NodeRounds> make_node_rounds(const RankLayout& layout, const NodeStaging& staging, std::int32_t rank,
-                                             Call call);
+                                             execute::Call call);
 
-}  // namespace libcoll
+}  // namespace libcoll::node

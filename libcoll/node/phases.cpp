@@ -10,7 +10,7 @@
 #include <ctime>
 #include <new>
 
-namespace libcoll {
+namespace libcoll::node {
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -129,4 +129,4 @@ void Phases::fail() {
 // See fail().
 bool Phases::failed() const { return line(self_).failed.load(std::memory_order_relaxed) != 0; }
 
-}  // namespace libcoll
+}  // namespace libcoll::node

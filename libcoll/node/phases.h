@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <functional>
 
-namespace libcoll {
+namespace libcoll::node {
 
 /// How a process waits.
 struct Patience {
@@ -68,4 +68,4 @@ class Phases {
   std::int32_t self_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::node

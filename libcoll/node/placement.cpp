@@ -5,7 +5,7 @@
 #include <memory>
 #include <type_traits>
 
-namespace libcoll {
+namespace libcoll::node {
 namespace {
 
 struct Destroy {
@@ -66,4 +66,4 @@ Result<std::int32_t> numa_domain(const std::string& synthetic, const std::string
   return domain_of(*structure, set);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::node

@@ -4,7 +4,10 @@
 #include <map>
 #include <utility>
 
-namespace libcoll {
+namespace libcoll::node {
+
+using namespace topology;
+
 namespace {
 
 /// Takes one rank of every domain in turn until there are none left.
@@ -88,4 +91,4 @@ Stretch share_of(std::int64_t elements, std::int64_t rounds, std::int64_t round)
   return {cut(round), cut(round + 1)};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::node

@@ -6,11 +6,11 @@
 
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::node {
 
 /// What is known of one rank of a communicator.
 struct RankPlace {
-  NodeId node = 0;
+  topology::NodeId node = 0;
   std::int32_t world_rank = 0;
   std::int32_t domain = -1;  ///< NUMA domain within its node; negative: bound to none in particular
 };
@@ -25,7 +25,7 @@ struct NodeRanks {
 /// an l-th part of every message between nodes.
 struct RankLayout {
   std::vector<NodeRanks> nodes;
-  std::vector<NodeId> node_of_rank;
+  std::vector<topology::NodeId> node_of_rank;
   std::vector<std::int32_t> local_of_rank;
   std::int32_t most_ranks = 0;  ///< of any node
   std::int32_t leaders = 0;     ///< slices; the leaders of a node are its first local indices
@@ -36,7 +36,7 @@ struct RankLayout {
 
 /// Ranks in communicator order; each of `nodes` nodes has one at least. As many leaders as the emptiest node has ranks,
 /// `most_leaders` (0: no bound) at most. Two communicators of the same processes number a node's ranks alike.
-RankLayout arrange(const std::vector<RankPlace>& ranks, NodeId nodes, std::int64_t most_leaders);
+RankLayout arrange(const std::vector<RankPlace>& ranks, topology::NodeId nodes, std::int64_t most_leaders);
 
 /// Elements [begin, end).
 struct Stretch {
@@ -55,4 +55,4 @@ Stretch stretch_of(std::int64_t elements, std::int64_t parts, std::int64_t part)
 /// What round k of K takes of n elements: those from n·k/K to n·(k+1)/K.
 Stretch share_of(std::int64_t elements, std::int64_t rounds, std::int64_t round);
 
-}  // namespace libcoll
+}  // namespace libcoll::node

@@ -17,7 +17,7 @@
 
 #include "libcoll/base/system_error.h"
 
-namespace libcoll {
+namespace libcoll::node {
 namespace {
 
 constexpr const char* directory_of_names = "/dev/shm";
@@ -137,4 +137,4 @@ void remove_stale_segments(std::chrono::seconds age, std::string_view prefix) {
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::node

@@ -9,7 +9,7 @@
 #include "libcoll/base/safe_file.h"
 #include "planner/base/result.h"
 
-namespace libcoll {
+namespace libcoll::node {
 
 /// POSIX shared memory, mapped. Its name exists only while the processes find each other: remove_name() takes it away,
 /// and the memory goes with the last process that has it, however that ends.
@@ -61,4 +61,4 @@ inline constexpr std::string_view segment_name_prefix = "/libcoll-";
 /// remove_name().
 void remove_stale_segments(std::chrono::seconds age, std::string_view prefix = segment_name_prefix);
 
-}  // namespace libcoll
+}  // namespace libcoll::node

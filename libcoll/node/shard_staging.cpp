@@ -4,7 +4,10 @@
 #include <cstring>
 #include <numeric>
 
-namespace libcoll {
+namespace libcoll::node {
+
+using namespace schedule;
+
 namespace {
 
 constexpr std::int64_t alignment_bytes = 64;
@@ -121,4 +124,4 @@ void ShardStaging::copy_out(std::byte* output) const {
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::node

@@ -11,11 +11,11 @@
 #include "libcoll/node/staging.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::node {
 
 /// A call, equal on all ranks but for the offsets.
 struct Shards {
-  Collective collective = Collective::allgather;  ///< or reduce_scatter
+  schedule::Collective collective = schedule::Collective::allgather;  ///< or reduce_scatter
   std::int64_t element_bytes = 1;
   std::vector<std::int64_t> counts;   ///< elements, by the owner's rank
   std::vector<std::int64_t> offsets;  ///< bytes, of each shard in the output (allgather) or the input (reduce_scatter)
@@ -25,8 +25,8 @@ struct Shards {
 struct ShardPart {
   const std::byte* input = nullptr;
   std::byte* output = nullptr;
-  Shape shape;        ///< counts by node
-  bool empty = true;  ///< nothing to move; equal for this leader on all nodes
+  execute::Shape shape;  ///< counts by node
+  bool empty = true;     ///< nothing to move; equal for this leader on all nodes
 };
 
 /// One rank's view. Memory has a place for the round's part of every shard, those of a node beside each other. A
@@ -51,7 +51,7 @@ class ShardStaging {
   void copy_out(std::byte* output) const;
 
  private:
-  [[nodiscard]] bool reduces() const { return shards_.collective == Collective::reduce_scatter; }
+  [[nodiscard]] bool reduces() const { return shards_.collective == schedule::Collective::reduce_scatter; }
   [[nodiscard]] std::int64_t begin_of(std::size_t rank) const;
   [[nodiscard]] std::int64_t elements_of(std::size_t rank) const;
   [[nodiscard]] std::int64_t row_bytes() const;
@@ -69,4 +69,4 @@ class ShardStaging {
   std::vector<std::int64_t> node_end_;  ///< by node: elements up to the end of its shards
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::node

@@ -1,6 +1,6 @@
 #include "libcoll/node/stages.h"
 
-namespace libcoll {
+namespace libcoll::node {
 namespace {
 
 /// What a process has done in a round, in this order.
@@ -36,4 +36,4 @@ void list_stages(const RoundOutline& outline, std::uint32_t round, std::vector<S
   stages.push_back({outline.leaders > 0 ? Awaited{outline.leaders, base + moved} : ready, Work::copy_out, 0});
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::node

@@ -7,7 +7,7 @@
 
 #include "libcoll/node/phases.h"
 
-namespace libcoll {
+namespace libcoll::node {
 
 enum class Work : std::uint8_t { copy_in, reduce_domain, reduce_node, reduce_alone, move, copy_out };
 
@@ -38,4 +38,4 @@ inline constexpr std::uint32_t phases_per_round = 8;
 /// before, and the round after uses that round's memory.
 void list_stages(const RoundOutline& outline, std::uint32_t round, std::vector<Stage>& stages);
 
-}  // namespace libcoll
+}  // namespace libcoll::node

@@ -4,7 +4,12 @@
 #include <cstring>
 #include <span>
 
-namespace libcoll {
+namespace libcoll::node {
+
+using namespace execute;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t alignment_bytes = 64;
@@ -190,4 +195,4 @@ SlicePart NodeStaging::part_of(const Round& round, std::int32_t leader) const {
   return {input, output, stretch.end - stretch.begin, stride};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::node

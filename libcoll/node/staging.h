@@ -9,11 +9,11 @@
 #include "libcoll/node/rank_layout.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::node {
 
 /// As much of a call as fits into the shared memory at once. Equal on all ranks, but for the memory.
 struct Round {
-  Collective collective = Collective::allreduce;
+  schedule::Collective collective = schedule::Collective::allreduce;
   std::int64_t begin = 0;           ///< first element: of the vector in an allreduce, otherwise of every block
   std::int64_t elements = 0;        ///< as many
   std::int64_t block_elements = 0;  ///< allgather, alltoall: a whole block, from one to the next in the user's buffers
@@ -40,9 +40,9 @@ class NodeStaging {
   /// `bytes` of shared memory are there for a round. `layout` must outlive this.
   NodeStaging(const RankLayout& layout, std::int32_t rank, std::int64_t bytes);
 
-  [[nodiscard]] static bool serves(Collective collective);
+  [[nodiscard]] static bool serves(schedule::Collective collective);
   /// Most elements of a round; 0 when not a single one fits.
-  [[nodiscard]] std::int64_t capacity(Collective collective, std::int64_t element_bytes) const;
+  [[nodiscard]] std::int64_t capacity(schedule::Collective collective, std::int64_t element_bytes) const;
   /// As the constructor has it.
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
   /// Where the local rank's vector lies in a round's memory, and how long it may be: memory that this rank writes
@@ -53,12 +53,12 @@ class NodeStaging {
 
   void copy_in(const Round& round, const std::byte* input) const;
   /// Allreduce, when the node has several domains: this rank's stretch of the sum over its own domain's vectors.
-  void reduce_domain(const Round& round, const Reducer& reducer) const;
+  void reduce_domain(const Round& round, const execute::Reducer& reducer) const;
   /// Allreduce: this rank's stretch of the sum over the domains' vectors, or over all when there is one domain. A
   /// rank's stretch is a leader's part when all ranks of the node are leaders of the round.
-  void reduce_node(const Round& round, const Reducer& reducer) const;
+  void reduce_node(const Round& round, const execute::Reducer& reducer) const;
   /// Both for all of the vector, with the same bits.
-  void reduce_alone(const Round& round, const Reducer& reducer) const;
+  void reduce_alone(const Round& round, const execute::Reducer& reducer) const;
   /// Whether waiting for the others would cost more.
   [[nodiscard]] bool is_small(const Round& round) const;
   [[nodiscard]] SlicePart part_of(const Round& round, std::int32_t leader) const;
@@ -71,20 +71,20 @@ class NodeStaging {
  private:
   [[nodiscard]] const NodeRanks& own() const { return layout_.nodes[static_cast<std::size_t>(node_)]; }
   /// Blocks of a node's shard.
-  [[nodiscard]] std::int64_t shard_blocks(Collective collective) const;
+  [[nodiscard]] std::int64_t shard_blocks(schedule::Collective collective) const;
   [[nodiscard]] std::byte* vector_of(const Round& round, std::int32_t local) const;
   /// alltoall: the block of local rank `source` for local rank `destination`, for or from the node.
-  [[nodiscard]] std::byte* outgoing(const Round& round, NodeId node, std::int64_t source,
+  [[nodiscard]] std::byte* outgoing(const Round& round, topology::NodeId node, std::int64_t source,
                                     std::int64_t destination) const;
-  [[nodiscard]] std::byte* incoming(const Round& round, NodeId node, std::int64_t source,
+  [[nodiscard]] std::byte* incoming(const Round& round, topology::NodeId node, std::int64_t source,
                                     std::int64_t destination) const;
   void reduce_domain(const Round& round, const std::vector<std::int32_t>& domain, Stretch stretch,
-                     const Reducer& reducer) const;
-  void reduce_node(const Round& round, Stretch stretch, const Reducer& reducer) const;
+                     const execute::Reducer& reducer) const;
+  void reduce_node(const Round& round, Stretch stretch, const execute::Reducer& reducer) const;
   void copy_blocks_in(const Round& round, const std::byte* input) const;
 
   const RankLayout& layout_;
-  NodeId node_;
+  topology::NodeId node_;
   std::int32_t local_;
   std::int64_t nodes_;
   std::int64_t most_ranks_;
@@ -92,4 +92,4 @@ class NodeStaging {
   std::int64_t vector_bytes_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::node

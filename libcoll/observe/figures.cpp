@@ -6,7 +6,11 @@
 
 #include "libcoll/version.h"
 
-namespace libcoll {
+namespace libcoll::observe {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::string_view magic = "libcoll figures " LIBCOLL_VERSION "\n";
@@ -277,4 +281,4 @@ void CommunicatorRecord::count_memory(Collective collective, std::int64_t memory
   use.vector_bytes += vector_bytes;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::observe

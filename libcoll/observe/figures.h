@@ -17,7 +17,7 @@
 #include "libcoll/observe/statistics.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::observe {
 
 /// How a call went, and what decided that.
 struct CallProtocol {
@@ -48,7 +48,7 @@ struct PlanUse {
   std::string algorithm;    ///< empty: there was no plan
   std::int64_t rounds = 0;  ///< executions; a large call is several
   /// Payload that the plan put on each link (from, to); of a rank's report: by what that rank sent.
-  std::map<std::pair<NodeId, NodeId>, std::int64_t> link_bytes;
+  std::map<std::pair<topology::NodeId, topology::NodeId>, std::int64_t> link_bytes;
   std::int64_t memory_bytes = 0;  ///< that ranks read and wrote
   std::int64_t vector_bytes = 0;  ///< of the ranks' vectors
   friend bool operator==(const PlanUse&, const PlanUse&) = default;
@@ -102,12 +102,13 @@ class CommunicatorRecord {
   void set_nodes(std::int32_t nodes);
   void count_served(CallKind kind, const CallProtocol& protocol, std::int64_t bytes, std::int64_t nanoseconds);
   void count_fallen_through(CallKind kind, Reason reason, std::int64_t bytes, std::int64_t nanoseconds);
-  void set_plan(Collective collective, std::string_view algorithm);
+  void set_plan(schedule::Collective collective, std::string_view algorithm);
   /// One execution of a plan; `bytes[l]` went over the link between `ends[l]`.
-  void count_round(Collective collective, const std::vector<std::pair<NodeId, NodeId>>& ends,
+  void count_round(schedule::Collective collective,
+                   const std::vector<std::pair<topology::NodeId, topology::NodeId>>& ends,
                    const std::vector<std::int64_t>& bytes);
   /// What it read and wrote on this rank, for so many bytes of the rank's vector.
-  void count_memory(Collective collective, std::int64_t memory_bytes, std::int64_t vector_bytes);
+  void count_memory(schedule::Collective collective, std::int64_t memory_bytes, std::int64_t vector_bytes);
 
  private:
   const std::int32_t number_;
@@ -115,4 +116,4 @@ class CommunicatorRecord {
   CommunicatorFigures figures_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::observe

@@ -6,7 +6,7 @@
 #include <limits>
 #include <string_view>
 
-namespace libcoll {
+namespace libcoll::observe {
 namespace {
 
 constexpr std::size_t first_power = 2;  ///< the bin of one byte
@@ -91,4 +91,4 @@ std::string seconds_text(std::int64_t nanoseconds) {
          fraction;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::observe

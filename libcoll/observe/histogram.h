@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::observe {
 
 /// The size of a call that the caller did not know.
 inline constexpr std::int64_t unknown_bytes = -1;
@@ -58,4 +58,4 @@ std::string bin_text(std::size_t bin);
 /// "0.000012345": seconds with all nine digits.
 std::string seconds_text(std::int64_t nanoseconds);
 
-}  // namespace libcoll
+}  // namespace libcoll::observe

@@ -1,6 +1,6 @@
 #include "libcoll/observe/setup_times.h"
 
-namespace libcoll {
+namespace libcoll::observe {
 
 std::string in_seconds(std::int64_t nanoseconds) {
   constexpr std::int64_t nanoseconds_per_millisecond = 1'000'000;
@@ -16,4 +16,4 @@ std::string to_string(const SetupTimes& times) {
          in_seconds(times.connections);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::observe

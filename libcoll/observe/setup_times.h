@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-namespace libcoll {
+namespace libcoll::observe {
 
 /// Of one communicator and plan, as its rank 0 sees them, nanoseconds.
 struct SetupTimes {
@@ -23,4 +23,4 @@ std::string in_seconds(std::int64_t nanoseconds);
 /// "0.412 s: contexts 0.020, addresses 0.051, plan 0.040, connections 0.301"
 std::string to_string(const SetupTimes& times);
 
-}  // namespace libcoll
+}  // namespace libcoll::observe

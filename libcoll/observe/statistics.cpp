@@ -8,7 +8,11 @@
 #include "libcoll/observe/figures.h"
 #include "libcoll/version.h"
 
-namespace libcoll {
+namespace libcoll::observe {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::array<std::string_view, reason_count> reason_texts{
@@ -332,4 +336,4 @@ Status report_statistics(const Statistics& statistics, const Report& job, std::s
   return {};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::observe

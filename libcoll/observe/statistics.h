@@ -17,7 +17,7 @@
 #include "libcoll/base/calls.h"
 #include "planner/base/result.h"
 
-namespace libcoll {
+namespace libcoll::observe {
 
 class CommunicatorRecord;
 struct CommunicatorFigures;
@@ -136,4 +136,4 @@ std::vector<std::string> job_table(const Report& job);
 /// Writes what LIBCOLL_STATS asks for ("summary" or "json:FILE"); nothing for an empty text.
 Status report_statistics(const Statistics& statistics, const Report& job, std::string_view setting, int ranks);
 
-}  // namespace libcoll
+}  // namespace libcoll::observe

@@ -12,7 +12,12 @@
 #include "libcoll/base/json_text.h"
 #include "libcoll/observe/histogram.h"
 
-namespace libcoll {
+namespace libcoll::observe {
+
+using namespace execute;
+using namespace topology;
+using namespace transport;
+
 namespace {
 
 constexpr std::int64_t seconds_per_week = 7 * 24 * 3600;
@@ -242,4 +247,4 @@ void MessageTrace::completed(std::uint32_t task) noexcept try {
 } catch (...) {  // NOLINT(bugprone-empty-catch): out of memory; the event is lost, the call goes on
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::observe

@@ -15,7 +15,7 @@
 #include "libcoll/observe/statistics.h"
 #include "planner/base/result.h"
 
-namespace libcoll {
+namespace libcoll::observe {
 
 enum class TraceKind : std::uint8_t { served, fallen_through, send, receive };
 
@@ -30,8 +30,8 @@ struct TraceEvent {
   std::int64_t posted = 0;  ///< receives
   std::int64_t bytes = 0;   ///< of calls: unknown_bytes when not known
   std::uint64_t tag = 0;    ///< this and the rest: of messages
-  NodeId from = 0;
-  NodeId to = 0;
+  topology::NodeId from = 0;
+  topology::NodeId to = 0;
   std::int32_t step = 0;
   std::int32_t route_class = 0;
 };
@@ -66,21 +66,22 @@ std::string trace_file(std::string_view setting, int rank);
 Status write_trace(const std::string& file, const std::string& text);
 
 /// Traces the messages of one execution.
-class MessageTrace final : public MessageObserver {
+class MessageTrace final : public execute::MessageObserver {
  public:
   /// `trace` and `task_graph` must outlive it.
-  MessageTrace(Trace& trace, const TaskGraph& task_graph, NodeId node, TagSpace tags, std::int32_t communicator);
+  MessageTrace(Trace& trace, const execute::TaskGraph& task_graph, topology::NodeId node, transport::TagSpace tags,
+               std::int32_t communicator);
   void posted(std::uint32_t task) noexcept override;
   void completed(std::uint32_t task) noexcept override;
 
  private:
   Trace& trace_;
-  const TaskGraph& task_graph_;
-  const NodeId node_;
-  const TagSpace tags_;
+  const execute::TaskGraph& task_graph_;
+  const topology::NodeId node_;
+  const transport::TagSpace tags_;
   const std::int32_t communicator_;
   std::vector<std::int64_t> posted_;             ///< by task: sends and receives
   std::map<std::size_t, std::int64_t> arrived_;  ///< by lane: when the last message was there
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::observe

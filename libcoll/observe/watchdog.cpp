@@ -2,7 +2,7 @@
 
 #include "libcoll/base/log.h"
 
-namespace libcoll {
+namespace libcoll::observe {
 
 bool warn_of_silence(const Config& config, std::chrono::steady_clock::duration still,
                      const std::function<std::string()>& in_words) {
@@ -12,4 +12,4 @@ bool warn_of_silence(const Config& config, std::chrono::steady_clock::duration s
   return true;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::observe

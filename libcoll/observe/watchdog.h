@@ -7,10 +7,10 @@
 
 #include "libcoll/base/config.h"
 
-namespace libcoll {
+namespace libcoll::observe {
 
 /// Says once that nothing has moved for so long, as LIBCOLL_WATCHDOG_SECONDS has it; whether it has been said.
 bool warn_of_silence(const Config& config, std::chrono::steady_clock::duration still,
                      const std::function<std::string()>& in_words);
 
-}  // namespace libcoll
+}  // namespace libcoll::observe

@@ -14,14 +14,14 @@
 #include "libcoll/transport/transport.h"
 #include "planner/schedule/program.h"
 
-namespace libcoll {
+namespace libcoll::plan {
 
 /// Does not change any more once calls go by it. They keep it until they are over, for another may take its place
 /// meanwhile.
 struct LoweredPlan {
   std::string algorithm;  ///< its planner's name
-  Program program;
-  std::vector<PeerId> peers;  ///< by route class and node
+  schedule::Program program;
+  std::vector<transport::PeerId> peers;  ///< by route class and node
   bool forwards = false;      ///< all-to-all: blocks pass through ranks that are neither source nor destination
   bool through_nics = false;  ///< some message crosses several links
   /// Predicted time of one byte of every shard, where messages are steered; 0 elsewhere.
@@ -49,4 +49,4 @@ struct Plans {
   }
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::plan

@@ -4,7 +4,10 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::plan {
+
+using namespace schedule;
+using namespace topology;
 
 PairLoads::PairLoads(const Schedule& schedule) {
   const Topology& topology = schedule.topology;
@@ -51,4 +54,4 @@ std::vector<std::int64_t> spread_evenly(std::span<const std::int64_t> bytes, std
   return spread;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::plan

@@ -7,13 +7,13 @@
 
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::plan {
 
 /// Of an all-to-all in which no host forwards.
 class PairLoads {
  public:
   PairLoads() = default;
-  explicit PairLoads(const Schedule& schedule);
+  explicit PairLoads(const schedule::Schedule& schedule);
 
   /// Bytes per unit of capacity on the busiest link; `bytes` by source's node · N + destination's.
   [[nodiscard]] double busiest(std::span<const std::int64_t> bytes) const;
@@ -21,8 +21,8 @@ class PairLoads {
  private:
   /// So many of a block's chunks cross the link.
   struct Crossing {
-    ShardId block;
-    LinkId link;
+    schedule::ShardId block;
+    topology::LinkId link;
     std::int32_t chunks;
   };
 
@@ -34,4 +34,4 @@ class PairLoads {
 /// places as `bytes`.
 std::vector<std::int64_t> spread_evenly(std::span<const std::int64_t> bytes, std::int32_t nodes);
 
-}  // namespace libcoll
+}  // namespace libcoll::plan

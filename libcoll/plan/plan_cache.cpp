@@ -18,7 +18,11 @@
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 
-namespace libcoll {
+namespace libcoll::plan {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::size_t max_plan_bytes = std::size_t{1} << 30;
@@ -198,4 +202,4 @@ PlanLock lock_plan(const std::string& directory, const Topology& topology, Colle
   return {taken ? PlanTurn::others : PlanTurn::unavoidable, {}};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::plan

@@ -11,33 +11,33 @@
 #include "planner/base/result.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::plan {
 
 /// $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll; empty when neither variable is set.
 std::string default_cache_dir();
 
 /// What is planned for a collective where no planner is named.
 struct PlanPair {
-  Schedule usual;
-  std::optional<Schedule> small;  ///< for small vectors, where another plan has less latency (small_up_to())
+  schedule::Schedule usual;
+  std::optional<schedule::Schedule> small;  ///< for small vectors, where another plan has less latency (small_up_to())
 };
 
 /// The cached plan; nullopt when there is none. Error (one sentence, for a warning) when the file is corrupt,
 /// foreign (another topology, collective or algorithm inside), a symbolic link, not ours or world-writable.
 /// The schedule was verified again on reading.
-Result<std::optional<Schedule>> load_plan(const std::string& directory, const Topology& topology, Collective collective,
-                                          std::string_view algorithm);
+Result<std::optional<schedule::Schedule>> load_plan(const std::string& directory, const topology::Topology& topology,
+                                                    schedule::Collective collective, std::string_view algorithm);
 
 /// Writes atomically (temporary file, then rename), making the directory (mode 0700) when it is missing. The
 /// plan is filed under `algorithm`, by default the schedule's own. Error, and nothing stored, when load_plan() would
 /// refuse the file: too large, out of the reader's bounds, or a schedule that verify() finds wrong.
-Status store_plan(const std::string& directory, const Schedule& schedule, std::string_view algorithm = {});
+Status store_plan(const std::string& directory, const schedule::Schedule& schedule, std::string_view algorithm = {});
 
 /// The same of all that is planned under a name. With allgather, reduce-scatter and allreduce automatic_plan has a
 /// second file, which holds the plan for small vectors or says that there is none. nullopt when one of the two files is
 /// missing: whether there is a plan for small vectors must not depend on the cache, as a sum's bits depend on it.
-Result<std::optional<PlanPair>> load_plans(const std::string& directory, const Topology& topology,
-                                           Collective collective, std::string_view algorithm);
+Result<std::optional<PlanPair>> load_plans(const std::string& directory, const topology::Topology& topology,
+                                           schedule::Collective collective, std::string_view algorithm);
 Status store_plans(const std::string& directory, const PlanPair& plans, std::string_view algorithm);
 
 /// Who is to make a plan that is not in the cache.
@@ -54,7 +54,7 @@ struct PlanLock {
 };
 
 /// Never waits. Makes the directory when it is missing. Whoever gets the lock should look into the cache once more.
-PlanLock lock_plan(const std::string& directory, const Topology& topology, Collective collective,
+PlanLock lock_plan(const std::string& directory, const topology::Topology& topology, schedule::Collective collective,
                    std::string_view algorithm);
 
-}  // namespace libcoll
+}  // namespace libcoll::plan

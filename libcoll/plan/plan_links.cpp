@@ -4,7 +4,12 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::plan {
+
+using namespace execute;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// By node: the link by which a search from `source` first came to it; -1 where it did not, and at the source.
@@ -57,4 +62,4 @@ std::vector<std::int64_t> PlanLinks::bytes_of(std::span<const DirectBytes> messa
   return bytes;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::plan

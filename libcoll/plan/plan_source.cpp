@@ -19,7 +19,14 @@
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 
-namespace libcoll {
+namespace libcoll::plan {
+
+using namespace broadcast;
+using namespace default_plan;
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::chrono::milliseconds between_looks{5};
@@ -272,4 +279,4 @@ std::optional<Result<PlanPair>> PlanSource::start(const Search& search) {
   return std::nullopt;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::plan

@@ -16,15 +16,15 @@
 #include "planner/base/result.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::plan {
 
 /// A plan that a communicator wants.
 struct PlanRequest {
   /// The configured one, or a part of it (part_of). Any other where config.topology is empty: the command is then given
   /// its text.
-  Topology topology;
+  topology::Topology topology;
   std::string nodes;  ///< of a part: its hosts as the configured topology numbers them (node_ranges); empty: all
-  Collective collective = Collective::allgather;
+  schedule::Collective collective = schedule::Collective::allgather;
   std::string algorithm = {};  ///< the planner by name; empty: as configured
 };
 
@@ -54,7 +54,7 @@ class PlanSource {
 
   /// From now on this is the only plan of its collective on its whole topology, unless a planner is asked for by name.
   /// Precondition: verify() finds it right.
-  void provide(Schedule plan);
+  void provide(schedule::Schedule plan);
 
  private:
   /// A command under way.
@@ -75,7 +75,7 @@ class PlanSource {
   };
 
   /// Null: nothing was.
-  [[nodiscard]] const Schedule* provided_for(const PlanRequest& request) const;
+  [[nodiscard]] const schedule::Schedule* provided_for(const PlanRequest& request) const;
   std::optional<Result<PlanPair>> look(const Config& config, const PlanRequest& request, const std::string& directory);
   std::optional<Result<PlanPair>> look(const Search& search);
   std::optional<Result<PlanPair>> look_at(std::map<std::string, Job>::iterator job, const Search& search);
@@ -83,13 +83,13 @@ class PlanSource {
 
   std::mutex mutex_;
   std::map<std::string, Job> jobs_;  ///< by the plan's file name
-  std::vector<Schedule> provided_;
+  std::vector<schedule::Schedule> provided_;
   std::set<std::string> warned_of_;  ///< plans in the cache that are of no use
   std::set<std::string> failed_;     ///< plans for parts that the planner that is set cannot make
   std::set<std::string> too_slow_;   ///< plans that were given up
 };
 
 /// Setting for one planned collective: "auto", "native" or a planner's name.
-const std::string& algorithm_setting(const Config& config, Collective collective);
+const std::string& algorithm_setting(const Config& config, schedule::Collective collective);
 
-}  // namespace libcoll
+}  // namespace libcoll::plan

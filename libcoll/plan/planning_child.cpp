@@ -21,7 +21,7 @@
 
 #include "libcoll/base/system_error.h"
 
-namespace libcoll {
+namespace libcoll::plan {
 namespace {
 
 constexpr int first_kept = 3;  // of the child's descriptors beyond the standard ones
@@ -175,4 +175,4 @@ Result<std::string> PlanningChild::output() {
   return Error{name_ + " plan ended without a plan" + (text.empty() ? "" : ": " + text)};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::plan

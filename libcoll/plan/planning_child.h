@@ -7,7 +7,7 @@
 #include "libcoll/base/safe_file.h"
 #include "planner/base/result.h"
 
-namespace libcoll {
+namespace libcoll::plan {
 
 /// A process whose output is kept in memory, however long nobody looks. It is no child of this one: the program's own
 /// wait() and SIGCHLD handler never see it. Nothing of this needs signals or threads. The process is killed when this
@@ -40,4 +40,4 @@ class PlanningChild {
   FileDescriptor alive_;  ///< a pipe that is closed at the other end when the child is gone
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::plan

@@ -6,7 +6,10 @@
 #include <string>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::plan {
+
+using namespace schedule;
+
 namespace {
 
 Result<std::vector<std::int32_t>> contexts_of(const Schedule& schedule, const RouteBinding& binding,
@@ -38,4 +41,4 @@ Status steer(Schedule& schedule, const RouteBinding& binding, std::int32_t conte
   return chosen ? Status() : chosen.error();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::plan

@@ -10,7 +10,9 @@
 #include "libcoll/base/system_error.h"
 #include "planner/topology/writer.h"
 
-namespace libcoll {
+namespace libcoll::plan {
+
+using namespace topology;
 
 Result<FileDescriptor> make_nameless_file(const char* name) {
   FileDescriptor file(memfd_create(name, MFD_CLOEXEC));
@@ -39,4 +41,4 @@ Result<FileDescriptor> share_topology(const Topology& topology) {
 
 std::string shared_path(const FileDescriptor& file) { return "/proc/self/fd/" + std::to_string(file.get()); }
 
-}  // namespace libcoll
+}  // namespace libcoll::plan

@@ -4,7 +4,9 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::recover {
+
+using namespace topology;
 
 std::vector<int> agreement_tree(const std::vector<NodeId>& node_of_rank, const std::vector<std::int32_t>& speakers,
                                 const std::vector<std::vector<NodeId>>& neighbours) {
@@ -28,4 +30,4 @@ std::vector<int> agreement_tree(const std::vector<NodeId>& node_of_rank, const s
   return parents;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::recover

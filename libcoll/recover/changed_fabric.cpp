@@ -14,7 +14,10 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/part.h"
 
-namespace libcoll {
+namespace libcoll::recover {
+
+using namespace topology;
+
 namespace {
 
 /// What a node is known by in both files: its host, or its label where it has none.
@@ -86,4 +89,4 @@ Result<Topology> fabric_of(const Topology& now, const Topology& start, std::span
   return part;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::recover

@@ -7,7 +7,7 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::recover {
 
 enum class WiringChange : std::uint8_t {
   none,   ///< nothing but bandwidths, latencies and names of nodes without hosts
@@ -16,11 +16,12 @@ enum class WiringChange : std::uint8_t {
 };
 
 /// How the links of `now` differ from those of `start`. Hosts are the same that have the same name.
-WiringChange wiring_change(const Topology& start, const Topology& now);
+WiringChange wiring_change(const topology::Topology& start, const topology::Topology& now);
 
 /// `now` as the hosts `hosts` of `start` see it: host i of the result is hosts[i]; otherwise as part_of(). Where those
 /// are all hosts, in the order that they have there, that is `now` itself. Error when one of them is not there any
 /// more, or does not reach the others.
-Result<Topology> fabric_of(const Topology& now, const Topology& start, std::span<const NodeId> hosts);
+Result<topology::Topology> fabric_of(const topology::Topology& now, const topology::Topology& start,
+                                     std::span<const topology::NodeId> hosts);
 
-}  // namespace libcoll
+}  // namespace libcoll::recover

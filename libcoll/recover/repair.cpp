@@ -7,7 +7,12 @@
 #include "libcoll/base/log.h"
 #include "libcoll/transport/packet.h"
 
-namespace libcoll {
+namespace libcoll::recover {
+
+using namespace node;
+using namespace topology;
+using namespace transport;
+
 namespace {
 
 /// Ticks come several times in the transport's patience; a note and its answer take less than so many.
@@ -212,4 +217,4 @@ void Repair::tick() noexcept {
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::recover

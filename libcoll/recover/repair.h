@@ -15,10 +15,10 @@
 #include "libcoll/node/node_memory.h"
 #include "libcoll/transport/resilient_transport.h"
 
-namespace libcoll {
+namespace libcoll::recover {
 
 /// The topology without these cables' links; its name says so.
-Topology without(const Topology& topology, const std::set<BidirectionalLink>& cables);
+topology::Topology without(const topology::Topology& topology, const std::set<node::BidirectionalLink>& cables);
 
 /// Hears that a recovery group has agreed on more dead links. Under the lock of the transport, from within its
 /// progress().
@@ -36,12 +36,12 @@ class FailureListener {
 /// meanwhile.
 ///
 /// All members are to be called under the lock of the transport.
-class Repair final : public RecoveryGroupObserver {
+class Repair final : public transport::RecoveryGroupObserver {
  public:
   /// `name`: the communicator's, for log lines. Unless `agrees`, it takes its verdicts from `mates`, where the one of
   /// this node that agrees tells them; null: it has none. It hears of the recovery group until it is destroyed.
-  Repair(ResilientTransport& transport, std::uint32_t communicator, NodeId self, NodeId nodes, bool agrees,
-         std::string name, std::shared_ptr<NodeMemory> mates = nullptr);
+  Repair(transport::ResilientTransport& transport, std::uint32_t communicator, topology::NodeId self,
+         topology::NodeId nodes, bool agrees, std::string name, std::shared_ptr<node::NodeMemory> mates = nullptr);
   ~Repair();
   Repair(const Repair&) = delete;
   Repair& operator=(const Repair&) = delete;
@@ -52,15 +52,17 @@ class Repair final : public RecoveryGroupObserver {
   [[nodiscard]] bool looks() const { return looks_; }
   /// That named a cable, so far, and the cables of the first so many.
   [[nodiscard]] std::uint32_t verdicts() const { return static_cast<std::uint32_t>(removed_.size() - 1); }
-  [[nodiscard]] const std::set<BidirectionalLink>& removed(std::uint32_t verdicts) const { return removed_[verdicts]; }
+  [[nodiscard]] const std::set<node::BidirectionalLink>& removed(std::uint32_t verdicts) const {
+    return removed_[verdicts];
+  }
   /// All so far.
-  [[nodiscard]] const std::set<BidirectionalLink>& removed() const { return removed_.back(); }
+  [[nodiscard]] const std::set<node::BidirectionalLink>& removed() const { return removed_.back(); }
   void listen(FailureListener& listener) { listeners_.push_back(&listener); }
   void ignore(FailureListener& listener) { std::erase(listeners_, &listener); }
 
-  void lane_died(NodeId from, std::int32_t route_class) noexcept override;
-  void noted(NodeId from, std::span<const std::byte> note) noexcept override;
-  void neighbours_checked(std::span<const NodeId> unreachable) noexcept override;
+  void lane_died(topology::NodeId from, std::int32_t route_class) noexcept override;
+  void noted(topology::NodeId from, std::span<const std::byte> note) noexcept override;
+  void neighbours_checked(std::span<const topology::NodeId> unreachable) noexcept override;
   void tick() noexcept override;
 
  private:
@@ -82,33 +84,34 @@ class Repair final : public RecoveryGroupObserver {
   static_assert(sizeof(Note) <= 256);
 
   [[nodiscard]] bool leads() const { return self_ == 0; }
-  static std::set<BidirectionalLink> cables_of(const Note& note);
-  void say(NodeId to, Word word, std::uint32_t repair, const std::set<BidirectionalLink>& cables, NoteWay way);
-  void hear(NodeId from, const Note& note);
+  static std::set<node::BidirectionalLink> cables_of(const Note& note);
+  void say(topology::NodeId to, Word word, std::uint32_t repair, const std::set<node::BidirectionalLink>& cables,
+           transport::NoteWay way);
+  void hear(topology::NodeId from, const Note& note);
   /// The leader's.
   void begin_repair();
-  void collect(NodeId from, const Note& note);
+  void collect(topology::NodeId from, const Note& note);
   void repeat();
   // Everybody's.
   void look();
   void end_repair(const Note& note);
-  void do_without(const std::set<BidirectionalLink>& cables);
+  void do_without(const std::set<node::BidirectionalLink>& cables);
   void hear_mates();
 
-  ResilientTransport& transport_;
+  transport::ResilientTransport& transport_;
   std::uint32_t communicator_;
-  NodeId self_;
-  NodeId nodes_;
+  topology::NodeId self_;
+  topology::NodeId nodes_;
   bool agrees_;
   std::string name_;
-  std::shared_ptr<NodeMemory> mates_;
-  std::uint32_t repairs_ = 0;           ///< done, as far as this rank knows
-  std::set<BidirectionalLink> missed_;  ///< between whom messages got lost since the last one
-  bool reported_ = false;               ///< to the leader, since the last one
+  std::shared_ptr<node::NodeMemory> mates_;
+  std::uint32_t repairs_ = 0;                 ///< done, as far as this rank knows
+  std::set<node::BidirectionalLink> missed_;  ///< between whom messages got lost since the last one
+  bool reported_ = false;                     ///< to the leader, since the last one
   bool looks_ = false;
   bool checked_ = false;
-  std::set<BidirectionalLink> found_;                    ///< by this rank in this repair
-  std::vector<std::set<BidirectionalLink>> removed_{1};  ///< after so many verdicts
+  std::set<node::BidirectionalLink> found_;                    ///< by this rank in this repair
+  std::vector<std::set<node::BidirectionalLink>> removed_{1};  ///< after so many verdicts
   std::vector<FailureListener*> listeners_;
   bool warned_ = false;
   std::int64_t ticks_ = 0;
@@ -116,9 +119,9 @@ class Repair final : public RecoveryGroupObserver {
   enum class Phase : std::uint8_t { idle, looking, telling };
   Phase phase_ = Phase::idle;
   std::vector<bool> answered_;  ///< by node
-  std::set<BidirectionalLink> verdict_;
+  std::set<node::BidirectionalLink> verdict_;
   std::int64_t rest_ = 0;  ///< in ticks: a repair that found nothing is not repeated at once, and less and less often
   std::int64_t rest_until_ = 0;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::recover

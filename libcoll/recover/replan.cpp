@@ -7,7 +7,12 @@
 #include "libcoll/base/calls.h"
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::recover {
+
+using namespace schedule;
+using namespace topology;
+using namespace transport;
+
 namespace {
 
 /// Calls of the same number have messages of lower ones, and so have the exchanges of TransportHost.
@@ -308,4 +313,4 @@ void Replan::receive_pieces(int from, std::uint32_t& number, std::span<std::byte
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::recover

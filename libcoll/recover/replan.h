@@ -15,19 +15,19 @@
 #include "libcoll/transport/tag_space.h"
 #include "libcoll/transport/transport.h"
 
-namespace libcoll {
+namespace libcoll::recover {
 
 /// The latest place that some rank has come to, of all that there are: nobody has begun what comes after.
 Switch agreed_switch(std::span<const Standing> ranks);
 
 /// The first rank gives orders down a tree and has answers to most of them come up, so that everybody is at the same
 /// order. Nobody has to wait for it but those whom it holds up: between two messages of each.
-class Replan final : public Waiter {
+class Replan final : public transport::Waiter {
  public:
   /// `places` by participant, 0 is the first; `self` is this one. `tags` gives those of one more order, the same on all
   /// ranks. Messages have at most `piece_bytes` bytes. All arguments must outlive it.
-  Replan(ReplanParticipant& party, Transport& transport, std::vector<TreePlace> places, int self, NodeId nodes,
-         std::int64_t piece_bytes, std::function<TagSpace()> tags);
+  Replan(ReplanParticipant& party, transport::Transport& transport, std::vector<TreePlace> places, int self,
+         topology::NodeId nodes, std::int64_t piece_bytes, std::function<transport::TagSpace()> tags);
 
   /// Does what need not be waited for.
   void advance();
@@ -69,29 +69,29 @@ class Replan final : public Waiter {
   void send_pieces(int to, std::uint32_t& number, std::span<const std::byte> data);
   void receive_pieces(int from, std::uint32_t& number, std::span<std::byte> data);
   [[nodiscard]] std::uint64_t tag(int from, int to, std::uint32_t number) const;
-  Completion& start();
-  void count(Posted posted);
+  transport::Completion& start();
+  void count(transport::Posted posted);
 
   ReplanParticipant& party_;
-  Transport& transport_;
+  transport::Transport& transport_;
   const std::vector<TreePlace> places_;
   const int self_;
-  const NodeId nodes_;
+  const topology::NodeId nodes_;
   const std::int64_t piece_bytes_;
-  const std::function<TagSpace()> tags_;
+  const std::function<transport::TagSpace()> tags_;
   std::vector<int> children_;
 
   Stage stage_ = Stage::idle;
-  std::optional<TagSpace> space_;  ///< of the order
+  std::optional<transport::TagSpace> space_;  ///< of the order
   Order order_;
   std::vector<std::byte> body_;
   Answer own_;
   std::vector<std::byte> own_body_;  ///< with those of all below
   std::vector<Answer> answers_;      ///< by child
   std::vector<std::vector<std::byte>> answer_bodies_;
-  std::uint32_t down_ = 0;              ///< messages from above so far
-  std::vector<std::uint32_t> up_;       ///< from each child
-  std::deque<Completion> completions_;  ///< of the stage
+  std::uint32_t down_ = 0;                         ///< messages from above so far
+  std::vector<std::uint32_t> up_;                  ///< from each child
+  std::deque<transport::Completion> completions_;  ///< of the stage
   std::int64_t waiting_ = 0;
   bool failed_ = false;
 
@@ -102,4 +102,4 @@ class Replan final : public Waiter {
   Switch agreed_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::recover

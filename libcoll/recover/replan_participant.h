@@ -8,7 +8,7 @@
 
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::recover {
 
 /// Of persistent calls, by the number of their init.
 using Starts = std::map<std::uint64_t, std::uint64_t>;
@@ -44,9 +44,9 @@ class ReplanParticipant {
   /// Otherwise it has nothing but what it has found.
   [[nodiscard]] virtual bool must_switch() const { return true; }
   virtual void add_findings(Switch&) const {}
-  virtual Making make_plan(Collective collective, std::string& text) = 0;
+  virtual Making make_plan(schedule::Collective collective, std::string& text) = 0;
   /// Keeps the plan for later; false when it is of no use here.
-  virtual bool take_plan(Collective collective, const std::string& text) = 0;
+  virtual bool take_plan(schedule::Collective collective, const std::string& text) = 0;
   /// What begins from now on waits before its first message, until one of the others is called.
   virtual Standing hold() = 0;
   virtual void release() = 0;
@@ -56,4 +56,4 @@ class ReplanParticipant {
   ~ReplanParticipant() = default;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::recover

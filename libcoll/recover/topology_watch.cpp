@@ -7,7 +7,10 @@
 #include "libcoll/base/log.h"
 #include "planner/topology/reader.h"
 
-namespace libcoll {
+namespace libcoll::recover {
+
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t between_looks = 1'000'000'000;  // nanoseconds
@@ -77,4 +80,4 @@ bool TopologyWatch::knows_of_change() {
   return heard_ || change_.number > 0;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::recover

@@ -8,12 +8,12 @@
 
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::recover {
 
 /// What the file says now.
 struct FabricChange {
-  std::uint32_t number = 0;                ///< changes so far
-  std::shared_ptr<const Topology> fabric;  ///< null: as at the start
+  std::uint32_t number = 0;                          ///< changes so far
+  std::shared_ptr<const topology::Topology> fabric;  ///< null: as at the start
 };
 
 /// Looks at the file once a second at most. What it says is taken once the file has stayed as it is from one look to
@@ -24,7 +24,7 @@ class TopologyWatch {
   /// Before the file is read for the first time. A specification is never looked at.
   void open(const std::string& specification_or_path);
   /// What was read then; it must outlive this.
-  void set_start(const Topology& start) { start_ = &start; }
+  void set_start(const topology::Topology& start) { start_ = &start; }
   [[nodiscard]] bool is_file() const { return !path_.empty(); }
 
   FabricChange look(std::int64_t nanoseconds);
@@ -52,7 +52,7 @@ class TopologyWatch {
 
   std::mutex mutex_;
   std::string path_;
-  const Topology* start_ = nullptr;
+  const topology::Topology* start_ = nullptr;
   Identity taken_;  ///< of what change_ says, or of a file that is of no use
   Identity seen_;   ///< at the last look
   std::int64_t last_look_ = 0;
@@ -61,4 +61,4 @@ class TopologyWatch {
   bool heard_ = false;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::recover

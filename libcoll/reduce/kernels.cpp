@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-namespace libcoll {
+namespace libcoll::reduce {
 
 // One per build of kernels_isa.cpp; libcoll/CMakeLists.txt says which there are on which processor.
 namespace baseline {
@@ -103,4 +103,4 @@ ReduceKernel reduce_kernel(ReduceOp op, ElementType type) noexcept {
   return reduce_kernel(op, type, isa);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::reduce

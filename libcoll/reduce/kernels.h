@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace libcoll {
+namespace libcoll::reduce {
 
 /// The operations, with MPI's meaning. Integer sums and products wrap (modulo 2^bits), also those of 8 and 16
 /// bits. Minimum is `left < right ? left : right` and maximum `left > right ? left : right`, which settles zeros
@@ -41,4 +41,4 @@ KernelIsa best_kernel_isa() noexcept;
 /// Calling it when the instruction set is not available is undefined.
 ReduceKernel reduce_kernel(ReduceOp op, ElementType type, KernelIsa isa) noexcept;
 
-}  // namespace libcoll
+}  // namespace libcoll::reduce

@@ -8,7 +8,7 @@
 
 #include "libcoll/reduce/kernels.h"
 
-namespace libcoll::LIBCOLL_ISA {
+namespace libcoll::reduce::LIBCOLL_ISA {
 namespace {
 
 // Unsigned and at least 32 bits wide: narrower operands would be promoted to int, whose overflow is undefined.
@@ -175,4 +175,4 @@ ReduceKernel kernel(ReduceOp op, ElementType type) noexcept {
   return nullptr;
 }
 
-}  // namespace libcoll::LIBCOLL_ISA
+}  // namespace libcoll::reduce::LIBCOLL_ISA

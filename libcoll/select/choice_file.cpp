@@ -10,7 +10,11 @@
 #include "libcoll/base/plan_name.h"
 #include "libcoll/base/safe_file.h"
 
-namespace libcoll {
+namespace libcoll::select {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::string_view file_ending = ".toml";
@@ -88,4 +92,4 @@ std::vector<ChoicePlace> kept_choices(const std::string& directory, const std::s
   return places;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::select

@@ -10,7 +10,7 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::select {
 
 /// Where choices are kept in the directory of plans: jobs of one shape share a file.
 struct ChoicePlace {
@@ -22,7 +22,7 @@ struct ChoicePlace {
 };
 
 /// As the names of plan files have it: of the whole topology and the version.
-std::string topology_hash(const Topology& topology);
+std::string topology_hash(const topology::Topology& topology);
 
 /// The table; nothing when there is none. The error is a sentence for a warning: the file cannot be read, or is not to
 /// be trusted.
@@ -33,4 +33,4 @@ Status store_choices(const ChoicePlace& place, const TuningTable& table);
 /// directory.
 std::vector<ChoicePlace> kept_choices(const std::string& directory, const std::string& topology);
 
-}  // namespace libcoll
+}  // namespace libcoll::select

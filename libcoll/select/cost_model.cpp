@@ -11,7 +11,11 @@
 #include "planner/schedule/cost.h"
 #include "planner/schedule/lockstep_time.h"
 
-namespace libcoll {
+namespace libcoll::select {
+
+using namespace execute;
+using namespace schedule;
+
 namespace {
 
 constexpr double nanoseconds_per_second = 1e9;
@@ -220,4 +224,4 @@ std::vector<TuningChoice> choose_by_samples(CallKind call, std::int32_t ranks, s
   });
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::select

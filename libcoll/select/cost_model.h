@@ -12,7 +12,7 @@
 #include "planner/schedule/lockstep_time.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::select {
 
 /// T(m) in nanoseconds for m bytes as tuning tables count them: of the vector (allreduce, bcast, reduce), of a block.
 struct CostLine {
@@ -30,7 +30,7 @@ struct PlanCost {
   std::int64_t degree = 1;    ///< B = degree · b
 };
 
-PlanCost plan_cost(const Schedule& schedule);
+PlanCost plan_cost(const schedule::Schedule& schedule);
 
 /// T_L·α + T_B·M/B, with M = m, or m · ranks where m is a block. A broadcast or reduction, planned as an allgather or
 /// reduce-scatter of one shard, takes T_L·α + m/b: every link carries all of it once at most.
@@ -96,4 +96,4 @@ std::vector<TuningChoice> choose_by_facts_within_node(CallKind call, std::int32_
 std::vector<TuningChoice> choose_by_samples(CallKind call, std::int32_t ranks, std::span<const CostSample> ours,
                                             std::span<const CostSample> native);
 
-}  // namespace libcoll
+}  // namespace libcoll::select

@@ -7,7 +7,7 @@
 #include "libcoll/base/safe_file.h"
 #include "libcoll/select/tuning_table.h"
 
-namespace libcoll {
+namespace libcoll::select {
 namespace {
 
 constexpr std::int64_t first_bytes = 8;
@@ -154,4 +154,4 @@ Status store_crossover(const CrossoverPlace& place, std::int64_t up_to_bytes) {
   return replace_file((*directory)->get(), file_name(place), write_tuning_table(table));
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::select

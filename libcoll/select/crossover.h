@@ -9,7 +9,7 @@
 #include "libcoll/base/agreement.h"
 #include "libcoll/base/calls.h"
 
-namespace libcoll {
+namespace libcoll::select {
 
 /// Largest size that is left to MPI; the sizes are those of tuning tables. -1: none.
 inline constexpr std::int64_t never_native = -1;
@@ -42,4 +42,4 @@ struct CrossoverPlace {
 std::optional<std::int64_t> load_crossover(const CrossoverPlace& place);
 Status store_crossover(const CrossoverPlace& place, std::int64_t up_to_bytes);
 
-}  // namespace libcoll
+}  // namespace libcoll::select

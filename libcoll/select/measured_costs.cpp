@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-namespace libcoll {
+namespace libcoll::select {
 namespace {
 
 constexpr std::int64_t link_probe_bytes = 8;
@@ -129,4 +129,4 @@ std::optional<std::vector<CostSample>> sample_calls(Agreement& group, const Meas
   return samples;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::select

@@ -9,7 +9,7 @@
 #include "libcoll/base/agreement.h"
 #include "libcoll/select/cost_model.h"
 
-namespace libcoll {
+namespace libcoll::select {
 
 /// Something that all ranks do together, of so many bytes and so often in a row. False when it failed.
 using Measurable = std::function<bool(std::int64_t bytes, int times)>;
@@ -29,4 +29,4 @@ std::optional<std::vector<CostSample>> sample_calls(Agreement& group, const Meas
                                                     std::int64_t largest_bytes, std::int64_t budget_nanoseconds,
                                                     Nanoseconds now, std::int64_t first_bytes = 8);
 
-}  // namespace libcoll
+}  // namespace libcoll::select

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace libcoll {
+namespace libcoll::select {
 namespace {
 
 constexpr std::int64_t any_size = std::numeric_limits<std::int64_t>::max();
@@ -106,4 +106,4 @@ std::vector<PlannerName> SelectionTable::planners(CallKind call) const {
   return names;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::select

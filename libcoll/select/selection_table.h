@@ -12,7 +12,7 @@
 #include "libcoll/base/config.h"
 #include "libcoll/select/tuning_table.h"
 
-namespace libcoll {
+namespace libcoll::select {
 
 /// Who says how calls go. Where two do, the first in this order is obeyed.
 enum class RowSource : std::uint8_t {
@@ -69,4 +69,4 @@ class SelectionTable {
   std::array<std::array<Rows, call_count>, 2> rows_;  ///< the second: where the order matters
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::select

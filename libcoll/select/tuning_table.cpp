@@ -11,7 +11,7 @@
 #include "planner/base/toml_node.h"
 #include "planner/base/toml_text.h"
 
-namespace libcoll {
+namespace libcoll::select {
 namespace {
 
 constexpr std::int64_t any_size = std::numeric_limits<std::int64_t>::max();
@@ -226,4 +226,4 @@ std::string write_tuning_table(const TuningTable& table) {
   return text;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::select

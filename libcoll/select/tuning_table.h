@@ -13,7 +13,7 @@
 #include "libcoll/base/planner_name.h"
 #include "planner/base/result.h"
 
-namespace libcoll {
+namespace libcoll::select {
 
 /// Calls of one kind up to a size, on communicators of one size.
 struct TuningChoice {
@@ -71,4 +71,4 @@ Result<TuningTable> load_tuning_table(const std::string& path);
 /// The text of a table; reading it gives the same table.
 std::string write_tuning_table(const TuningTable& table);
 
-}  // namespace libcoll
+}  // namespace libcoll::select

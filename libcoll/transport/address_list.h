@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace libcoll {
+namespace libcoll::transport {
 
 /// Appends one address: its length, in 32 bits, then itself.
 inline void append_address(std::string& text, std::string_view address) {
@@ -26,4 +26,4 @@ inline std::string_view nth_address(std::string_view text, std::int32_t index) {
   return {};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::transport

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::transport {
 
 /// Memory of a message, whose length is a power of two.
 struct Buffer {
@@ -47,4 +47,4 @@ class BufferPool {
   std::size_t bytes_ = 0;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::transport

@@ -7,7 +7,10 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::transport {
+
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t linked_cost = 1;
@@ -152,4 +155,4 @@ void Detours::trust(const HostPath& path) {
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::transport

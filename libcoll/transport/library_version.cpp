@@ -2,7 +2,7 @@
 
 #include <utility>
 
-namespace libcoll {
+namespace libcoll::transport {
 namespace {
 
 std::string in_words(LibraryVersion version) {
@@ -22,4 +22,4 @@ std::optional<VersionRemark> remark_on(const KnownLibrary& library, LibraryVersi
   return VersionRemark{too_old, std::move(text)};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::transport

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace libcoll {
+namespace libcoll::transport {
 
 struct LibraryVersion {
   unsigned major = 0;
@@ -35,4 +35,4 @@ struct VersionRemark {
 /// Nothing about a version that is known.
 std::optional<VersionRemark> remark_on(const KnownLibrary& library, LibraryVersion found);
 
-}  // namespace libcoll
+}  // namespace libcoll::transport

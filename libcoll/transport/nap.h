@@ -6,7 +6,7 @@
 #include <chrono>
 #include <thread>
 
-namespace libcoll {
+namespace libcoll::transport {
 
 /// Sleeps that grow while nothing happens: what arrives is seen after half a millisecond at the latest, and a process
 /// that waits for long takes little of the processor. Members may be called by several threads: relaxed, as the length
@@ -28,4 +28,4 @@ class Nap {
   std::atomic<int> length_{shortest_microseconds};
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::transport

@@ -13,7 +13,7 @@
 
 #include "libcoll/transport/detours.h"
 
-namespace libcoll {
+namespace libcoll::transport {
 
 enum class PacketKind : std::uint8_t {
   inquiry,       ///< a receiver waits: have you sent anything for these calls, by this route class, that I do not have?
@@ -100,4 +100,4 @@ inline bool set_path(PacketHeader& header, const HostPath& path) {
   return true;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::transport

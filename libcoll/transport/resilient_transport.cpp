@@ -15,7 +15,10 @@
 #include "libcoll/transport/tag_space.h"
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::transport {
+
+using namespace topology;
+
 namespace {
 
 /// Tags of packets: communicator 0 has no messages.
@@ -1261,4 +1264,4 @@ std::unique_ptr<ResilientTransport> make_resilient_transport(std::unique_ptr<Tra
   return std::make_unique<Resilient>(std::move(inner), options);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::transport

@@ -12,7 +12,7 @@
 #include "libcoll/transport/detours.h"
 #include "libcoll/transport/transport.h"
 
-namespace libcoll {
+namespace libcoll::transport {
 
 struct ResendOptions {
   /// A message that is missing for so long is asked for. Counted while this process looks after its messages.
@@ -28,20 +28,20 @@ struct ResendOptions {
 /// The processes of a communicator by their place (node), who may pass on each other's packets.
 struct RecoveryGroup {
   std::uint32_t communicator = 0;
-  NodeId self = 0;
+  topology::NodeId self = 0;
   std::vector<std::string> addresses;
-  std::vector<std::vector<NodeId>> neighbours;  ///< as neighbouring_hosts()
-  std::vector<std::vector<NodeId>> linked;      ///< as linked_hosts(); empty: all neighbours
+  std::vector<std::vector<topology::NodeId>> neighbours;  ///< as neighbouring_hosts()
+  std::vector<std::vector<topology::NodeId>> linked;      ///< as linked_hosts(); empty: all neighbours
 };
 
 /// What a recovery group's layer above hears. Called from progress(), under the lock around it.
 class RecoveryGroupObserver {
  public:
   /// Messages from that node by that route class do not arrive. From now on they come another way. Once for each.
-  virtual void lane_died(NodeId from, std::int32_t route_class) noexcept = 0;
-  virtual void noted(NodeId from, std::span<const std::byte> note) noexcept = 0;
+  virtual void lane_died(topology::NodeId from, std::int32_t route_class) noexcept = 0;
+  virtual void noted(topology::NodeId from, std::span<const std::byte> note) noexcept = 0;
   /// The end of check_neighbours(): those who answer by another way and not directly.
-  virtual void neighbours_checked(std::span<const NodeId> unreachable) noexcept = 0;
+  virtual void neighbours_checked(std::span<const topology::NodeId> unreachable) noexcept = 0;
   /// Several times in the patience.
   virtual void tick() noexcept = 0;
 
@@ -74,7 +74,8 @@ class ResilientTransport : public Transport {
   virtual void enrol(RecoveryGroup recovery_group) = 0;
   /// Messages under the tags of another communicator are this recovery group's, too; to be called in each process
   /// before it posts any. `places`: by sender in those tags, the place in the recovery group. It stays until the end.
-  virtual void annex(std::uint32_t communicator, std::uint32_t recovery_group, std::vector<NodeId> places) = 0;
+  virtual void annex(std::uint32_t communicator, std::uint32_t recovery_group,
+                     std::vector<topology::NodeId> places) = 0;
   /// The same where senders are numbered as in `like`, which is a recovery group or annexed to one.
   virtual void annex(std::uint32_t communicator, std::uint32_t like) = 0;
   /// Null: nobody any more.
@@ -83,10 +84,10 @@ class ResilientTransport : public Transport {
   /// now on.
   virtual void forget(std::uint32_t communicator) noexcept = 0;
   /// At most `small_payload_bytes` bytes to another node, without a guarantee.
-  virtual void post_note(std::uint32_t communicator, NodeId to, std::span<const std::byte> note,
+  virtual void post_note(std::uint32_t communicator, topology::NodeId to, std::span<const std::byte> note,
                          NoteWay way) noexcept = 0;
   /// There is no link between these nodes any more.
-  virtual void exclude(std::uint32_t communicator, NodeId a, NodeId b) noexcept = 0;
+  virtual void exclude(std::uint32_t communicator, topology::NodeId a, topology::NodeId b) noexcept = 0;
   /// Finds out which neighbours cannot be reached directly, by route class 0. The observer is told.
   virtual void check_neighbours(std::uint32_t communicator) noexcept = 0;
   [[nodiscard]] virtual ResendCounts counts() const = 0;
@@ -97,4 +98,4 @@ inline constexpr std::size_t stamp_bytes = 16;
 
 std::unique_ptr<ResilientTransport> make_resilient_transport(std::unique_ptr<Transport> inner, ResendOptions options);
 
-}  // namespace libcoll
+}  // namespace libcoll::transport

@@ -9,7 +9,7 @@
 
 #include "planner/base/result.h"
 
-namespace libcoll {
+namespace libcoll::transport {
 
 /// Up to this length, what goes through memory of the host and is reduced there best goes as one message: longer ones
 /// than over links, as nothing is forwarded while the processor copies, and each has costs of its own.
@@ -137,4 +137,4 @@ class Transport {
 
 inline constexpr std::size_t max_address_bytes = 16384;
 
-}  // namespace libcoll
+}  // namespace libcoll::transport

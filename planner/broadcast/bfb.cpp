@@ -18,7 +18,12 @@
 #include "planner/schedule/reverse.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t default_max_chunks = 512;
@@ -521,4 +526,4 @@ Result<Schedule> plan_bfb_allreduce(const Topology& topology, const PlanOptions&
   return concatenate(*reduce_scatter, *allgather);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

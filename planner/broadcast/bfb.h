@@ -9,13 +9,13 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
 
 /// The optimal U_{u,t} of LP (1), in its heterogeneous form (14) without latencies: the least possible value of the
 /// largest (shards received)/capacity over the links into u in step t, when u receives in step t every shard
 /// whose owner is t hops away. Exact rationals in shards per unit capacity; shape steps × N, entry [t−1][u].
 /// Error when there are switches or when some host cannot reach another.
-Result<std::vector<std::vector<Rational>>> bfb_loads(const Topology& topology);
+Result<std::vector<std::vector<Rational>>> bfb_loads(const topology::Topology& topology);
 
 /// Optimal BFB allgather: steps = diameter, T_B = d/N·Σ_t max_u U_{u,t} (2), achieved exactly by as many chunks
 /// per shard as the loads have denominators. When that exceeds options.max_chunks (default 512), the discrete form (13)
@@ -24,11 +24,12 @@ Result<std::vector<std::vector<Rational>>> bfb_loads(const Topology& topology);
 /// Without options.schedule, steps and optimal T_B alone, by bfb_step_loads() (max_link_load is then an upper bound).
 /// Takes options.threads. Errors as for bfb_loads, and when options.time_limit_seconds are over before the schedule is
 /// made.
-Result<Schedule> plan_bfb_allgather(const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_bfb_allgather(const topology::Topology& topology, const registry::PlanOptions& options);
 
 /// The mirror image (reverse of the allgather on the transpose) and, for allreduce, reduce-scatter then allgather
 /// with one common number of chunks.
-Result<Schedule> plan_bfb_reduce_scatter(const Topology& topology, const PlanOptions& options);
-Result<Schedule> plan_bfb_allreduce(const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_bfb_reduce_scatter(const topology::Topology& topology,
+                                                   const registry::PlanOptions& options);
+Result<schedule::Schedule> plan_bfb_allreduce(const topology::Topology& topology, const registry::PlanOptions& options);
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

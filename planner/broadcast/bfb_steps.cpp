@@ -11,7 +11,10 @@
 #include "planner/broadcast/bfb.h"
 #include "planner/topology/automorphisms.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t least_nodes_for_threads = 512;  ///< a step of fewer takes less than starting threads
@@ -386,4 +389,4 @@ Result<std::vector<Rational>> bfb_step_loads(const Topology& topology, bool symm
   return loads;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -9,17 +9,17 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
 
 /// For every node the nodes it has a link from, in one array.
 class InNeighbours {
  public:
-  explicit InNeighbours(const Topology& topology);
+  explicit InNeighbours(const topology::Topology& topology);
   /// The generalized Kautz graph x → −d·x − a mod n, a = 1..d, without self-links. Preconditions: d < n.
   static InNeighbours generalized_kautz(std::int32_t n, std::int32_t d);
 
   [[nodiscard]] std::int32_t node_count() const { return static_cast<std::int32_t>(begin_.size()) - 1; }
-  [[nodiscard]] std::span<const NodeId> of(NodeId node) const {
+  [[nodiscard]] std::span<const topology::NodeId> of(topology::NodeId node) const {
     const auto first = static_cast<std::size_t>(begin_[static_cast<std::size_t>(node)]);
     const auto last = static_cast<std::size_t>(begin_[static_cast<std::size_t>(node) + 1]);
     return std::span(nodes_).subspan(first, last - first);
@@ -29,7 +29,7 @@ class InNeighbours {
  private:
   InNeighbours() = default;
   std::vector<std::int32_t> begin_;
-  std::vector<NodeId> nodes_;
+  std::vector<topology::NodeId> nodes_;
 };
 
 /// Most in-links a node may have in the functions below: they look at every set of links.
@@ -43,17 +43,17 @@ Rational balanced_load(std::span<const std::uint32_t> masks, std::int32_t links)
 /// max_u U_{u,t} of LP (1) for t = 1..diameter in shards per link, links all alike, the maximum over the nodes below
 /// `evaluated` only (for graphs whose symmetry makes these enough). Empty when some node cannot reach another. The same
 /// on any number of threads. Precondition: degree_max() <= max_balanced_links.
-std::vector<Rational> bfb_step_loads(const InNeighbours& graph, NodeId evaluated, std::int32_t threads = 1);
+std::vector<Rational> bfb_step_loads(const InNeighbours& graph, topology::NodeId evaluated, std::int32_t threads = 1);
 
 /// The same by one breadth-first search from each of these nodes and its in-neighbours: for few nodes that stand for
 /// all of their orbits. Precondition as above.
-std::vector<Rational> bfb_step_loads(const InNeighbours& graph, std::span<const NodeId> representatives);
+std::vector<Rational> bfb_step_loads(const InNeighbours& graph, std::span<const topology::NodeId> representatives);
 
 /// The same for any topology BFB can plan, in shards per unit capacity; takes the general way of bfb_loads() where
 /// bandwidths differ, degrees are large, or sets of all nodes for every node would not fit. With `symmetry` one node
 /// for each orbit of the topology's family is looked at where that is quicker (family_automorphisms; each was checked);
 /// `images`, when not null, receives the nodes that one stands for. Errors as for bfb_loads().
-Result<std::vector<Rational>> bfb_step_loads(const Topology& topology, bool symmetry = true,
+Result<std::vector<Rational>> bfb_step_loads(const topology::Topology& topology, bool symmetry = true,
                                              std::int64_t* images = nullptr, std::int32_t threads = 1);
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

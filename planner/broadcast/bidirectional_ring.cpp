@@ -5,7 +5,11 @@
 
 #include "planner/broadcast/hamiltonian.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
 
 Result<Pattern> bidirectional_ring_pattern(const Topology& topology, const PlanOptions& /*options*/) {
   const std::vector<NodeId> ring = ring_order(topology);
@@ -33,4 +37,4 @@ Result<Schedule> plan_bidirectional_ring(Collective collective, const Topology& 
   return plan_by_pattern(bidirectional_ring_pattern, collective, "bidirectional-ring", topology, options);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -7,13 +7,14 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
 
 /// Every shard both ways around ring_order(). Precondition: every host can reach every other.
-Result<Pattern> bidirectional_ring_pattern(const Topology& topology, const PlanOptions& options);
+Result<Pattern> bidirectional_ring_pattern(const topology::Topology& topology, const registry::PlanOptions& options);
 
 /// ⌊N/2⌋ steps (allreduce twice as many); with even N the node opposite gets half of the shard from either side. T_B =
 /// d/2·(N−1)/N on a two-way ring of links. Ring and errors as for plan_ring.
-Result<Schedule> plan_bidirectional_ring(Collective collective, const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_bidirectional_ring(schedule::Collective collective, const topology::Topology& topology,
+                                                   const registry::PlanOptions& options);
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

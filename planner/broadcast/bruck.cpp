@@ -5,7 +5,12 @@
 #include "planner/broadcast/pattern.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 Result<Pattern> bruck_pattern(const Topology& topology, const PlanOptions& /*options*/) {
@@ -67,4 +72,4 @@ Result<Schedule> plan_bruck(Collective collective, const Topology& topology, con
   return plan_by_pattern(bruck_pattern, collective, "bruck", topology, options);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

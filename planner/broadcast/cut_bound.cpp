@@ -7,7 +7,12 @@
 #include "planner/broadcast/forest_optimum.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// Hosts to look at times links.
@@ -54,4 +59,4 @@ Rational quick_cut_bound(const Topology& topology, Collective collective, NodeId
   return by_direction(topology, collective, [](const Topology& graph) { return allgather_bandwidth_bound(graph); });
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

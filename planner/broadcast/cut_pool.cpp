@@ -6,7 +6,10 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace topology;
+
 namespace {
 
 constexpr std::size_t max_cuts = 512;
@@ -97,4 +100,4 @@ void CutPool::shrink(NodeId root, std::int64_t count, std::span<const CapacityAr
   for (std::size_t cut = 0; cut < room_.size(); ++cut) update(cut);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

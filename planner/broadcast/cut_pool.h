@@ -9,7 +9,7 @@
 #include "planner/broadcast/forest_optimum.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
 
 /// Sets U of hosts with what may still enter them. By condition (3) of paper 004 the capacity into U must stay at least
 /// the number of trees that have no vertex in U. A tree that grows is followed with begin() and add(): it crosses into
@@ -23,9 +23,9 @@ class CutPool {
   bool insert(const std::vector<bool>& set, std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand);
 
   /// `count` trees of this root are grown from now on; they no longer count as yet to be made.
-  void begin(NodeId root, std::int64_t count);
+  void begin(topology::NodeId root, std::int64_t count);
   /// Whether no known set forbids the arc from→to to the growing trees.
-  [[nodiscard]] bool allows(NodeId from, NodeId to) const {
+  [[nodiscard]] bool allows(topology::NodeId from, topology::NodeId to) const {
     const Words& inside = members_[static_cast<std::size_t>(to)];
     const Words& before = members_[static_cast<std::size_t>(from)];
     for (std::size_t word = 0; word < closed_.size(); ++word) {
@@ -34,12 +34,12 @@ class CutPool {
     return true;
   }
   /// How many copies of the arc the sets that the trees have touched leave room for.
-  [[nodiscard]] std::int64_t room(NodeId from, NodeId to) const;
-  void add(NodeId from, NodeId to);
+  [[nodiscard]] std::int64_t room(topology::NodeId from, topology::NodeId to) const;
+  void add(topology::NodeId from, topology::NodeId to);
   /// The growing trees have this vertex. For sets inserted while they grow; begin() and add() see to the others.
-  void touch(NodeId host);
+  void touch(topology::NodeId host);
   /// Only `count` of the growing trees go on, along `arcs`; the others' demand and capacity return.
-  void shrink(NodeId root, std::int64_t count, std::span<const CapacityArc> arcs);
+  void shrink(topology::NodeId root, std::int64_t count, std::span<const CapacityArc> arcs);
 
   /// Counts anew what every set has room for, when trees were kept or given up between begin()s.
   void recount(std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand);
@@ -49,7 +49,7 @@ class CutPool {
 
  private:
   using Words = std::vector<std::uint64_t>;
-  [[nodiscard]] bool is_member(NodeId host, std::size_t cut) const {
+  [[nodiscard]] bool is_member(topology::NodeId host, std::size_t cut) const {
     return ((members_[static_cast<std::size_t>(host)][cut / 64] >> (cut % 64)) & 1U) != 0;
   }
   void update(std::size_t cut);
@@ -63,4 +63,4 @@ class CutPool {
   std::set<std::vector<bool>> known_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

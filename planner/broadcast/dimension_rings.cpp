@@ -7,7 +7,12 @@
 #include "planner/broadcast/pattern.h"
 #include "planner/topology/grid.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 Result<Pattern> dimension_pattern(const Topology& topology, const PlanOptions& /*options*/) {
@@ -40,4 +45,4 @@ Result<Schedule> plan_dimension_rings(Collective collective, const Topology& top
   return plan_by_pattern(dimension_pattern, collective, "dimension-rings", topology, options);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -7,12 +7,13 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
 
 /// With D dimensions 2·D parts of the data (D where all dimensions are of size 2) go at once, each starting in another
 /// dimension and direction; a part gathers along one dimension, passes all it has along the next, and so on. Phases
 /// keep step with the longest dimension n: D·(n−1) steps (allreduce twice as many). T_B = (N−1)/N where all dimensions
 /// are equal, more where not. Needs a topology with dimensions (grid_of).
-Result<Schedule> plan_dimension_rings(Collective collective, const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_dimension_rings(schedule::Collective collective, const topology::Topology& topology,
+                                                const registry::PlanOptions& options);
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -13,7 +13,12 @@
 #include "planner/broadcast/pattern.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr NodeId none = -1;
@@ -210,4 +215,4 @@ Result<Schedule> plan_double_binary_tree(Collective collective, const Topology& 
   return lay_out(topology, collective, "double-binary-tree", std::move(pattern), options);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -7,7 +7,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
 
 /// Allreduce: the first half of every shard is reduced to the root of one tree and broadcast from there, the second
 /// half in the other, in segments that follow each other through the trees; a node sends one message and receives one
@@ -17,6 +17,7 @@ namespace libcoll {
 ///
 /// Broadcast and reduce: two such trees of the hosts but for options.root, which stands above both, and one phase only;
 /// segments are equal parts of the vector.
-Result<Schedule> plan_double_binary_tree(Collective collective, const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_double_binary_tree(schedule::Collective collective, const topology::Topology& topology,
+                                                   const registry::PlanOptions& options);
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

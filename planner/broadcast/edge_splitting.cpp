@@ -15,7 +15,11 @@
 #include "planner/broadcast/flow_network.h"
 #include "planner/broadcast/forest_optimum.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace topology;
+
 namespace {
 
 /// Take `amount` from u→w and from w→t and give it to u→t; w is known from the context.
@@ -539,4 +543,4 @@ std::vector<LogicalLink> ways_between_hosts(const Topology& topology, std::span<
   return links;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

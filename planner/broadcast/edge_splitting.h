@@ -10,19 +10,19 @@
 #include "planner/registry/effort.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
 
 /// `capacity` units of a logical link follow these links of the topology.
 struct LogicalPath {
-  std::vector<LinkId> links;
+  std::vector<topology::LinkId> links;
   std::int64_t capacity = 0;
   friend bool operator==(const LogicalPath&, const LogicalPath&) = default;
 };
 
 /// A logical link between two hosts; its paths visit no host in between and no switch twice.
 struct LogicalLink {
-  NodeId from = 0;
-  NodeId to = 0;
+  topology::NodeId from = 0;
+  topology::NodeId to = 0;
   std::int64_t capacity = 0;  ///< Σ of its paths' capacities
   std::vector<LogicalPath> paths;
   friend bool operator==(const LogicalLink&, const LogicalLink&) = default;
@@ -42,11 +42,13 @@ struct LogicalLink {
 ///
 /// Error at effort.end, and when the trees do not exist: capacities too small, or switches whose bandwidth in differs
 /// from that out in a way that cannot be split.
-Result<std::vector<LogicalLink>> split_off_switches(const Topology& topology, std::span<const std::int64_t> capacity,
-                                                    std::span<const std::int64_t> demand, const Effort& effort = {});
+Result<std::vector<LogicalLink>> split_off_switches(const topology::Topology& topology,
+                                                    std::span<const std::int64_t> capacity,
+                                                    std::span<const std::int64_t> demand,
+                                                    const registry::Effort& effort = {});
 
 /// The physical links between hosts, and for two hosts joined by switches alone one shortest way through them, at the
 /// capacity of its narrowest link, at least 1. Nothing is split: ways share links. What is left to do in a hurry.
-std::vector<LogicalLink> ways_between_hosts(const Topology& topology, std::span<const std::int64_t> capacity);
+std::vector<LogicalLink> ways_between_hosts(const topology::Topology& topology, std::span<const std::int64_t> capacity);
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

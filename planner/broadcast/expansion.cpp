@@ -18,7 +18,12 @@
 #include "planner/topology/generators.h"
 #include "planner/topology/isomorphism.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 Status check(const Schedule& schedule) {
@@ -344,4 +349,4 @@ Result<Schedule> plan_expansion_allreduce(const Topology& topology, const PlanOp
   return schedule ? as_asked(std::move(schedule).value(), options) : schedule;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

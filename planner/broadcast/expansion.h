@@ -10,7 +10,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
 
 /// What the theorems say of an allgather: nodes, degree, T_L/α and T_B in M/B.
 struct ExpansionCost {
@@ -33,27 +33,33 @@ ExpansionCost both_directions_cost(const ExpansionCost& base);
 /// All below: Error when the schedule is no link-based allgather, or as the topology's expansion.
 
 /// Definition 1.
-Result<Schedule> expand_line(const Schedule& allgather);
+Result<schedule::Schedule> expand_line(const schedule::Schedule& allgather);
 /// Definition 2. Precondition: copies >= 1.
-Result<Schedule> expand_degree(const Schedule& allgather, std::int32_t copies);
+Result<schedule::Schedule> expand_degree(const schedule::Schedule& allgather, std::int32_t copies);
 /// Definition 14. Precondition: factors >= 1.
-Result<Schedule> expand_power(const Schedule& allgather, std::int32_t factors);
+Result<schedule::Schedule> expand_power(const schedule::Schedule& allgather, std::int32_t factors);
 /// Appendix A.6: half of every shard along the links of G by `forward`, half against them by `backward`, an allgather
 /// of Gᵀ.
-Result<Schedule> expand_both_directions(const Schedule& forward, const Schedule& backward);
+Result<schedule::Schedule> expand_both_directions(const schedule::Schedule& forward,
+                                                  const schedule::Schedule& backward);
 
 /// The schedule with every node v renamed map[v] (Definition 7), on `image`, to which `map` is an isomorphism.
-Schedule isomorphic_image(const Schedule& schedule, const Automorphism& map, const Topology& image);
+schedule::Schedule isomorphic_image(const schedule::Schedule& schedule, const topology::Automorphism& map,
+                                    const topology::Topology& image);
 
 /// Theorem 2: the reduce-scatter on G that the allgather on G becomes by an isomorphism from G to Gᵀ
 /// (reverse_symmetry() finds it), with the same T_L and T_B.
-Result<Schedule> reduce_scatter_by_symmetry(const Schedule& allgather, const Automorphism& to_transpose);
+Result<schedule::Schedule> reduce_scatter_by_symmetry(const schedule::Schedule& allgather,
+                                                      const topology::Automorphism& to_transpose);
 
 /// Plans along a topology's name, from the inside out: expansions as above, products and everything else by BFB. The
 /// reduce-scatter is the allgather's image where the graph is found reverse-symmetric, otherwise the reverse of a plan
 /// for the transpose (Corollary 1.1). Error when the name is no expansion's or the links are not those it stands for.
-Result<Schedule> plan_expansion_allgather(const Topology& topology, const PlanOptions& options);
-Result<Schedule> plan_expansion_reduce_scatter(const Topology& topology, const PlanOptions& options);
-Result<Schedule> plan_expansion_allreduce(const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_expansion_allgather(const topology::Topology& topology,
+                                                    const registry::PlanOptions& options);
+Result<schedule::Schedule> plan_expansion_reduce_scatter(const topology::Topology& topology,
+                                                         const registry::PlanOptions& options);
+Result<schedule::Schedule> plan_expansion_allreduce(const topology::Topology& topology,
+                                                    const registry::PlanOptions& options);
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

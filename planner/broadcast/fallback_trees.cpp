@@ -18,7 +18,12 @@
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// Who sends a shard of one chunk on need not wait for the others of the step it came in.
@@ -100,4 +105,4 @@ Result<QuickPlan> quick_broadcast(const Topology& topology, const PlanOptions& o
   return plan;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -16,7 +16,10 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace topology;
+
 namespace {
 
 std::string joined(std::initializer_list<std::int64_t> numbers) {
@@ -401,4 +404,4 @@ double allreduce_seconds(const ExpansionCost& cost, double size_bytes, double al
               cost.bandwidth_time.to_double() * size_bytes / node_bytes_per_second);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -14,7 +14,7 @@
 #include "planner/broadcast/expansion.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
 
 inline constexpr std::int32_t max_finder_nodes = 1 << 12;
 inline constexpr std::int32_t max_finder_degree = 12;  ///< max_balanced_links
@@ -71,11 +71,11 @@ ExpansionCost moore_bound(std::int32_t nodes, std::int32_t degree);
 
 /// Lower bounds on the time of an all-to-all of M bytes per node (M/N for each), in M/B: the links' share of all the
 /// hops data has to make, Σ_{s,t} dist(s,t)/N² on a regular graph, and what is left of it for the best of all graphs.
-Rational alltoall_time_bound(const Topology& topology);
+Rational alltoall_time_bound(const topology::Topology& topology);
 Rational alltoall_moore_bound(std::int32_t nodes, std::int32_t degree);
 
 /// Seconds of an allreduce by reduce-scatter and allgather: 2·(T_L + T_B).
 double allreduce_seconds(const ExpansionCost& cost, double size_bytes, double alpha_seconds,
                          double link_bytes_per_second);
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -12,7 +12,11 @@
 #include "planner/base/work_sharing.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace topology;
+
 namespace {
 
 __extension__ using Wide = __int128;
@@ -411,4 +415,4 @@ Result<Rational> broadcast_bandwidth_bound(const Topology& topology, NodeId root
   return Rational(degree(topology)) * unit * cut->inverse_x();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -12,19 +12,19 @@
 #include "planner/registry/effort.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
 
 /// Link bandwidths as integers: width[e] · unit = bandwidth of link e in bytes per second, unit as large as it can be.
 struct LinkWidths {
   std::vector<std::int64_t> width;
   std::int64_t unit = 1;
 };
-LinkWidths link_widths(const Topology& topology);
+LinkWidths link_widths(const topology::Topology& topology);
 
 /// What one link may carry: `capacity` trees from→to.
 struct CapacityArc {
-  NodeId from = 0;
-  NodeId to = 0;
+  topology::NodeId from = 0;
+  topology::NodeId to = 0;
   std::int64_t capacity = 0;
   friend bool operator==(const CapacityArc&, const CapacityArc&) = default;
 };
@@ -38,18 +38,18 @@ class ForestNetwork {
   ForestNetwork(std::int32_t vertices, std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand);
 
   void set_capacity(std::size_t arc, std::int64_t capacity);  ///< arc: position in the constructor's `arcs`
-  void set_demand(NodeId host, std::int64_t demand);
+  void set_demand(topology::NodeId host, std::int64_t demand);
   [[nodiscard]] std::int64_t total_demand() const { return total_; }
 
   /// Whether the flow of all demands can arrive at this host. When not, and with `to_the_end` also when it can,
   /// on_sink_side() tells the cut closest to the host.
-  bool serves(NodeId host, bool to_the_end = false);
-  [[nodiscard]] bool on_sink_side(NodeId node) const { return network_.on_sink_side(node); }
+  bool serves(topology::NodeId host, bool to_the_end = false);
+  [[nodiscard]] bool on_sink_side(topology::NodeId node) const { return network_.on_sink_side(node); }
   [[nodiscard]] std::vector<bool> sink_side() const;  ///< the same of every vertex
   [[nodiscard]] std::int32_t arc_count() const { return network_.arc_count(); }
 
   /// The flow from the demands' source joined with `node` to `host`, or `limit` when it is at least that.
-  std::int64_t flow_with(NodeId node, NodeId host, std::int64_t limit);
+  std::int64_t flow_with(topology::NodeId node, topology::NodeId host, std::int64_t limit);
 
  private:
   std::int32_t source_;
@@ -59,7 +59,7 @@ class ForestNetwork {
 };
 
 /// How many threads are worth their start for so many flows in a network of so many arcs.
-std::int32_t workers_for(std::int32_t arcs, std::size_t flows, const Effort& effort);
+std::int32_t workers_for(std::int32_t arcs, std::size_t flows, const registry::Effort& effort);
 
 /// A host that cannot take in the flow of all demands.
 struct UnservedHost {
@@ -69,15 +69,15 @@ struct UnservedHost {
 
 /// The first hosts of the list that the network does not serve, at most `most`, ascending by position. Nothing when the
 /// deadline came first. `network` is left in the state of some question.
-std::optional<std::vector<UnservedHost>> unserved_hosts(ForestNetwork& network, std::span<const NodeId> hosts,
-                                                        std::size_t most, const Effort& effort);
+std::optional<std::vector<UnservedHost>> unserved_hosts(ForestNetwork& network, std::span<const topology::NodeId> hosts,
+                                                        std::size_t most, const registry::Effort& effort);
 
 /// The bottleneck cut of an allgather: S with 1/x* = |S ∩ Vc| / B+(S). Of a forest with given roots, |S ∩ roots|.
 struct BottleneckCut {
-  std::int64_t hosts = 0;       ///< |S ∩ Vc|
-  std::int64_t bandwidth = 0;   ///< B+(S) in LinkWidths::unit
-  std::vector<NodeId> outside;  ///< the nodes that are not in S, ascending: the certificate
-  bool proven = true;           ///< false: the deadline came before the proof that no cut is narrower
+  std::int64_t hosts = 0;                 ///< |S ∩ Vc|
+  std::int64_t bandwidth = 0;             ///< B+(S) in LinkWidths::unit
+  std::vector<topology::NodeId> outside;  ///< the nodes that are not in S, ascending: the certificate
+  bool proven = true;                     ///< false: the deadline came before the proof that no cut is narrower
   [[nodiscard]] Rational inverse_x() const { return {hosts, bandwidth}; }
 };
 
@@ -88,13 +88,13 @@ struct BottleneckCut {
 /// 1 / (the least max-flow from the root to a host), the optimum of a broadcast (Edmonds). After the deadline the
 /// narrowest cut so far.
 /// Error when some host cannot reach another or bandwidths have no workable common unit.
-Result<BottleneckCut> forest_optimum(const Topology& topology, std::span<const NodeId> sinks = {},
-                                     std::int32_t* rounds = nullptr, std::span<const NodeId> roots = {},
-                                     const Effort& effort = {});
+Result<BottleneckCut> forest_optimum(const topology::Topology& topology, std::span<const topology::NodeId> sinks = {},
+                                     std::int32_t* rounds = nullptr, std::span<const topology::NodeId> roots = {},
+                                     const registry::Effort& effort = {});
 
 /// The same value as paper 004 finds it: Algorithm 1, binary search down to an interval with one fraction of small
 /// denominator (Proposition 2), which is its simplest one by continued fractions. Reference for tests; small widths.
-Result<Rational> forest_optimum_by_bisection(const Topology& topology);
+Result<Rational> forest_optimum_by_bisection(const topology::Topology& topology);
 
 /// The fraction of least denominator in [low, high], by continued fractions. Precondition: 0 <= low <= high.
 Rational simplest_between(const Rational& low, const Rational& high);
@@ -117,31 +117,31 @@ bool trees_fit(const LinkWidths& widths, const TreeCount& count, std::int64_t ro
 /// The best U for a given k (Theorem 14): the least one with which k trees per root fit into the capacities ⌊U·b⌋.
 /// Newton's method as above, and `roots` as above. After the deadline U is what the cuts so far ask for. Preconditions:
 /// trees > 0. Errors as for forest_optimum.
-Result<TreeCount> fixed_trees(const Topology& topology, std::int64_t trees, std::span<const NodeId> roots = {},
-                              const Effort& effort = {});
+Result<TreeCount> fixed_trees(const topology::Topology& topology, std::int64_t trees,
+                              std::span<const topology::NodeId> roots = {}, const registry::Effort& effort = {});
 
 /// The same by Algorithm 3, the reference for tests; small widths.
-Result<TreeCount> fixed_trees_by_bisection(const Topology& topology, std::int64_t trees);
+Result<TreeCount> fixed_trees_by_bisection(const topology::Topology& topology, std::int64_t trees);
 
 /// A number of trees up to `most` whose rate is within 1/500 of the optimum, or the best there is: the best small one
 /// (below), then 16, 32, 64, … Errors as above.
-Result<TreeCount> enough_trees(const Topology& topology, const Rational& inverse_x, std::int64_t most,
-                               std::span<const NodeId> roots = {}, const Effort& effort = {});
+Result<TreeCount> enough_trees(const topology::Topology& topology, const Rational& inverse_x, std::int64_t most,
+                               std::span<const topology::NodeId> roots = {}, const registry::Effort& effort = {});
 
 /// The best of k = 1..most, the least k of equals (paper 004 §4.5 scans a small range of k); of those looked at before
 /// the deadline, at least k = 1. Errors as above.
-Result<TreeCount> best_small_trees(const Topology& topology, const Rational& inverse_x, std::int64_t most,
-                                   std::span<const NodeId> roots = {}, const Effort& effort = {});
+Result<TreeCount> best_small_trees(const topology::Topology& topology, const Rational& inverse_x, std::int64_t most,
+                                   std::span<const topology::NodeId> roots = {}, const registry::Effort& effort = {});
 
 /// The lower bound on T_B of a broadcast from this host, in M/B: d·b over the least max-flow from the root to a host
 /// (Edmonds; paper 004 names it as a by-product). Of a reduction to it: pass the transpose. Errors as for
 /// forest_optimum, or when the root is no host (check_root).
-Result<Rational> broadcast_bandwidth_bound(const Topology& topology, NodeId root);
+Result<Rational> broadcast_bandwidth_bound(const topology::Topology& topology, topology::NodeId root);
 
 /// Refuses a root that does not exist or is a switch.
-Status check_root(const Topology& topology, NodeId root);
+Status check_root(const topology::Topology& topology, topology::NodeId root);
 
 /// ⌊scale · width⌋ for every link, 2^61 where it is more.
 std::vector<std::int64_t> tree_capacities(const LinkWidths& widths, const Rational& scale);
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

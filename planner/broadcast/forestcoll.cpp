@@ -19,7 +19,13 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/part.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t small_trees = 10;         // what paper 004 §4.5 scans
@@ -512,4 +518,4 @@ Result<Schedule> plan_forestcoll_reduce(const Topology& topology, const PlanOpti
   return plan_one_phase(Collective::reduce, topology, options);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

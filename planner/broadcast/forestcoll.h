@@ -11,7 +11,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
 
 /// Out-trees over logical links; TreeEdge::arc is a position in `links`.
 struct Forest {
@@ -25,20 +25,21 @@ struct Forest {
 /// switches are split off and trees are made without proof, see split_off_switches() and pack_out_trees_until(); where
 /// that does not connect the hosts, over ways_between_hosts(). Error when trees do not exist or switches cannot be
 /// split.
-Result<Forest> allgather_forest(const Topology& topology, const TreeCount& count, const Effort& effort = {});
+Result<Forest> allgather_forest(const topology::Topology& topology, const TreeCount& count,
+                                const registry::Effort& effort = {});
 
 /// `count` trees out of one root. Single-root packing as Blink does it, with switches split off. Errors as above, or
 /// when the root is no host.
-Result<Forest> broadcast_forest(const Topology& topology, NodeId root, const TreeCount& count,
-                                const Effort& effort = {});
+Result<Forest> broadcast_forest(const topology::Topology& topology, topology::NodeId root, const TreeCount& count,
+                                const registry::Effort& effort = {});
 
 /// The most trees out of one root that fit (Edmonds): count.trees · y = the least max-flow from the root to a host, the
 /// bandwidth at which the root can broadcast. Errors as above.
-Result<Forest> broadcast_forest(const Topology& topology, NodeId root);
+Result<Forest> broadcast_forest(const topology::Topology& topology, topology::NodeId root);
 
 /// In-trees to one root, as out-trees on the transpose of the topology: every edge, link and path is to be turned
 /// around.
-Result<Forest> reduce_forest(const Topology& topology, NodeId root);
+Result<Forest> reduce_forest(const topology::Topology& topology, topology::NodeId root);
 
 /// Pipelined out-trees: chunks_per_shard = k trees per root, step = depth in the tree, T_B = d/N · 1/x* · b exactly
 /// with the default number of trees. options.trees: k > 0 as given (the best schedule of so many trees), −1 the best k
@@ -53,21 +54,26 @@ Result<Forest> reduce_forest(const Topology& topology, NodeId root);
 /// 1/x* (or the narrowest cut known in time) proves, less 1; algbw_bytes_per_second is then that of the transfers.
 /// Errors: unconnected hosts, bandwidths without a workable common unit, switches that cannot be split; without a
 /// schedule also when the time was over before 1/x* was proved.
-Result<Schedule> plan_forestcoll_allgather(const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_forestcoll_allgather(const topology::Topology& topology,
+                                                     const registry::PlanOptions& options);
 
 /// The mirror image of the forest on the transpose.
-Result<Schedule> plan_forestcoll_reduce_scatter(const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_forestcoll_reduce_scatter(const topology::Topology& topology,
+                                                          const registry::PlanOptions& options);
 
 /// Reduce-scatter, then allgather (paper 004 §4.6); on fabrics whose cables are alike both ways, the same forest twice.
-Result<Schedule> plan_forestcoll_allreduce(const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_forestcoll_allreduce(const topology::Topology& topology,
+                                                     const registry::PlanOptions& options);
 
 /// Pipelined out-trees from options.root alone: one shard of k chunks, the whole vector, step = depth in the tree;
 /// T_B = d·b over the least max-flow from the root to a host, which nothing can beat (Edmonds), with the default number
 /// of trees. options.trees, options.max_chunks, options.schedule, errors and figures as above, with 1/x* = 1 / B+(S) of
 /// the cut; and bottleneck_outside, the nodes beyond that cut. Error also when the root is no host.
-Result<Schedule> plan_forestcoll_broadcast(const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_forestcoll_broadcast(const topology::Topology& topology,
+                                                     const registry::PlanOptions& options);
 
 /// The mirror image of the broadcast on the transpose: in-trees to options.root.
-Result<Schedule> plan_forestcoll_reduce(const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_forestcoll_reduce(const topology::Topology& topology,
+                                                  const registry::PlanOptions& options);
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

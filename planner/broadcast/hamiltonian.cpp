@@ -11,7 +11,10 @@
 #include "planner/topology/grid.h"
 #include "planner/topology/specification.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t search_effort = 200'000;  // extensions of a path before the search gives up
@@ -213,4 +216,4 @@ std::vector<NodeId> ring_order(const Topology& topology) {
   return order;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

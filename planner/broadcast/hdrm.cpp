@@ -10,7 +10,12 @@
 #include "planner/topology/generators.h"
 #include "planner/topology/specification.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 struct BiGraph {
@@ -72,4 +77,4 @@ Result<Schedule> plan_hdrm(Collective collective, const Topology& topology, cons
   return plan_by_pattern(hdrm_pattern, collective, "hdrm", topology, options);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -6,12 +6,13 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
 
 /// Halving-doubling among ranks that are mapped to hosts so that partners are always below an upper and a lower switch
 /// and no link between switches carries more than a host's: ranks of even parity are on upper switches, by their high
 /// bits, those of odd parity on lower ones, by their low bits. 2·log2 N steps for allreduce, T_B = 2·(N−1)/N. Needs a
 /// topology named bigraph:HxS, H and S powers of two.
-Result<Schedule> plan_hdrm(Collective collective, const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_hdrm(schedule::Collective collective, const topology::Topology& topology,
+                                     const registry::PlanOptions& options);
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -13,7 +13,12 @@
 #include "planner/base/index.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t max_multiplier = 8;  // finer fractions of the unit bandwidth are rounded down
@@ -300,4 +305,4 @@ Result<Schedule> plan_multitree(Collective collective, const Topology& topology,
   return plan_by_pattern(multitree_pattern, collective, "multitree", topology, wanted);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -8,11 +8,11 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
 
 /// The trees of plan_multitree() as an allgather. Error when options.time_limit_seconds are over first. Precondition:
 /// every host can reach every other.
-Result<Pattern> multitree_pattern(const Topology& topology, const PlanOptions& options);
+Result<Pattern> multitree_pattern(const topology::Topology& topology, const registry::PlanOptions& options);
 
 /// In every step the trees take turns to add one node over a link that is still free in this step, from the nodes they
 /// had before the step, in the order these were added; a link of several times the unit bandwidth counts as as many
@@ -24,6 +24,7 @@ Result<Pattern> multitree_pattern(const Topology& topology, const PlanOptions& o
 /// lockstep: no link carries more than one shard per unit of capacity in any of them. Reduce-scatter is the reverse on
 /// the transpose, allreduce both (lines 15–18). Figures: `trees`, `tree_height_max` (of the allgather, of the
 /// reduce-scatter alone), method: which of these it was. Error when a host cannot reach another.
-Result<Schedule> plan_multitree(Collective collective, const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_multitree(schedule::Collective collective, const topology::Topology& topology,
+                                          const registry::PlanOptions& options);
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -15,7 +15,13 @@
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr double weight_of_unit = 1 << 16;  // what a chunk adds to a link of capacity 1; integers make ties exact
@@ -304,4 +310,4 @@ Result<Schedule> plan_by_pattern(AllgatherPattern allgather, Collective collecti
   return lay_out(topology, collective, algorithm, std::move(whole), options);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -18,7 +18,12 @@
 #include "planner/broadcast/shifted_ring.h"
 #include "planner/broadcast/swing.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 template <Result<Schedule> (*plan)(Collective, const Topology&, const PlanOptions&), Collective collective>
@@ -167,4 +172,4 @@ std::span<const Planner> broadcast_planners() {
   return planners;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -5,10 +5,10 @@
 
 #include "planner/registry/planner.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
 
 /// Combinatorial planners, fit to run inside a user's process: BFB for allgather, reduce_scatter, allreduce.
 /// The first entry of a collective is its default.
-std::span<const Planner> broadcast_planners();
+std::span<const registry::Planner> broadcast_planners();
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -9,7 +9,12 @@
 
 #include "planner/broadcast/pattern.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 using Pairs = std::vector<std::pair<NodeId, NodeId>>;
@@ -102,4 +107,4 @@ Result<Schedule> plan_recursive_doubling_exchange(Collective collective, const T
   return lay_out(topology, collective, "recursive-doubling", std::move(pattern), options);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

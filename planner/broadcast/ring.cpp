@@ -2,7 +2,11 @@
 
 #include "planner/broadcast/hamiltonian.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
 
 Result<Pattern> ring_pattern(const Topology& topology, const PlanOptions& /*options*/) {
   Gathering gathering(topology.host_count());
@@ -14,4 +18,4 @@ Result<Schedule> plan_ring(Collective collective, const Topology& topology, cons
   return plan_by_pattern(ring_pattern, collective, "ring", topology, options);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

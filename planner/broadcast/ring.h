@@ -7,14 +7,15 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
 
 /// Every shard once around ring_order(). Precondition: every host can reach every other.
-Result<Pattern> ring_pattern(const Topology& topology, const PlanOptions& options);
+Result<Pattern> ring_pattern(const topology::Topology& topology, const registry::PlanOptions& options);
 
 /// N−1 steps (allreduce: 2·(N−1)), one shard per link and step: T_B = d·(N−1)/N on a ring of links, since one of d
 /// links is used. The ring is a Hamiltonian cycle where one is found (ring_order); neighbours without a link are joined
 /// by shortest routes. Error when a host cannot reach another.
-Result<Schedule> plan_ring(Collective collective, const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_ring(schedule::Collective collective, const topology::Topology& topology,
+                                     const registry::PlanOptions& options);
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -9,7 +9,12 @@
 #include "planner/broadcast/pattern.h"
 #include "planner/topology/grid.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// The ring allreduce of every line, from step `begin` on. Segment j of the vector is every shard that is j modulo the
@@ -57,4 +62,4 @@ Result<Schedule> plan_ring_2d(Collective collective, const Topology& topology, c
   return lay_out(topology, collective, "2d-ring", side_by_side(parts), options);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

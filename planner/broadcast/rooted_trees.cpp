@@ -8,7 +8,12 @@
 #include "planner/broadcast/hamiltonian.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// The whole vector goes from one host to another.
@@ -96,4 +101,4 @@ Result<Schedule> plan_pipelined_chain(Collective collective, const Topology& top
   return schedule;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -5,7 +5,12 @@
 #include "planner/broadcast/hamiltonian.h"
 #include "planner/broadcast/pattern.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 Result<Pattern> shifted_pattern(const Topology& topology, const PlanOptions& /*options*/) {
@@ -27,4 +32,4 @@ Result<Schedule> plan_shifted_ring(Collective collective, const Topology& topolo
   return plan_by_pattern(shifted_pattern, collective, "shifted-ring", topology, options);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

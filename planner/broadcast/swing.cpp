@@ -10,7 +10,12 @@
 #include "planner/broadcast/pattern.h"
 #include "planner/topology/grid.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 Grid grid_or_ring(const Topology& topology) {
@@ -198,4 +203,4 @@ Result<Schedule> plan_swing_multiport(Collective collective, const Topology& top
   return plan_by_pattern(swing_multiport_pattern, collective, "swing-multiport", topology, options);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -12,7 +12,11 @@
 #include "planner/broadcast/max_flow.h"
 #include "planner/broadcast/tree_shortening.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace registry;
+using namespace topology;
+
 namespace {
 
 __extension__ using Wide = __int128;
@@ -551,4 +555,4 @@ std::vector<OutTree> pack_by_translation(const Topology& topology, std::span<con
   return result;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -10,7 +10,7 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
 
 /// One edge of an out-tree: position in the list of arcs that was packed, and how far from the root it ends (1, 2, …).
 struct TreeEdge {
@@ -21,7 +21,7 @@ struct TreeEdge {
 
 /// `count` equal out-trees that span all hosts; every edge comes after the one into its tail.
 struct OutTree {
-  NodeId root = 0;
+  topology::NodeId root = 0;
   std::int64_t count = 0;
   std::vector<TreeEdge> edges;
   friend bool operator==(const OutTree&, const OutTree&) = default;
@@ -46,13 +46,13 @@ struct Packing {
 /// The same until the deadline; the trees that are missing then are grown breadth first over the arcs with the largest
 /// share of their capacity left, whatever that does to it: arcs can be in more trees than their capacity says. Error
 /// also when arcs do not connect the hosts, and at effort.end.
-Result<Packing> pack_out_trees_until(const Effort& effort, std::span<const CapacityArc> arcs,
+Result<Packing> pack_out_trees_until(const registry::Effort& effort, std::span<const CapacityArc> arcs,
                                      std::span<const std::int64_t> demand);
 
 /// The same for the links of a topology without switches on whose hosts `images` acts transitively (translations()),
 /// `trees` trees per root: shortest-path trees for host 0 such that the loads of each orbit of links fit together, and
 /// their images. Empty when shortest paths do not suffice, or when there are no images.
-std::vector<OutTree> pack_by_translation(const Topology& topology, std::span<const std::int64_t> capacity,
-                                         std::int64_t trees, std::span<const Automorphism> images);
+std::vector<OutTree> pack_by_translation(const topology::Topology& topology, std::span<const std::int64_t> capacity,
+                                         std::int64_t trees, std::span<const topology::Automorphism> images);
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

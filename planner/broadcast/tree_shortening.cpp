@@ -7,7 +7,10 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
+
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t none = -1;
@@ -255,4 +258,4 @@ void shorten_trees(std::span<const CapacityArc> arcs, std::vector<OutTree>& tree
   Shortening(arcs, trees, deadline).run();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

@@ -8,7 +8,7 @@
 #include "planner/broadcast/forest_optimum.h"
 #include "planner/broadcast/tree_packing.h"
 
-namespace libcoll {
+namespace libcoll::broadcast {
 
 /// Local search on Σ count·depth² over all trees and hosts: a tree enters a host over another arc that has room, or two
 /// trees exchange their arcs into a host, all copies of them or some. The trees stay spanning out-trees, as many for
@@ -18,4 +18,4 @@ namespace libcoll {
 void shorten_trees(std::span<const CapacityArc> arcs, std::vector<OutTree>& trees,
                    const Deadline& deadline = Deadline(0));
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast

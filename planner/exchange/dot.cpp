@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 
-namespace libcoll {
+namespace libcoll::exchange {
+
+using namespace topology;
+
 namespace {
 
 std::string quoted(const std::string& name) {
@@ -48,4 +51,4 @@ std::string write_dot(const Topology& topology) {
   return text + "}\n";
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

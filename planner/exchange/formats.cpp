@@ -11,7 +11,10 @@
 #include "planner/exchange/slurm_topology.h"
 #include "planner/topology/writer.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
+
+using namespace topology;
+
 namespace {
 
 Result<Topology> import_ibnetdiscover(std::string_view text, const std::string& file, const ImportOptions& options) {
@@ -74,4 +77,4 @@ std::span<const ExportFormat> export_formats() {
 Result<ImportFormat> find_import_format(std::string_view name) { return find_format(import_formats(), name); }
 Result<ExportFormat> find_export_format(std::string_view name) { return find_format(export_formats(), name); }
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -10,7 +10,7 @@
 #include "planner/exchange/subnet_topology.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
 
 /// What only some formats take.
 struct ImportOptions {
@@ -21,13 +21,13 @@ struct ImportOptions {
 struct ImportFormat {
   std::string_view name;  ///< "ibnetdiscover"
   std::string_view text;  ///< one line for --help
-  Result<Topology> (*read)(std::string_view text, const std::string& file, const ImportOptions& options);
+  Result<topology::Topology> (*read)(std::string_view text, const std::string& file, const ImportOptions& options);
 };
 
 struct ExportFormat {
   std::string_view name;  ///< "dot"
   std::string_view text;  ///< one line for --help
-  Result<std::string> (*write)(const Topology& topology);
+  Result<std::string> (*write)(const topology::Topology& topology);
 };
 
 std::span<const ImportFormat> import_formats();
@@ -37,4 +37,4 @@ std::span<const ExportFormat> export_formats();
 Result<ImportFormat> find_import_format(std::string_view name);
 Result<ExportFormat> find_export_format(std::string_view name);
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

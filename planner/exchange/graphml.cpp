@@ -13,7 +13,10 @@
 #include "planner/exchange/named_graph.h"
 #include "planner/topology/reader.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
+
+using namespace topology;
+
 namespace {
 
 constexpr const char* bandwidth_key = "bandwidth";
@@ -194,4 +197,4 @@ std::string write_graphml(const Topology& topology) {
   return text.str();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -9,7 +9,7 @@
 #include "planner/base/index.h"
 #include "planner/exchange/line_scanner.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
 namespace {
 
 constexpr std::uint64_t most_ports = 254;  // InfiniBand: port 255 stands for all
@@ -244,4 +244,4 @@ Result<Subnet> read_ibnetdiscover(std::string_view text, const std::string& file
   return Reader(text, file, names).read();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -9,7 +9,7 @@
 #include "planner/base/result.h"
 #include "planner/exchange/subnet.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
 
 /// Names by GUID, in place of node descriptions.
 using NodeNameMap = std::map<std::uint64_t, std::string>;
@@ -23,4 +23,4 @@ Result<NodeNameMap> read_node_name_map(std::string_view text, const std::string&
 /// listed at both of its ends. Errors start with "FILE:LINE: " and say what was found and what was expected.
 Result<Subnet> read_ibnetdiscover(std::string_view text, const std::string& file, const NodeNameMap& names = {});
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

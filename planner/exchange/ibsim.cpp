@@ -5,7 +5,10 @@
 #include <cstdint>
 #include <span>
 
-namespace libcoll {
+namespace libcoll::exchange {
+
+using namespace topology;
+
 namespace {
 
 constexpr std::size_t most_ports = 254;
@@ -98,4 +101,4 @@ Result<std::string> write_ibsim(const Topology& topology) {
   return switches + hosts;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

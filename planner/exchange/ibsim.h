@@ -6,7 +6,7 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
 
 /// The text of a .net file. A host that is joined to hosts is an adapter NAME on a switch "NAME-switch" of its own
 /// (port 1); a host that is joined to switches only is an adapter with a port for each of them. ibsim knows no
@@ -15,9 +15,9 @@ namespace libcoll {
 /// 12 at most, all of whose bandwidths are equal, is the same but for bandwidths.
 ///
 /// Errors: a link without its reverse (InfiniBand has cables only), more than 254 ports, names that quotes cannot hold.
-Result<std::string> write_ibsim(const Topology& topology);
+Result<std::string> write_ibsim(const topology::Topology& topology);
 
 /// Refuses links without their reverse; names the first.
-Status check_cables(const Topology& topology);
+Status check_cables(const topology::Topology& topology);
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -9,7 +9,12 @@
 #include "planner/base/index.h"
 #include "planner/route/table_completion.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
+
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 // Marks our routes and rules, so that they can be flushed without listing them.
@@ -245,4 +250,4 @@ RouteBinding ip_binding(const IpScheme& scheme, const DestinationClasses& classe
   return binding;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -14,7 +14,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
 
 /// What routers tell classes apart by.
 enum class IpSteering : std::uint8_t {
@@ -30,7 +30,8 @@ using LinkDevices = std::map<std::pair<std::string, std::string>, std::string>;
 
 /// Lines "FROM,TO,DEVICE"; '#' starts a comment. Names are hosts' or nodes'. Errors name `file`, the line, what was
 /// found and what was expected.
-Result<LinkDevices> read_link_devices(std::string_view text, const std::string& file, const Topology& topology);
+Result<LinkDevices> read_link_devices(std::string_view text, const std::string& file,
+                                      const topology::Topology& topology);
 
 /// Addresses and names of a fabric.
 struct IpScheme {
@@ -52,26 +53,27 @@ inline constexpr std::int32_t most_ip_classes = 99;
 Result<std::uint32_t> parse_ipv4(std::string_view text);
 
 /// Address of a host in a class.
-std::string ip_address(const IpScheme& scheme, std::int32_t route_class, NodeId host);
+std::string ip_address(const IpScheme& scheme, std::int32_t route_class, topology::NodeId host);
 
 /// Classes by destination for the routes of a schedule, which get their route_class (1, 2, …) and layer. Errors: no
 /// routes, more classes than most_ip_classes.
-Result<DestinationClasses> plan_ip_classes(Schedule& schedule);
+Result<route::DestinationClasses> plan_ip_classes(schedule::Schedule& schedule);
 
 /// For `ip -batch` on a host: its devices and addresses of all classes. Empty with IpSteering::port.
-std::string ip_addresses_batch(const IpScheme& scheme, const DestinationClasses& classes, NodeId host);
+std::string ip_addresses_batch(const IpScheme& scheme, const route::DestinationClasses& classes, topology::NodeId host);
 
 /// For `ip -batch` on a host: a table for each class, and rules that choose it, in place of what an earlier one made
 /// (protocol 78).
-std::string ip_routes_batch(const IpScheme& scheme, const Topology& topology, const DestinationClasses& classes,
-                            NodeId host);
+std::string ip_routes_batch(const IpScheme& scheme, const topology::Topology& topology,
+                            const route::DestinationClasses& classes, topology::NodeId host);
 
 /// Of a switch, as CSV: destination,udp_source_port,class,port,next. The port is the device towards `next`; any UDP
 /// source port is empty.
-std::string ip_switch_table(const IpScheme& scheme, const Topology& topology, const DestinationClasses& classes,
-                            NodeId node);
+std::string ip_switch_table(const IpScheme& scheme, const topology::Topology& topology,
+                            const route::DestinationClasses& classes, topology::NodeId node);
 
 /// Devices, GID indices or path indices of the classes; where there are several layers, a traffic class for each.
-RouteBinding ip_binding(const IpScheme& scheme, const DestinationClasses& classes, const Schedule& schedule);
+schedule::RouteBinding ip_binding(const IpScheme& scheme, const route::DestinationClasses& classes,
+                                  const schedule::Schedule& schedule);
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -11,7 +11,7 @@
 
 #include "planner/base/result.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
 
 /// The lines of a text, one after the other, without their ends.
 class Lines {
@@ -104,4 +104,4 @@ class LineScanner {
   std::string_view rest_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -11,7 +11,10 @@
 #include "planner/exchange/named_graph.h"
 #include "planner/exchange/natural_order.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
+
+using namespace topology;
+
 namespace {
 
 using Json = nlohmann::json;
@@ -107,4 +110,4 @@ Result<Topology> read_lldp(std::string_view text, const std::string& file) {
   return graph.topology(file_stem(file), file);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -6,7 +6,9 @@
 #include "planner/base/index.h"
 #include "planner/topology/generators.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
+
+using namespace topology;
 
 bool NamedGraph::add_node(const Node& node) {
   if (!places_.emplace(node.name, static_cast<NodeId>(nodes_.size())).second) return false;
@@ -56,4 +58,4 @@ std::string file_stem(const std::string& file) {
   return text.empty() ? "fabric" : text;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

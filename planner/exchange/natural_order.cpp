@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace libcoll {
+namespace libcoll::exchange {
 namespace {
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
@@ -38,4 +38,4 @@ bool natural_less(std::string_view a, std::string_view b) {
   return whole_a < whole_b;  // 01 and 1
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -3,9 +3,9 @@
 
 #include <string_view>
 
-namespace libcoll {
+namespace libcoll::exchange {
 
 /// Whether `a` comes before `b`: digits count as numbers, other characters by code.
 bool natural_less(std::string_view a, std::string_view b);
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

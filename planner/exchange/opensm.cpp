@@ -10,7 +10,7 @@
 #include "planner/base/index.h"
 #include "planner/exchange/line_scanner.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
 namespace {
 
 constexpr std::int32_t lanes_at_most = 15;  // lane 15 is for management
@@ -263,4 +263,4 @@ Result<std::vector<TracedPath>> read_ibtracert(std::string_view text, const std:
   return TraceReader(text, file, subnet).read();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -11,7 +11,7 @@
 #include "planner/exchange/subnet.h"
 #include "planner/exchange/subnet_tables.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
 
 /// The file for `opensm -R file -U FILE`: every LID of every switch. `title` is a comment in its first line.
 std::string write_lfts(const Subnet& subnet, const SubnetTables& tables, const SubnetLids& lids,
@@ -43,4 +43,4 @@ struct TracedPath {
 /// with "FILE:LINE: ".
 Result<std::vector<TracedPath>> read_ibtracert(std::string_view text, const std::string& file, const Subnet& subnet);
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -12,7 +12,12 @@
 #include "planner/plan/claims.h"
 #include "planner/schedule/cost.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
+
+using namespace default_plan;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 const SubnetPort& port_of(const Subnet& subnet, const PortId& id) {
@@ -325,4 +330,4 @@ Result<Schedule> schedule_of_ports(const PortFabric& ports, const Schedule& sche
   return result;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -10,11 +10,11 @@
 #include "planner/exchange/subnet_topology.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
 
 /// A port of an adapter, and which it is among the fabric's (SubnetTopology::places).
 struct HostPort {
-  NodeId host = 0;
+  topology::NodeId host = 0;
   std::int32_t place = 0;
 };
 
@@ -22,11 +22,12 @@ struct HostPort {
 /// port of that name at every host: what leaves a host by its port i enters another by its port i. So an all-to-all of
 /// the hosts is one of the ports, between ports of the same place.
 struct PortFabric {
-  SubnetTopology fabric;                                               ///< its hosts are the ports
-  std::vector<HostPort> port;                                          ///< by port
-  std::vector<std::vector<NodeId>> ports_of;                           ///< by host, in the order of host_ports
-  std::vector<LinkId> link_of;                                         ///< by link: that of the hosts' topology
-  std::vector<std::vector<std::pair<std::int32_t, LinkId>>> links_of;  ///< by link of that: (place, link) of each port
+  SubnetTopology fabric;                                ///< its hosts are the ports
+  std::vector<HostPort> port;                           ///< by port
+  std::vector<std::vector<topology::NodeId>> ports_of;  ///< by host, in the order of host_ports
+  std::vector<topology::LinkId> link_of;                ///< by link: that of the hosts' topology
+  std::vector<std::vector<std::pair<std::int32_t, topology::LinkId>>>
+      links_of;  ///< by link of that: (place, link) of each port
 };
 
 /// Whether the ports of some host lead to several devices.
@@ -44,7 +45,8 @@ std::vector<double> demand_of_ports(const PortFabric& ports);
 /// in the same order; what ports of different places send each other has none. The way back gives every route the port
 /// that both ends have, of several the one that carries least.
 /// Errors: a route through a host; a route that leaves a host by one port and enters the other by another.
-Schedule schedule_of_hosts(const PortFabric& ports, const Topology& hosts, const Schedule& schedule);
-Result<Schedule> schedule_of_ports(const PortFabric& ports, const Schedule& schedule);
+schedule::Schedule schedule_of_hosts(const PortFabric& ports, const topology::Topology& hosts,
+                                     const schedule::Schedule& schedule);
+Result<schedule::Schedule> schedule_of_ports(const PortFabric& ports, const schedule::Schedule& schedule);
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -5,7 +5,10 @@
 #include <pugixml.hpp>
 #include <sstream>
 
-namespace libcoll {
+namespace libcoll::exchange {
+
+using namespace topology;
+
 namespace {
 
 std::string seconds_text(double seconds) {
@@ -50,4 +53,4 @@ std::string write_simgrid(const Topology& topology, const std::string& host_spee
   return text.str();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

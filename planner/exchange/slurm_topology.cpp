@@ -11,7 +11,10 @@
 #include "planner/exchange/named_graph.h"
 #include "planner/topology/reader.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
+
+using namespace topology;
+
 namespace {
 
 /// One line of the file.
@@ -105,4 +108,4 @@ Result<Topology> read_slurm_topology(std::string_view text, const std::string& f
   return graph.topology(file_stem(file), file);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::exchange {
 
 /// InfiniBand: unicast LIDs are 1 to 0xBFFF, and a port has 2^LMC of them at most.
 inline constexpr std::int32_t largest_unicast_lid = 0xBFFF;
@@ -47,4 +47,4 @@ inline const SubnetPort* find_port(const SubnetDevice& device, std::int32_t numb
   return nullptr;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -11,7 +11,13 @@
 #include "planner/plan/claims.h"
 #include "planner/schedule/cost.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
+
+using namespace default_plan;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 const SubnetPort& port_of(const Subnet& subnet, const PortId& id) {
@@ -265,4 +271,4 @@ std::string route_text(const Schedule& schedule, const RouteEnds& ends) {
          std::to_string(ends.destination_lid) + ")";
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -13,7 +13,7 @@
 #include "planner/schedule/route_binding.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
 
 inline constexpr std::int32_t any_port = -1;
 
@@ -27,7 +27,7 @@ struct ClassAddress {
 /// Forwarding of a whole subnet for the routes of one schedule.
 struct SubnetPlan {
   SubnetTopology fabric;  ///< numbered as the schedule's topology
-  DestinationClasses classes;
+  route::DestinationClasses classes;
   SubnetLids lids;
   SubnetTables tables;
   std::vector<std::int32_t> service_levels;  ///< by path bits
@@ -48,7 +48,7 @@ struct SubnetLimits {
 ///
 /// Errors: a schedule without routes, links without their reverse, a host that is cabled to another host, too many
 /// ports for the unicast LIDs; where hosts have ports on several switches those of schedule_of_ports().
-Result<SubnetPlan> plan_subnet(const Subnet& subnet, const SubnetTopology& fabric, Schedule& schedule,
+Result<SubnetPlan> plan_subnet(const Subnet& subnet, const SubnetTopology& fabric, schedule::Schedule& schedule,
                                const SubnetLimits& limits);
 
 /// Whether `device` names as many ports as classes tell apart.
@@ -56,7 +56,8 @@ Status check_devices(const SubnetPlan& plan, const std::string& device);
 
 /// The route binding: for each class its path bits and service level, class 0 as class 1. `device` ("mlx5_0:1") is the
 /// port of every host, empty: UCX chooses. With several places it names all, in their order ("mlx5_0:1,mlx5_1:1").
-RouteBinding subnet_binding(const SubnetPlan& plan, const Schedule& schedule, const std::string& device);
+schedule::RouteBinding subnet_binding(const SubnetPlan& plan, const schedule::Schedule& schedule,
+                                      const std::string& device);
 
 /// Where a route's packets go from and to.
 struct RouteEnds {
@@ -69,16 +70,16 @@ struct RouteEnds {
 /// For every route of the schedule its ends, once for each adapter port that both hosts have on its first and its last
 /// switch, or only for the port of its class where that is among them. `addresses` by class − 1.
 std::vector<RouteEnds> route_ends(const Subnet& subnet, const SubnetTopology& fabric, const SubnetLids& lids,
-                                  const Schedule& schedule, const std::vector<ClassAddress>& addresses);
+                                  const schedule::Schedule& schedule, const std::vector<ClassAddress>& addresses);
 
 /// Whether every route has ends.
-Status check_ends(const Schedule& schedule, const std::vector<RouteEnds>& ends);
+Status check_ends(const schedule::Schedule& schedule, const std::vector<RouteEnds>& ends);
 
 /// Whether egress ports are those of a route; the error names the first that is not.
-Status check_hops(const Subnet& subnet, const SubnetTopology& fabric, const Schedule& schedule, const RouteEnds& ends,
-                  const std::vector<PortId>& hops);
+Status check_hops(const Subnet& subnet, const SubnetTopology& fabric, const schedule::Schedule& schedule,
+                  const RouteEnds& ends, const std::vector<PortId>& hops);
 
 /// "route 3 from 'a' to 'b' in class 2 (LID 39)"
-std::string route_text(const Schedule& schedule, const RouteEnds& ends);
+std::string route_text(const schedule::Schedule& schedule, const RouteEnds& ends);
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

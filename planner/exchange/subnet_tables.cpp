@@ -7,7 +7,11 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
+
+using namespace route;
+using namespace topology;
+
 namespace {
 
 std::int32_t lids_of_port(const SubnetDevice& device, std::int32_t lmc) {
@@ -339,4 +343,4 @@ Status check_tables(const Subnet& subnet, const SubnetTables& tables, const Subn
   return {};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

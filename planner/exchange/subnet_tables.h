@@ -10,7 +10,7 @@
 #include "planner/exchange/subnet_topology.h"
 #include "planner/route/destination_classes.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
 
 /// Which LIDs ports have: 2^lmc each for ports of adapters, one for a switch.
 struct SubnetLids {
@@ -40,7 +40,7 @@ struct SubnetTables {
 
 /// Tables in which path bits k lead along class k + 1, and path bits beyond the classes along class 1, as do the LIDs
 /// of switches. Of parallel cables each destination takes one, in turn.
-SubnetTables subnet_tables(const Subnet& subnet, const SubnetTopology& fabric, const DestinationClasses& classes,
+SubnetTables subnet_tables(const Subnet& subnet, const SubnetTopology& fabric, const route::DestinationClasses& classes,
                            const SubnetLids& lids);
 
 /// The egress ports of a packet that leaves an adapter's port for a LID: of the adapter, then of every switch on the
@@ -56,4 +56,4 @@ Result<std::vector<PortId>> trace(const Subnet& subnet, const SubnetTables& tabl
 Status check_tables(const Subnet& subnet, const SubnetTables& tables, const SubnetLids& lids,
                     std::span<const std::int32_t> service_levels);
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -13,7 +13,10 @@
 #include "planner/exchange/natural_order.h"
 #include "planner/topology/generators.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
+
+using namespace topology;
+
 namespace {
 
 /// "node01 HCA-1" → "node01".
@@ -311,4 +314,4 @@ Result<SubnetTopology> topology_of(const Subnet& subnet, const std::string& file
   return Builder(subnet, file).build(host_switches);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

@@ -10,7 +10,7 @@
 #include "planner/exchange/subnet.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::exchange {
 
 /// A port of a device.
 struct PortId {
@@ -29,7 +29,7 @@ enum class HostSwitches : std::uint8_t {
 Result<HostSwitches> parse_host_switches(std::string_view text);
 
 struct SubnetTopology {
-  Topology topology;
+  topology::Topology topology;
   /// By link: the ports by which it leaves its device, ascending; several are parallel cables, whose bandwidths add up.
   std::vector<std::vector<PortId>> egress;
   /// By node: the switch that forwards for it, or -1 (a host beside its switches).
@@ -60,6 +60,6 @@ Result<SubnetTopology> topology_of(const Subnet& subnet, const std::string& file
 /// The fabric with the topology of a plan in place of its own: nodes are matched by name (or the host name of the
 /// plan's node), links of the fabric that the plan does not have are left out. Error where nodes or links of the plan
 /// are not there, or nodes of the fabric are not in the plan.
-Result<SubnetTopology> numbered_as(const SubnetTopology& fabric, const Topology& plan);
+Result<SubnetTopology> numbered_as(const SubnetTopology& fabric, const topology::Topology& plan);
 
-}  // namespace libcoll
+}  // namespace libcoll::exchange

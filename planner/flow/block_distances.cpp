@@ -5,7 +5,10 @@
 
 #include "planner/flow/vector_target.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace topology;
+
 namespace {
 
 /// One sweep over all nodes in place; false when no distance fell.
@@ -75,4 +78,4 @@ void block_distances(const InLinks& graph, std::span<const std::int64_t> lengths
   settle_integer(graph.begin.data(), graph.from.data(), lengths.data(), nodes, distance.data());
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

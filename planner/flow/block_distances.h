@@ -7,7 +7,7 @@
 
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 inline constexpr std::int32_t float_lanes = 16;
 inline constexpr std::int32_t integer_lanes = 8;
@@ -26,9 +26,9 @@ struct InLinks {
 /// sources[i] to v. `lengths` ≥ 0 in the order of InLinks::from; integer lengths are at most 2⁴⁰, and the integer
 /// distances exact. Lanes without a source are `unreached` throughout. The iteration stops when nothing changes, after
 /// as many sweeps as a shortest path has links, at most.
-void block_distances(const InLinks& graph, std::span<const float> lengths, std::span<const NodeId> sources,
+void block_distances(const InLinks& graph, std::span<const float> lengths, std::span<const topology::NodeId> sources,
                      std::vector<float>& distance);
-void block_distances(const InLinks& graph, std::span<const std::int64_t> lengths, std::span<const NodeId> sources,
-                     std::vector<std::int64_t>& distance);
+void block_distances(const InLinks& graph, std::span<const std::int64_t> lengths,
+                     std::span<const topology::NodeId> sources, std::vector<std::int64_t>& distance);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

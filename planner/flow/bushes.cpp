@@ -11,7 +11,10 @@
 #include "planner/base/index.h"
 #include "planner/flow/cycle_canceller.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace topology;
+
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -542,4 +545,4 @@ FlowSolution solve_by_bushes(const FlowProblem& problem, const FlowLimits& limit
   return Bushes(problem).solve(limits);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

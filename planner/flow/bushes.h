@@ -5,7 +5,7 @@
 
 #include "planner/flow/flow_problem.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// Minimises Σ_c cap_c·(x_c/U)^(p+1), x_c the load of class c per capacity, with p growing: the more, the closer to the
 /// least largest load. The gradient are prices π_c = (x_c/U)^p, which also certify the gap. Each source's flow lives on
@@ -38,4 +38,4 @@ class Bushes {
   std::unique_ptr<Forest> forest_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

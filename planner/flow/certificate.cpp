@@ -10,7 +10,10 @@
 #include "planner/base/index.h"
 #include "planner/flow/block_distances.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace topology;
+
 namespace {
 
 __extension__ using Wide = __int128;
@@ -123,4 +126,4 @@ FlowCertificate certify_flow(const Topology& topology, const SourceOrbits& orbit
   return {std::move(lengths), rounded_up(bound), rounded_down(bound)};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -9,7 +9,7 @@
 #include "planner/flow/link_classes.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// For any link lengths ℓ ≥ 0, F ≤ Σ_e cap_e·ℓ_e / Σ_{s,d} dist_ℓ(s,d), sums over all links and all ordered pairs of
 /// hosts: every pair's flow occupies at least dist_ℓ of the Σ cap_e·ℓ_e there is. The lengths are integers, so the sums
@@ -23,10 +23,11 @@ struct FlowCertificate {
 /// Turns dual prices (≥ 0, by link, any scale) into integer lengths and their bound: small integers when the prices
 /// are close to multiples of one number, otherwise prices scaled to 10⁹; whichever bounds better. Precondition: every
 /// host reaches every other, N ≥ 2.
-FlowCertificate certify_flow(const Topology& topology, std::span<const double> prices);
+FlowCertificate certify_flow(const topology::Topology& topology, std::span<const double> prices);
 
 /// The same from one price for every orbit of links, by the distances of one source for every orbit of hosts: exact
 /// too, since automorphisms keep lengths that are equal on each orbit.
-FlowCertificate certify_flow(const Topology& topology, const SourceOrbits& orbits, std::span<const double> prices);
+FlowCertificate certify_flow(const topology::Topology& topology, const SourceOrbits& orbits,
+                             std::span<const double> prices);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -8,7 +8,11 @@
 #include "planner/base/index.h"
 #include "planner/lp/glpk_solver.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace lp;
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t no_column = -1;
@@ -75,4 +79,4 @@ Result<std::vector<std::vector<double>>> solve_child_lp(const Topology& topology
   return result;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -11,7 +11,7 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -229,4 +229,4 @@ ChoiceEquilibrium equilibrate_choices(ChunkProblem& problem, double gap, const D
   return result;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

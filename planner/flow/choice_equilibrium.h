@@ -6,7 +6,7 @@
 #include "planner/base/deadline.h"
 #include "planner/flow/negotiation.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// What the weights of a ChunkProblem cost, and what no weights on these choices go below.
 struct ChoiceEquilibrium {
@@ -24,4 +24,4 @@ struct ChoiceEquilibrium {
 /// sum to 1.
 ChoiceEquilibrium equilibrate_choices(ChunkProblem& problem, double gap, const Deadline& deadline);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

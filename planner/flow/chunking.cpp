@@ -12,7 +12,11 @@
 #include "planner/flow/demand.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace registry;
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t default_max_chunks = 8;
@@ -205,4 +209,4 @@ Chunking round_to_chunks(const Topology& topology, const ConcurrentFlow& plan, c
   return kept.cost < free.cost ? std::move(kept) : std::move(free);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -11,18 +11,18 @@
 #include "planner/registry/planner.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// A path and how many of its pair's chunks take it (> 0).
 struct ChunkedPath {
-  std::vector<LinkId> links;
+  std::vector<topology::LinkId> links;
   std::int32_t chunks = 0;
 };
 
 /// The chunks of the paths sum to chunks_per_shard; paths are in lexicographic order of their links.
 struct ChunkedPair {
-  NodeId source = 0;
-  NodeId destination = 0;
+  topology::NodeId source = 0;
+  topology::NodeId destination = 0;
   std::vector<ChunkedPath> paths;
 };
 
@@ -47,8 +47,9 @@ enum class ChunkPaths : std::uint8_t {
 /// then chunks on hot links are moved to other paths of their pair by negotiated congestion, as far as that goes;
 /// beyond 100 000 pairs until the accepted loss is reached. No pair takes more than options.max_routes paths (0: any
 /// number): where there are more to choose from, so many chunks at most. Shards are of the size options.demand says.
-Chunking round_to_chunks(const Topology& topology, const ConcurrentFlow& plan, const PlanOptions& options,
-                         ChunkPaths paths = ChunkPaths::shortest, const Deadline& deadline = Deadline(0));
+Chunking round_to_chunks(const topology::Topology& topology, const ConcurrentFlow& plan,
+                         const registry::PlanOptions& options, ChunkPaths paths = ChunkPaths::shortest,
+                         const Deadline& deadline = Deadline(0));
 
 /// The chunk problem of paths on link classes.
 ChunkProblem chunk_problem(const LinkClasses& classes, std::span<const PairPaths> pairs, std::int32_t hosts,
@@ -56,7 +57,7 @@ ChunkProblem chunk_problem(const LinkClasses& classes, std::span<const PairPaths
 
 /// The solution of fewest chunks that costs at most (1 + loss/(1 − loss)) times the fluid plan, or else the cheapest
 /// with up to options.max_chunks chunks. Without `search` rounding alone.
-ChunkSolution choose_chunks(const ChunkProblem& problem, double fluid_cost, const PlanOptions& options, bool search,
-                            const Deadline& deadline);
+ChunkSolution choose_chunks(const ChunkProblem& problem, double fluid_cost, const registry::PlanOptions& options,
+                            bool search, const Deadline& deadline);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -19,7 +19,11 @@
 #include "planner/topology/automorphisms.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace lp;
+using namespace topology;
+
 namespace {
 
 constexpr double accepted_gap = 1e-6;  // of what is called exact
@@ -419,4 +423,4 @@ std::vector<PairPaths> pairs_from(const Topology& topology, const std::vector<No
   return result;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

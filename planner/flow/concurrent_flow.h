@@ -11,7 +11,7 @@
 #include "planner/flow/path_decomposition.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// How a max concurrent flow is to be found.
 struct FlowOptions {
@@ -46,10 +46,10 @@ struct ConcurrentFlow {
 /// paths of one source per orbit; otherwise they are written out for every host. Without options.paths, `pairs` and
 /// classes.images are empty. Error when a host cannot reach another, for fewer than two hosts, or when the LP solver
 /// gives up.
-Result<ConcurrentFlow> max_concurrent_flow(const Topology& topology, const FlowOptions& options = {});
+Result<ConcurrentFlow> max_concurrent_flow(const topology::Topology& topology, const FlowOptions& options = {});
 
 /// The pairs from one of the sources, of a flow that may know them as images of others'; by source and destination.
-std::vector<PairPaths> pairs_from(const Topology& topology, const std::vector<NodeId>& sources,
+std::vector<PairPaths> pairs_from(const topology::Topology& topology, const std::vector<topology::NodeId>& sources,
                                   const ConcurrentFlow& flow);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

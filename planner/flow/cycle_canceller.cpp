@@ -5,7 +5,9 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace topology;
 
 CycleCanceller::CycleCanceller(const FlowProblem& problem)
     : problem_(problem), state_(at(problem.nodes)), next_(at(problem.nodes)) {}
@@ -69,4 +71,4 @@ NodeId CycleCanceller::cancel(NodeId node, std::vector<double>& flow) {
   return tail;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -7,7 +7,7 @@
 #include "planner/flow/flow_problem.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// Cancels the cycles of one source's flow after another, by depth-first search along it. The problem is to outlive it.
 class CycleCanceller {
@@ -16,14 +16,14 @@ class CycleCanceller {
 
   /// Every cycle that the flow (by the problem's links) reaches from the root loses its least flow. Leaves the nodes
   /// that were reached in a topological order of what is left.
-  void run(NodeId root, std::vector<double>& flow, std::vector<NodeId>& order);
+  void run(topology::NodeId root, std::vector<double>& flow, std::vector<topology::NodeId>& order);
 
  private:
   enum class State : std::uint8_t { unseen, on_path, done };
 
-  void enter(NodeId node);
-  std::int32_t next_link(NodeId node, const std::vector<double>& flow);
-  NodeId cancel(NodeId node, std::vector<double>& flow);
+  void enter(topology::NodeId node);
+  std::int32_t next_link(topology::NodeId node, const std::vector<double>& flow);
+  topology::NodeId cancel(topology::NodeId node, std::vector<double>& flow);
 
   const FlowProblem& problem_;
   std::vector<State> state_;
@@ -31,4 +31,4 @@ class CycleCanceller {
   std::vector<std::int32_t> path_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -10,7 +10,10 @@
 #include "planner/base/index.h"
 #include "planner/flow/length_tree.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace topology;
+
 namespace {
 
 __extension__ using Wide = __int128;
@@ -86,4 +89,4 @@ FlowCertificate certify_demand_flow(const Topology& topology, std::span<const do
   return certificate;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

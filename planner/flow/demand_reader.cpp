@@ -15,7 +15,10 @@
 #include "planner/base/toml_node.h"
 #include "planner/flow/demand.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace topology;
+
 namespace {
 
 Error error_at(const std::string& file, std::size_t line, const std::string& what) {
@@ -188,4 +191,4 @@ Result<std::vector<double>> load_demand(const std::string& path, const Topology&
   return text ? read_demand(*text, path, topology) : Error{path + ": cannot be read: " + text.error().message};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -11,7 +11,12 @@
 #include "planner/flow/path_sets.h"
 #include "planner/flow/widest_paths.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {}  // namespace
 
 std::vector<double> equal_shortest_flow(const Topology& topology, NodeId source, std::span<const double> amounts) {
@@ -80,4 +85,4 @@ Result<Schedule> plan_ewsp(const Topology& topology, const PlanOptions& options)
   return lower_to_routes(topology, std::move(plan), options, "ewsp", deadline);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

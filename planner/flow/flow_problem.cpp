@@ -8,7 +8,10 @@
 #include "planner/base/run_on_threads.h"
 #include "planner/flow/block_distances.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace topology;
+
 namespace {
 
 /// Links grouped by `end`, in ascending order within a group.
@@ -119,4 +122,4 @@ double load_bound(const FlowProblem& problem, const std::vector<double>& prices,
   return capacity > 0 ? std::accumulate(sums.begin(), sums.end(), 0.0) / capacity : 0;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

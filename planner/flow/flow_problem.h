@@ -11,7 +11,7 @@
 #include "planner/flow/link_classes.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// Minimise U subject to: every solved source sends one unit to every other host, and for every class of links the sum
 /// of all sources' flow over it is at most U times its capacity. A solved source stands for `weight` hosts; their flows
@@ -19,10 +19,10 @@ namespace libcoll {
 struct FlowProblem {
   std::int32_t nodes = 0;
   std::int32_t hosts = 0;  ///< the nodes 0..hosts-1 are destinations
-  std::vector<NodeId> sources;
+  std::vector<topology::NodeId> sources;
   std::vector<double> weight;  ///< by source
   // Links are numbered by their heads here: those into v are in_begin[v]..in_begin[v+1]-1.
-  std::vector<LinkId> link_id;  ///< by link: what the topology calls it
+  std::vector<topology::LinkId> link_id;  ///< by link: what the topology calls it
   std::vector<std::int32_t> from, to, link_class;
   std::vector<double> capacity;  ///< by class, of all its links together, in units of b
   std::vector<std::int32_t> in_begin;
@@ -32,7 +32,7 @@ struct FlowProblem {
   [[nodiscard]] std::size_t classes() const { return capacity.size(); }
 };
 
-FlowProblem flow_problem(const Topology& topology, const SourceOrbits& orbits);
+FlowProblem flow_problem(const topology::Topology& topology, const SourceOrbits& orbits);
 
 /// A feasible flow and prices that bound it. Loads and bounds are in double precision and only steer the solvers; what
 /// a plan claims is evaluated by certify_flow and from its paths.
@@ -70,4 +70,4 @@ std::vector<double> link_lengths(const FlowProblem& problem, const std::vector<d
 /// Σ over all ordered pairs of hosts of dist / Σ capacity·price, in floating point: the bound on U.
 double load_bound(const FlowProblem& problem, const std::vector<double>& prices, std::int32_t threads);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -12,7 +12,12 @@
 #include "planner/flow/path_lp.h"
 #include "planner/flow/widest_paths.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr double default_epsilon = 0.05;
@@ -219,4 +224,4 @@ FluidPlan plan_in_haste(InjectionNetwork network, const PlanOptions& options, co
   return plan;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -15,7 +15,13 @@
 #include "planner/flow/path_sets.h"
 #include "planner/lp/glpk_solver.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace lp;
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr double default_seconds = 30;
@@ -215,4 +221,4 @@ Result<Schedule> plan_ilp_shortest(const Topology& topology, const PlanOptions& 
   return plan_single(topology, options, PathSet::Kind::shortest, "ilp-shortest");
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -6,7 +6,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// "ilp-disjoint" and "ilp-shortest": of each pair's link-disjoint or shortest paths the one that keeps the largest
 /// link load (with a demand: its load) least, by GLPK's branch and cut, which starts from what a local search found and
@@ -15,7 +15,7 @@ namespace libcoll {
 /// ends it with the best choice found. figures.more: "ilp_load" and "ilp_bound", the proven least load of any such
 /// choice; the F of the proof is that of the choice and its bound that of all paths. Errors as candidate_paths,
 /// checked_network.
-Result<Schedule> plan_ilp_disjoint(const Topology& topology, const PlanOptions& options);
-Result<Schedule> plan_ilp_shortest(const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_ilp_disjoint(const topology::Topology& topology, const registry::PlanOptions& options);
+Result<schedule::Schedule> plan_ilp_shortest(const topology::Topology& topology, const registry::PlanOptions& options);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -10,7 +10,10 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace topology;
+
 namespace {
 
 /// Whether some host could send or receive more over its links than it can inject.
@@ -95,4 +98,4 @@ double upper_rate_on_fabric(const InjectionNetwork& network, double rate) {
   return std::nextafter(rate * network.unit.to_double(), std::numeric_limits<double>::infinity());
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

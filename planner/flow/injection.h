@@ -8,7 +8,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// Who passes on what is for others: NICs (path-based schedules; only a path's ends cross the host's own link), or
 /// hosts (link-based schedules; every hop does).
@@ -19,23 +19,23 @@ enum class ForwardedBy : std::uint8_t { nics, hosts };
 /// switches; where hosts forward, each is split in two so that nothing gets from its ingress to its egress but through
 /// the host. Where injection is no bottleneck the topology is the fabric itself.
 struct InjectionNetwork {
-  Topology topology;
+  topology::Topology topology;
   ForwardedBy forwarded_by = ForwardedBy::nics;
   bool bottleneck = false;
-  LinkId fabric_links = 0;
+  topology::LinkId fabric_links = 0;
   /// Unit bandwidth of this topology over that of the fabric: F of the fabric = F of this × unit, U = U of this / unit.
   Rational unit = 1;
 };
 
 /// Precondition: hosts alone (no switches) where hosts forward.
-InjectionNetwork with_injection(const Topology& fabric, ForwardedBy forwarded_by);
+InjectionNetwork with_injection(const topology::Topology& fabric, ForwardedBy forwarded_by);
 
 /// A path of the fabric between two hosts as the network has it, and the other way round.
-std::vector<LinkId> network_path(const InjectionNetwork& network, const Topology& fabric,
-                                 std::span<const LinkId> links);
-std::vector<LinkId> fabric_path(const InjectionNetwork& network, std::span<const LinkId> links);
+std::vector<topology::LinkId> network_path(const InjectionNetwork& network, const topology::Topology& fabric,
+                                           std::span<const topology::LinkId> links);
+std::vector<topology::LinkId> fabric_path(const InjectionNetwork& network, std::span<const topology::LinkId> links);
 
 /// The rate on the fabric that one on the network is, rounded up: for upper bounds.
 double upper_rate_on_fabric(const InjectionNetwork& network, double rate);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

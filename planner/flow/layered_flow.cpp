@@ -13,7 +13,11 @@
 #include "planner/flow/path_lp.h"
 #include "planner/route/ascending_paths.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace route;
+using namespace topology;
+
 namespace {
 
 constexpr double step = 0.1;       // by which a link's length grows for a phase's mean load on it
@@ -173,4 +177,4 @@ LayeredFlow layered_flow(const Topology& topology, const LayerOrders& orders, st
   return result;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

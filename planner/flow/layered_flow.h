@@ -10,7 +10,7 @@
 #include "planner/route/layer_orders.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// Paths of every pair of hosts, each ascending in the order of some layer.
 struct LayeredFlow {
@@ -24,7 +24,7 @@ struct LayeredFlow {
 /// paths are few enough the LP (21)–(24) shares out anew. Ends at a gap of 0.5 %, after enough phases, or at the
 /// deadline, but not before the first. `orders` are of the topology's links; each pair of hosts has an ascending path
 /// (as layer_orders makes them). `demand` as in PlanOptions.
-LayeredFlow layered_flow(const Topology& topology, const LayerOrders& orders, std::span<const double> demand,
-                         const Deadline& deadline);
+LayeredFlow layered_flow(const topology::Topology& topology, const route::LayerOrders& orders,
+                         std::span<const double> demand, const Deadline& deadline);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

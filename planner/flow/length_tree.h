@@ -11,23 +11,24 @@
 
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// By node: the distance from the source (the largest Length where nothing leads) and the last link of a shortest path
 /// (-1 for the source and where nothing leads).
 template <class Length>
 struct LengthTree {
   std::vector<Length> distance;
-  std::vector<LinkId> last_link;
+  std::vector<topology::LinkId> last_link;
 };
 
 /// Precondition: lengths >= 0, one for each link; a path's sum fits the type.
 template <class Length>
-LengthTree<Length> length_tree(const Topology& topology, std::span<const Length> lengths, NodeId source) {
+LengthTree<Length> length_tree(const topology::Topology& topology, std::span<const Length> lengths,
+                               topology::NodeId source) {
   const auto at = [](std::int32_t id) { return static_cast<std::size_t>(id); };
   LengthTree<Length> tree{std::vector<Length>(at(topology.node_count()), std::numeric_limits<Length>::max()),
-                          std::vector<LinkId>(at(topology.node_count()), -1)};
-  using Entry = std::pair<Length, NodeId>;
+                          std::vector<topology::LinkId>(at(topology.node_count()), -1)};
+  using Entry = std::pair<Length, topology::NodeId>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<>> queue;
   tree.distance[at(source)] = 0;
   queue.emplace(0, source);
@@ -35,8 +36,8 @@ LengthTree<Length> length_tree(const Topology& topology, std::span<const Length>
     const auto [length, node] = queue.top();
     queue.pop();
     if (length > tree.distance[at(node)]) continue;
-    for (const LinkId link : topology.out_links(node)) {
-      const NodeId to = topology.link(link).to;
+    for (const topology::LinkId link : topology.out_links(node)) {
+      const topology::NodeId to = topology.link(link).to;
       const Length candidate = length + lengths[at(link)];
       if (candidate >= tree.distance[at(to)]) continue;
       tree.distance[at(to)] = candidate;
@@ -47,4 +48,4 @@ LengthTree<Length> length_tree(const Topology& topology, std::span<const Length>
   return tree;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -7,7 +7,10 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace topology;
+
 namespace {
 
 LinkId image_of_link(const Topology& topology, const Automorphism& image, LinkId link) {
@@ -119,4 +122,4 @@ std::vector<LinkId> image_of(const Topology& topology, const Automorphism& image
   return result;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -14,7 +14,13 @@
 #include "planner/flow/path_lp.h"
 #include "planner/flow/widest_paths.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace lp;
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t most_columns = 300'000;
@@ -137,4 +143,4 @@ Result<Schedule> plan_mcf(const Topology& topology, const PlanOptions& options) 
   return lower_to_routes(topology, std::move(plan), options, "mcf", deadline);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -21,7 +21,14 @@
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace lp;
+using namespace registry;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr double proven = 1e-6;  // a gap that is the solver's noise
@@ -595,4 +602,4 @@ Result<Schedule> lower_to_links(const Topology& fabric, FluidPlan plan, const Pl
   return lower(fabric, std::move(plan), options, algorithm, deadline, true);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -16,7 +16,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// Paths with weights for every pair, as a planner found them.
 struct FluidPlan {
@@ -25,36 +25,37 @@ struct FluidPlan {
   std::string method;   ///< of the solver, for PlanFigures
   double loss_routes = 0;
   ChunkPaths chunk_paths = ChunkPaths::given;  ///< where whole chunks may go for less load
-  LayerOrders
+  route::LayerOrders
       orders;  ///< of the fabric's links, where every path ascends in one of them; empty: layers come afterwards
 };
 
 /// The fabric with its injection links, after checking what every method needs: hosts that reach each other, two at
 /// least, and a demand that fits them. The error starts with the algorithm's name.
-Result<InjectionNetwork> checked_network(const Topology& fabric, const PlanOptions& options, ForwardedBy forwarded_by,
-                                         const char* algorithm);
+Result<InjectionNetwork> checked_network(const topology::Topology& fabric, const registry::PlanOptions& options,
+                                         ForwardedBy forwarded_by, const char* algorithm);
 
 /// Whether routes can have several links: by NICs that forward, or switches.
-Status check_forwarding(const Topology& fabric);
+Status check_forwarding(const topology::Topology& fabric);
 
 /// By symmetry where demand and network keep the topology's translations, otherwise every host and link by itself.
-LinkClasses flow_classes(const InjectionNetwork& network, const PlanOptions& options);
+LinkClasses flow_classes(const InjectionNetwork& network, const registry::PlanOptions& options);
 
 /// The best certificate at hand for a network on which some plan reaches `load`: that of the prices (if any), and where
 /// they do not prove the plan optimal, the master LP takes seconds only and the deadline leaves them, that of the
 /// optimum.
-FlowCertificate tightest_bound(const Topology& topology, const LinkClasses& classes, std::span<const double> prices,
-                               std::span<const double> demand, double load, const Deadline& deadline = Deadline(0));
+FlowCertificate tightest_bound(const topology::Topology& topology, const LinkClasses& classes,
+                               std::span<const double> prices, std::span<const double> demand, double load,
+                               const Deadline& deadline = Deadline(0));
 
 /// Puts together what a method found on `topology`: flow = 1/(largest load of the pairs), certified.
-ConcurrentFlow certified_flow(const Topology& topology, LinkClasses classes, std::vector<PairPaths> pairs,
+ConcurrentFlow certified_flow(const topology::Topology& topology, LinkClasses classes, std::vector<PairPaths> pairs,
                               std::span<const double> prices, std::span<const double> demand,
                               const Deadline& deadline = Deadline(0));
 
 /// At most `most` paths for each pair (0: any number): the heaviest stay, and the LP (21)–(24) over those shares out
 /// anew where it is small enough. Returns the part of F this loses.
-double limit_routes(const Topology& topology, ConcurrentFlow& flow, std::int32_t most, const PlanOptions& options,
-                    const Deadline& deadline);
+double limit_routes(const topology::Topology& topology, ConcurrentFlow& flow, std::int32_t most,
+                    const registry::PlanOptions& options, const Deadline& deadline);
 
 /// A routed schedule, all at step 1: whole chunks by round_to_chunks, routes within options.max_routes, in layers by
 /// options.layer_method, in classes by source. By default more than four layers become four, by reroute_into_layers,
@@ -67,17 +68,19 @@ double limit_routes(const Topology& topology, ConcurrentFlow& flow, std::int32_t
 /// blocks (what verify() can recompute), without a bound; the real one is "demand_load". Without options.schedule there
 /// are no routes and transfers, and the proof's loads are those of the fluid plan. Fills options.figures. Error for a
 /// layer method that is none.
-Result<Schedule> lower_to_routes(const Topology& fabric, FluidPlan plan, const PlanOptions& options,
-                                 const char* algorithm, const Deadline& deadline);
+Result<schedule::Schedule> lower_to_routes(const topology::Topology& fabric, FluidPlan plan,
+                                           const registry::PlanOptions& options, const char* algorithm,
+                                           const Deadline& deadline);
 
 /// The same on links: the hops of a path are direct transfers, the last at the last step, steps = longest path.
-Result<Schedule> lower_to_links(const Topology& fabric, FluidPlan plan, const PlanOptions& options,
-                                const char* algorithm, const Deadline& deadline);
+Result<schedule::Schedule> lower_to_links(const topology::Topology& fabric, FluidPlan plan,
+                                          const registry::PlanOptions& options, const char* algorithm,
+                                          const Deadline& deadline);
 
 /// Says in options.figures that a baseline's routes, which are what it is, need more than four layers, if they do.
-void note_many_layers(std::int32_t layers, const PlanOptions& options);
+void note_many_layers(std::int32_t layers, const registry::PlanOptions& options);
 
 /// `value` as a multiple of 10⁻⁹ that is not below it.
 Rational rounded_up(double value);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

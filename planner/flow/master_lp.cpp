@@ -7,7 +7,11 @@
 #include "planner/flow/demand.h"
 #include "planner/lp/glpk_solver.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace lp;
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t no_column = -1;
@@ -119,4 +123,4 @@ Result<MasterFlow> solve_master_lp(const Topology& topology, const LinkClasses& 
   return read_solution(classes, lp, *solution);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

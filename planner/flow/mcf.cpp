@@ -12,7 +12,13 @@
 #include "planner/flow/path_lp.h"
 #include "planner/route/dor.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace registry;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr double proven = 1e-9;  // a gap that is rounding
@@ -97,4 +103,4 @@ Result<Schedule> plan_mcf_link(const Topology& topology, const PlanOptions& opti
   return lower_to_links(topology, std::move(*plan), options, "mcf-link", deadline);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -6,7 +6,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// "mcf-path" (paper 003 §3.2.1): one routed transfer per pair and path, all at step 1; routes in layers and classes.
 /// "mcf-link": the hops of a path are direct transfers, the last at the last step, steps = longest path; hosts forward,
@@ -16,7 +16,7 @@ namespace libcoll {
 /// symmetry; for a demand that of mcf-decomposed. Where dimension-ordered routes are as good as any (whole tori and
 /// hypercubes) they are taken: one path per pair, and fewest layers. Whole chunks may also go by shortest paths.
 /// Lowering and errors as lower_to_routes, lower_to_links and checked_network.
-Result<Schedule> plan_mcf_path(const Topology& topology, const PlanOptions& options);
-Result<Schedule> plan_mcf_link(const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_mcf_path(const topology::Topology& topology, const registry::PlanOptions& options);
+Result<schedule::Schedule> plan_mcf_link(const topology::Topology& topology, const registry::PlanOptions& options);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

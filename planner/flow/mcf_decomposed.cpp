@@ -17,7 +17,13 @@
 #include "planner/flow/path_lp.h"
 #include "planner/flow/widest_paths.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace lp;
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t most_child_columns = 20'000;
@@ -140,4 +146,4 @@ Result<Schedule> plan_mcf_extp(const Topology& topology, const PlanOptions& opti
   return plan_split(topology, options, Split::widest_paths, "mcf-extp");
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -7,7 +7,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// "mcf-decomposed": the master LP, its flows decomposed per destination without child LPs (decompose()).
 /// "mcf-child": the same by the paper's child LPs (10)–(14), each pair's flow peeled into paths: the reference.
@@ -15,12 +15,13 @@ namespace libcoll {
 /// small (20 000 columns) and the decomposition otherwise; the figure "pair_flows" says which.
 /// All: lowering, options and errors as lower_to_routes and checked_network; when the time limit ends a linear program,
 /// the plan is what fptas finds at once.
-Result<Schedule> plan_mcf_decomposed(const Topology& topology, const PlanOptions& options);
-Result<Schedule> plan_mcf_child(const Topology& topology, const PlanOptions& options);
-Result<Schedule> plan_mcf_extp(const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_mcf_decomposed(const topology::Topology& topology,
+                                               const registry::PlanOptions& options);
+Result<schedule::Schedule> plan_mcf_child(const topology::Topology& topology, const registry::PlanOptions& options);
+Result<schedule::Schedule> plan_mcf_extp(const topology::Topology& topology, const registry::PlanOptions& options);
 
 /// The plan of mcf-decomposed before it is lowered, for either way of forwarding.
-Result<FluidPlan> decomposed_flow(const Topology& topology, const PlanOptions& options, ForwardedBy forwarded_by,
-                                  const char* algorithm, const Deadline& deadline);
+Result<FluidPlan> decomposed_flow(const topology::Topology& topology, const registry::PlanOptions& options,
+                                  ForwardedBy forwarded_by, const char* algorithm, const Deadline& deadline);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

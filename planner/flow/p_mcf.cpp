@@ -14,7 +14,12 @@
 #include "planner/flow/path_lp.h"
 #include "planner/flow/path_sets.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr double proven = 1e-6;                // a gap that is the solver's noise
@@ -186,4 +191,4 @@ Result<Schedule> plan_p_mcf(const Topology& topology, const PlanOptions& options
   return lower_to_routes(topology, std::move(plan), options, "p-mcf", deadline);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -6,7 +6,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// "p-mcf": the best weights on the path sets options.paths names (candidate_paths; link-disjoint unless said
 /// otherwise). Disjoint sets are those around the paths of link MCF (disjoint_sets_around); where they leave a gap and
@@ -14,6 +14,6 @@ namespace libcoll {
 /// long as that gains. With a demand or limited injection only those others. Beyond 20 000 disjoint paths the weights
 /// are those of link MCF. The bound is that of all paths. Lowering, options and errors as candidate_paths,
 /// lower_to_routes and checked_network; when the time limit ends the LP, the weights of a pair stay equal.
-Result<Schedule> plan_p_mcf(const Topology& topology, const PlanOptions& options);
+Result<schedule::Schedule> plan_p_mcf(const topology::Topology& topology, const registry::PlanOptions& options);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

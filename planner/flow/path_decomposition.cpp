@@ -9,7 +9,10 @@
 #include "planner/base/run_on_threads.h"
 #include "planner/flow/link_classes.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace topology;
+
 namespace {
 
 constexpr double least_weight = 1e-7;  // of a pair's data: what is below is noise, as least_flow is
@@ -255,4 +258,4 @@ std::vector<PairPaths> decompose_into_whole_units(const FlowProblem& problem, do
   return pairs;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -7,7 +7,7 @@
 #include "planner/flow/choice_equilibrium.h"
 #include "planner/flow/chunking.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 PathEquilibrium equilibrate_paths(const LinkClasses& classes, std::vector<PairPaths> pairs, std::int32_t hosts,
                                   std::span<const double> demand, double gap, const Deadline& deadline) {
@@ -30,4 +30,4 @@ PathEquilibrium equilibrate_paths(const LinkClasses& classes, std::vector<PairPa
   return result;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -8,7 +8,7 @@
 #include "planner/base/deadline.h"
 #include "planner/flow/path_lp.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// As solve_path_lp, by equilibrate_choices: within `gap` of the least load where that is reached in time, and at most
 /// the load of the weights given. `bound`: no weights on these paths load less.
@@ -21,4 +21,4 @@ struct PathEquilibrium {
 PathEquilibrium equilibrate_paths(const LinkClasses& classes, std::vector<PairPaths> pairs, std::int32_t hosts,
                                   std::span<const double> demand, double gap, const Deadline& deadline);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -9,7 +9,11 @@
 #include "planner/flow/demand.h"
 #include "planner/lp/glpk_solver.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace lp;
+using namespace topology;
+
 namespace {
 
 constexpr double least_weight = 1e-7;  // what is below is noise of the solver
@@ -119,4 +123,4 @@ double largest_load(const LinkClasses& classes, std::span<const PairPaths> pairs
   return largest_load(classes, amounts);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

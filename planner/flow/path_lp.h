@@ -11,7 +11,7 @@
 #include "planner/lp/linear_program.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// `pairs` with the best weights; paths of weight 0 are gone. `prices` as in MasterFlow.
 struct PathFlow {
@@ -24,21 +24,21 @@ struct PathFlow {
 inline constexpr std::int64_t most_columns_for_simplex = 4000;
 
 /// The method for a program of so many columns: simplex too where time is limited, as nothing else can be stopped.
-LpMethod method_for(std::int64_t columns, double seconds);
+lp::LpMethod method_for(std::int64_t columns, double seconds);
 
 /// "simplex" or "interior point".
-const char* to_string(LpMethod method);
+const char* to_string(lp::LpMethod method);
 
 /// solve_with_glpk, and again by simplex where interior point gives up on the way, as it does now and then.
-Result<LpSolution> solve_linear_program(const LinearProgram& program, LpMethod method, double seconds);
+Result<lp::LpSolution> solve_linear_program(const lp::LinearProgram& program, lp::LpMethod method, double seconds);
 
 /// Solves (21)–(24) for the paths given, in the form "unit demands, least largest load" as solve_master_lp. Pairs are
 /// those of classes.sources; what pairs do not demand follows their first path. `demand` and `seconds` as there.
-Result<PathFlow> solve_path_lp(const Topology& topology, const LinkClasses& classes, std::vector<PairPaths> pairs,
-                               std::span<const double> demand, double seconds);
+Result<PathFlow> solve_path_lp(const topology::Topology& topology, const LinkClasses& classes,
+                               std::vector<PairPaths> pairs, std::span<const double> demand, double seconds);
 
 /// Largest load per unit capacity when pairs send their demand by their weights.
 double largest_load(const LinkClasses& classes, std::span<const PairPaths> pairs, std::int32_t hosts,
                     std::span<const double> demand);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

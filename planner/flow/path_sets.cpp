@@ -11,7 +11,10 @@
 #include "planner/base/index.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace topology;
+
 namespace {
 
 using Paths = std::vector<std::vector<LinkId>>;
@@ -245,4 +248,4 @@ std::vector<PairPaths> disjoint_sets_around(const Topology& topology, std::vecto
   return flow;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

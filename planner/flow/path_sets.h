@@ -10,7 +10,7 @@
 #include "planner/flow/path_decomposition.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// Beyond this many paths of all pairs together a set is refused: the paper's own warning about shortest paths on tori.
 inline constexpr std::int64_t max_candidate_paths = 500'000;
@@ -32,13 +32,13 @@ Result<PathSet> parse_path_set(const std::string& text);
 /// one of the sources to another host, sources in order and destinations ascending; weights are equal within a pair.
 /// Among link-disjoint sets of equal length those come first whose links fewer sets use already. Error where a pair has
 /// no path within the length, or for more than max_candidate_paths. Precondition: every host reaches every other.
-Result<std::vector<PairPaths>> candidate_paths(const Topology& topology, const PathSet& set,
-                                               std::span<const NodeId> sources,
+Result<std::vector<PairPaths>> candidate_paths(const topology::Topology& topology, const PathSet& set,
+                                               std::span<const topology::NodeId> sources,
                                                std::span<const std::int64_t> lengths = {});
 
 /// Link-disjoint sets around the paths of a flow: of every pair its heaviest path, then those that share no link with
 /// one taken before, all in proportion to their weights, then as many more as the other links have room for, of least
 /// total hops and without weight. Precondition: each pair has a path.
-std::vector<PairPaths> disjoint_sets_around(const Topology& topology, std::vector<PairPaths> flow);
+std::vector<PairPaths> disjoint_sets_around(const topology::Topology& topology, std::vector<PairPaths> flow);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -16,7 +16,10 @@
 #include "planner/flow/cycle_canceller.h"
 #include "planner/flow/vector_target.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace topology;
+
 namespace {
 
 constexpr std::size_t lanes = float_lanes;
@@ -512,4 +515,4 @@ FlowSolution solve_by_pdhg(const FlowProblem& problem, FlowSolution start, const
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -3,7 +3,7 @@
 
 #include "planner/flow/flow_problem.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// The saddle point min over f ≥ 0, max over π ≥ 0 with Σ cap_c π_c = Σ cap_c, and potentials y, of
 ///   Σ_c π_c·load_c(f) + Σ_s Σ_v y_{s,v}·(demand_v − in_v(f_s) + out_v(f_s)),
@@ -16,4 +16,4 @@ namespace libcoll {
 /// and never returns worse than the start.
 FlowSolution solve_by_pdhg(const FlowProblem& problem, FlowSolution start, const FlowLimits& limits);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

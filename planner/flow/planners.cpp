@@ -18,7 +18,12 @@
 #include "planner/flow/single_path.h"
 #include "planner/flow/ts_mcf.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace broadcast;
+using namespace registry;
+using namespace schedule;
+
 namespace {
 
 constexpr double most_time_steps = 1000;  // the time-stepped LP has a column for every link and step
@@ -125,4 +130,4 @@ std::span<const Planner> flow_planners() {
   return planners;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -5,9 +5,9 @@
 
 #include "planner/registry/planner.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// All-to-all planners; they need an LP solver and live in the `libcoll` command only.
-std::span<const Planner> flow_planners();
+std::span<const registry::Planner> flow_planners();
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

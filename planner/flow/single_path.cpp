@@ -20,7 +20,13 @@
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace registry;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t usual_layers = 4;  // paper 003 §5.5
@@ -116,4 +122,4 @@ Result<Schedule> plan_dor(const Topology& topology, const PlanOptions& options) 
   return plan(topology, options, "dor", Deadline(options.time_limit_seconds), dor_routes(topology));
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

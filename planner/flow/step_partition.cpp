@@ -8,7 +8,11 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t most_passes = 30;  // of each power, and fewer where nothing moves
@@ -162,4 +166,4 @@ StepPartition partition_over_steps(Schedule& schedule, std::int32_t steps) {
   return figures;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

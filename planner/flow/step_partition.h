@@ -5,7 +5,7 @@
 
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// What steps that wait for each other make of a routed schedule.
 struct StepPartition {
@@ -17,6 +17,6 @@ struct StepPartition {
 /// carries in all, and a host sends and receives its share: each chunk goes to the step where links and hosts on its
 /// way are least loaded, then chunks move between steps for as long as that evens the loads out. Transfers whose chunks
 /// part are split; the order is canonical afterwards. Precondition: every transfer has a route and steps >= 1.
-StepPartition partition_over_steps(Schedule& schedule, std::int32_t steps);
+StepPartition partition_over_steps(schedule::Schedule& schedule, std::int32_t steps);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -10,7 +10,11 @@
 #include "planner/flow/choice_equilibrium.h"
 #include "planner/flow/demand.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::size_t most_retimings = 1'000'000;  // of all pairs: a hundred bytes each
@@ -138,4 +142,4 @@ TimeSteppedFlow paths_in_time(const LinkClasses& rows, const std::vector<PairPat
   return result;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -12,20 +12,20 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// A path through the time-expanded graph: links[i] is crossed in step steps[i] (1, 2, …, ascending); the data waits
 /// where steps leave gaps. No node is met twice.
 struct TimedPath {
-  std::vector<LinkId> links;
+  std::vector<topology::LinkId> links;
   std::vector<std::int32_t> steps;
   double weight = 0;
 };
 
 /// All timed paths of one pair; weights sum to 1.
 struct TimedPair {
-  NodeId source = 0;
-  NodeId destination = 0;
+  topology::NodeId source = 0;
+  topology::NodeId destination = 0;
   std::vector<TimedPath> paths;
 };
 
@@ -36,7 +36,8 @@ struct TimeSteppedFlow {
 };
 
 /// One shortest path (those of `routes`) for each pair of the rows' sources, every hop as late as it can be.
-std::vector<TimedPair> shortest_in_time(const LinkClasses& rows, const std::vector<Route>& routes, std::int32_t steps);
+std::vector<TimedPair> shortest_in_time(const LinkClasses& rows, const std::vector<schedule::Route>& routes,
+                                        std::int32_t steps);
 
 /// Σ_t of the largest load of step t.
 double stepped_load(const LinkClasses& rows, const std::vector<TimedPair>& pairs, std::int32_t steps,
@@ -54,4 +55,4 @@ ChunkProblem stepped_problem(const LinkClasses& rows, const std::vector<TimedPai
 TimeSteppedFlow paths_in_time(const LinkClasses& rows, const std::vector<PairPaths>& pairs, std::int32_t steps,
                               std::int32_t hosts, std::span<const double> demand, const Deadline& deadline);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

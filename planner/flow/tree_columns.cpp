@@ -10,7 +10,11 @@
 #include "planner/base/index.h"
 #include "planner/lp/glpk_solver.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace lp;
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t most_rounds = 400;
@@ -234,4 +238,4 @@ FlowSolution solve_by_tree_columns(const FlowProblem& problem, const FlowLimits&
   return Master(problem, limits).solve();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

@@ -3,7 +3,7 @@
 
 #include "planner/flow/flow_problem.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// Beyond these sizes the number of rounds grows too fast.
 inline constexpr std::size_t most_tree_classes = 48;
@@ -16,4 +16,4 @@ inline constexpr std::size_t most_tree_sources = 32;
 /// source reaches every host.
 FlowSolution solve_by_tree_columns(const FlowProblem& problem, const FlowLimits& limits);
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

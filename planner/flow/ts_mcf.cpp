@@ -19,7 +19,14 @@
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace lp;
+using namespace registry;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t no_column = -1;
@@ -438,4 +445,4 @@ Result<Schedule> plan_ts_mcf(const Topology& topology, const PlanOptions& option
   return schedule;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

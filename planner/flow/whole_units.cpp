@@ -6,7 +6,10 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace topology;
+
 namespace {
 
 constexpr double least_room = 1e-9;     // of a class's capacity, so that its price stays finite
@@ -140,4 +143,4 @@ void WholeUnits::add(const Way& way, double amount, std::vector<double>& flow) {
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

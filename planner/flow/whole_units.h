@@ -9,7 +9,7 @@
 #include "planner/flow/flow_problem.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::flow {
 
 /// Flow on a link that counts for nothing: demands are 1, so what is below is noise of a solver.
 inline constexpr double least_flow = 1e-9;
@@ -24,11 +24,11 @@ class WholeUnits {
   WholeUnits(const FlowProblem& problem, double most_load, const std::vector<std::vector<double>>& flow);
 
   /// What follows is about this source's flow.
-  void start(NodeId source);
+  void start(topology::NodeId source);
 
   /// The link into the node that carries most of the source's flow (by the problem's links) once as much has moved
   /// there as is wanted, or as can; -1 where no link does.
-  std::int32_t gather(NodeId node, double wanted, std::vector<double>& flow);
+  std::int32_t gather(topology::NodeId node, double wanted, std::vector<double>& flow);
 
   /// The links that the last gather() left without flow.
   [[nodiscard]] std::span<const std::int32_t> emptied() const { return emptied_; }
@@ -37,7 +37,8 @@ class WholeUnits {
   /// A way from where two part to the node, last link first.
   using Way = std::vector<std::int32_t>;
 
-  [[nodiscard]] std::int32_t largest_inflow(NodeId node, std::int32_t except, const std::vector<double>& flow) const;
+  [[nodiscard]] std::int32_t largest_inflow(topology::NodeId node, std::int32_t except,
+                                            const std::vector<double>& flow) const;
   bool trace(std::int32_t link, std::int32_t other, const std::vector<double>& flow);
   bool move(double wanted, std::vector<double>& flow);
   void weigh();
@@ -48,7 +49,7 @@ class WholeUnits {
   const FlowProblem& problem_;
   std::vector<double> room_;    ///< by class: what it may still take
   std::vector<double> weight_;  ///< by node: of the solved source
-  NodeId source_ = 0;
+  topology::NodeId source_ = 0;
   Way first_, second_;
   std::vector<std::int32_t> position_;  ///< by node: how many links of first_ lead from there to the node; 0: none
   std::vector<double> change_;          ///< by class, of a unit moved from second_ to first_; 0 outside move()
@@ -57,4 +58,4 @@ class WholeUnits {
   std::vector<std::int32_t> emptied_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

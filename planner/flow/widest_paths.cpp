@@ -11,7 +11,10 @@
 #include "planner/base/index.h"
 #include "planner/flow/length_tree.h"
 
-namespace libcoll {
+namespace libcoll::flow {
+
+using namespace topology;
+
 namespace {
 
 constexpr double least_weight = 1e-7;
@@ -115,4 +118,4 @@ std::vector<PairPaths> extract_from_source(const Topology& topology, NodeId sour
   return pairs;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::flow

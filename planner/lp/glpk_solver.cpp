@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-namespace libcoll {
+namespace libcoll::lp {
 namespace {
 
 int bound_type(double lower, double upper) {
@@ -222,4 +222,4 @@ Result<IntegerSolution> solve_integer_with_glpk(const LinearProgram& program, do
   return result;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::lp

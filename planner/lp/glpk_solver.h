@@ -4,7 +4,7 @@
 #include "planner/base/result.h"
 #include "planner/lp/linear_program.h"
 
-namespace libcoll {
+namespace libcoll::lp {
 
 /// Solves the program without writing to the terminal. Infeasible and unbounded programs are a status of the
 /// solution; an Error means that the solver gave up (numerical trouble, memory, a malformed program). GLPK's own
@@ -16,4 +16,4 @@ Result<LpSolution> solve_with_glpk(const LinearProgram& program, LpMethod method
 /// the relative `gap` of the optimum or `seconds` (> 0) are over. Errors as above.
 Result<IntegerSolution> solve_integer_with_glpk(const LinearProgram& program, double gap, double seconds);
 
-}  // namespace libcoll
+}  // namespace libcoll::lp

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::lp {
 
 inline constexpr double no_bound = std::numeric_limits<double>::infinity();
 
@@ -74,4 +74,4 @@ struct IntegerSolution {
 /// optimal face, exact to about 1e-8, and is fastest on large sparse ones.
 enum class LpMethod : std::uint8_t { simplex, interior_point };
 
-}  // namespace libcoll
+}  // namespace libcoll::lp

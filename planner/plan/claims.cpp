@@ -15,7 +15,12 @@
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::default_plan {
+
+using namespace broadcast;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 using Wide = Rational::Wide;
@@ -238,4 +243,4 @@ void claim_what_is_reached(Schedule& schedule) {
   proof.flow = 1 / proof.max_link_load.to_double();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::default_plan

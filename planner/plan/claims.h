@@ -6,7 +6,7 @@
 
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::default_plan {
 
 /// A figure by its name in schedule files, what the schedule claims it to be and what it is.
 struct FalseClaim {
@@ -25,13 +25,13 @@ struct FalseClaim {
 /// - flow_upper_bound: Σ cap·ℓ / Σ dist_ℓ for the link lengths ℓ that the schedule carries (Proof::lengths); 0: no
 ///   claim.
 /// Doubles may be off by 10⁻⁹ of their value. Precondition: verify() or verify_lockstep() finds the schedule right.
-std::vector<FalseClaim> false_claims(const Schedule& schedule);
+std::vector<FalseClaim> false_claims(const schedule::Schedule& schedule);
 
 /// "bandwidth_bound: claimed 3/2, found 1"
 std::string to_string(const FalseClaim& claim);
 
 /// The schedule with claims about F that its transfers and its certificate prove: flow becomes what the transfers
 /// reach. Planners' own is that of the fluid plan, before it was rounded to chunks.
-void claim_what_is_reached(Schedule& schedule);
+void claim_what_is_reached(schedule::Schedule& schedule);
 
-}  // namespace libcoll
+}  // namespace libcoll::default_plan

@@ -9,7 +9,13 @@
 #include "planner/broadcast/cut_bound.h"
 #include "planner/schedule/lockstep_time.h"
 
-namespace libcoll {
+namespace libcoll::default_plan {
+
+using namespace broadcast;
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// Hosts times links up to which ForestColl takes seconds at most.
@@ -129,4 +135,4 @@ Result<DefaultPlans> plan_default(std::span<const Planner> table, const Topology
   return plans;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::default_plan

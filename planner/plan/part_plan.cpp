@@ -17,7 +17,14 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/part.h"
 
-namespace libcoll {
+namespace libcoll::default_plan {
+
+using namespace broadcast;
+using namespace registry;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// Hosts times nodes up to which forests through routers take two seconds at most (32 of 256 nodes do); 256 of 512 take
@@ -221,4 +228,4 @@ Result<DefaultPlans> plan_part(std::span<const Planner> table, const Topology& p
   return plans;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::default_plan

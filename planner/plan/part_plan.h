@@ -12,7 +12,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::default_plan {
 
 /// Plans for the hosts of part_of(), by a planner of `table`; an empty name takes the best of several: breadth-first
 /// broadcast or the flow on links among the hosts alone, where they are connected; MultiTree, ForestColl (which is left
@@ -24,14 +24,16 @@ namespace libcoll {
 /// Nobody steers messages of a part: a route binding is for the routes of the whole fabric. So whatever the planner's
 /// routes are, the schedule's are the shortest paths of default routing (SSSP, class 0), and loads, T_B and F are those
 /// that result. Bounds are those of any routing. Error when no planner succeeds: what each of them says.
-Result<DefaultPlans> plan_part(std::span<const Planner> table, const Topology& part, Collective collective,
-                               std::string_view algorithm, const PlanOptions& options);
+Result<DefaultPlans> plan_part(std::span<const registry::Planner> table, const topology::Topology& part,
+                               schedule::Collective collective, std::string_view algorithm,
+                               const registry::PlanOptions& options);
 
 /// Names of the planners that plan_part() tries; an empty one is the first of the collective.
-std::vector<std::string> part_planners(const Topology& part, Collective collective, std::string_view algorithm);
+std::vector<std::string> part_planners(const topology::Topology& part, schedule::Collective collective,
+                                       std::string_view algorithm);
 
 /// The same transfers on default routes (above), with the proof that belongs to them; the bounds stay. Precondition:
 /// the schedule has transfers, and its hosts reach each other.
-Result<Schedule> on_default_routes(Schedule schedule);
+Result<schedule::Schedule> on_default_routes(schedule::Schedule schedule);
 
-}  // namespace libcoll
+}  // namespace libcoll::default_plan

@@ -7,7 +7,10 @@
 #include <limits>
 #include <utility>
 
-namespace libcoll {
+namespace libcoll::reconfigure {
+
+using namespace topology;
+
 namespace {
 
 constexpr std::size_t none = std::numeric_limits<std::size_t>::max();
@@ -126,4 +129,4 @@ std::vector<MatchingTerm> birkhoff_von_neumann(std::span<const std::int64_t> mat
   return terms;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

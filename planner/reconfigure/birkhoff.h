@@ -7,7 +7,7 @@
 
 #include "planner/reconfigure/staged_collective.h"
 
-namespace libcoll {
+namespace libcoll::reconfigure {
 
 /// A matching of the decomposition: every node sends to at most one node and receives from at most one.
 struct MatchingTerm {
@@ -21,4 +21,4 @@ struct MatchingTerm {
 /// among large entries come first, so that there are few.
 std::vector<MatchingTerm> birkhoff_von_neumann(std::span<const std::int64_t> matrix, std::int32_t nodes);
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

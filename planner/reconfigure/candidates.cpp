@@ -10,7 +10,10 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::reconfigure {
+
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t max_shifted = 16;      // rings and tori with renumbered nodes, each
@@ -244,4 +247,4 @@ Result<Candidates> candidate_configurations(const StagedCollective& collective, 
   return std::move(collection.candidates());
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

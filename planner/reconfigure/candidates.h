@@ -8,7 +8,7 @@
 #include "planner/reconfigure/configuration.h"
 #include "planner/reconfigure/staged_collective.h"
 
-namespace libcoll {
+namespace libcoll::reconfigure {
 
 /// The ring with all ports: half of them each way, the odd one forward.
 Configuration ring_configuration(std::int32_t nodes, std::int32_t degree);
@@ -39,4 +39,4 @@ struct Candidates {
 /// than a node has ports, or degree < 1.
 Result<Candidates> candidate_configurations(const StagedCollective& collective, std::int32_t degree);
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

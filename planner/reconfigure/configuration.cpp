@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <utility>
 
-namespace libcoll {
+namespace libcoll::reconfigure {
+
+using namespace topology;
 
 Configuration make_configuration(std::string name, std::int32_t nodes, std::vector<Wire> wires) {
   std::sort(wires.begin(), wires.end());
@@ -65,4 +67,4 @@ std::vector<std::size_t> first_wires(const Configuration& configuration) {
   return begin;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

@@ -10,12 +10,12 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::reconfigure {
 
 /// `count` optical paths from→to, each with the bandwidth of one port: x_{u,v} of appendix A.
 struct Wire {
-  NodeId from = 0;
-  NodeId to = 0;
+  topology::NodeId from = 0;
+  topology::NodeId to = 0;
   std::int32_t count = 1;
   friend bool operator==(const Wire&, const Wire&) = default;
   friend bool operator<(const Wire& a, const Wire& b) {
@@ -48,9 +48,9 @@ bool same_wires(const Configuration& a, const Configuration& b);
 
 /// The wiring of a fabric that is there already. Error for switches and for links that are no whole multiple of the
 /// slowest one, which is taken for the bandwidth of a port.
-Result<Configuration> configuration_of(const Topology& topology);
+Result<Configuration> configuration_of(const topology::Topology& topology);
 
 /// The wires out of each node, for walks: those of `node` are wires[begin[node]]..wires[begin[node + 1] − 1].
 std::vector<std::size_t> first_wires(const Configuration& configuration);
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

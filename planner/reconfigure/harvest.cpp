@@ -9,7 +9,7 @@
 
 #include "planner/reconfigure/integer_interval.h"
 
-namespace libcoll {
+namespace libcoll::reconfigure {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -237,4 +237,4 @@ Result<double> Harvest::solve(const HarvestModel& model, double seconds, const D
   return plan_rewirings(bounds, model.reconfiguration_seconds).seconds;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

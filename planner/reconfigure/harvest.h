@@ -16,7 +16,7 @@
 #include "planner/reconfigure/staged_collective.h"
 #include "planner/reconfigure/step_flow.h"
 
-namespace libcoll {
+namespace libcoll::reconfigure {
 
 /// The parameters of Equation 4.
 struct HarvestModel {
@@ -114,4 +114,4 @@ class Harvest {
 /// frontier is empty.
 HarvestStep step_seconds(const CongestionFrontier& frontier, double bytes, const HarvestModel& model);
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

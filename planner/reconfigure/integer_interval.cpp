@@ -14,7 +14,11 @@
 #include "planner/lp/linear_program.h"
 #include "planner/reconfigure/step_flow.h"
 
-namespace libcoll {
+namespace libcoll::reconfigure {
+
+using namespace lp;
+using namespace topology;
+
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -298,4 +302,4 @@ Result<IntegerOptimum> integer_interval(std::span<const StagedStep> steps, std::
   return IntervalProgram(steps, nodes, degree, model, limits).solve(incumbent);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

@@ -7,7 +7,7 @@
 #include "planner/base/result.h"
 #include "planner/reconfigure/harvest.h"
 
-namespace libcoll {
+namespace libcoll::reconfigure {
 
 inline constexpr std::int32_t max_integer_nodes = 8;  ///< more have too many topologies for branch and bound
 
@@ -35,4 +35,4 @@ struct IntegerOptimum {
 Result<IntegerOptimum> integer_interval(std::span<const StagedStep> steps, std::int32_t nodes, std::int32_t degree,
                                         const HarvestModel& model, double incumbent, const IntegerLimits& limits);
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

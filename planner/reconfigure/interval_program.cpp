@@ -2,7 +2,7 @@
 
 #include <limits>
 
-namespace libcoll {
+namespace libcoll::reconfigure {
 namespace {
 
 constexpr double infinite = std::numeric_limits<double>::infinity();
@@ -63,4 +63,4 @@ RewiringPlan plan_rewirings(const std::vector<std::vector<IntervalChoice>>& best
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::reconfigure {
 
 /// Steps first..last (from 0) on one configuration.
 struct Interval {
@@ -34,4 +34,4 @@ std::vector<std::vector<IntervalChoice>> best_configurations(const std::vector<s
 /// one with fewest rewirings. O(s³) for all k together.
 RewiringPlan plan_rewirings(const std::vector<std::vector<IntervalChoice>>& best, double reconfiguration_seconds);
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

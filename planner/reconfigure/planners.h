@@ -5,9 +5,9 @@
 
 #include "planner/registry/planner.h"
 
-namespace libcoll {
+namespace libcoll::reconfigure {
 
 /// They need an LP solver, too.
-std::span<const Planner> reconfigure_planners();
+std::span<const registry::Planner> reconfigure_planners();
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-namespace libcoll {
+namespace libcoll::reconfigure {
 
 double recursive_doubling_seconds(const RecursiveDoublingModel& model, std::int32_t a, std::int32_t b) {
   const double count = b - a + 1;
@@ -49,4 +49,4 @@ RecursiveDoublingPlan plan_recursive_doubling_rewirings(const RecursiveDoublingM
   return plan;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-namespace libcoll {
+namespace libcoll::reconfigure {
 
 /// Of Equation 4; m is the whole vector.
 struct RecursiveDoublingModel {
@@ -33,4 +33,4 @@ double recursive_doubling_seconds(const RecursiveDoublingModel& model, std::int3
 /// Algorithm 1 with Observations 3 and 4 in place of the topology search. Precondition: steps ≤ max_doubling_steps.
 RecursiveDoublingPlan plan_recursive_doubling_rewirings(const RecursiveDoublingModel& model, std::size_t steps);
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

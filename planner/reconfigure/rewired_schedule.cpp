@@ -17,7 +17,13 @@
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::reconfigure {
+
+using namespace registry;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t default_max_chunks = 16;
@@ -274,4 +280,4 @@ std::span<const Planner> reconfigure_planners() {
   return planners;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

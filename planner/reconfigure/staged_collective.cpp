@@ -15,7 +15,13 @@
 #include "planner/reconfigure/birkhoff.h"
 #include "planner/topology/generators.h"
 
-namespace libcoll {
+namespace libcoll::reconfigure {
+
+using namespace broadcast;
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 NodeId modulo(std::int64_t node, std::int32_t nodes) { return static_cast<NodeId>((node % nodes + nodes) % nodes); }
@@ -275,4 +281,4 @@ Result<StagedCollective> staged(const Schedule& schedule) {
   return result;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

@@ -14,12 +14,12 @@
 #include "planner/broadcast/pattern.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::reconfigure {
 
 /// An entry of a communication matrix: `units` times what the step's unit is.
 struct Demand {
-  NodeId from = 0;
-  NodeId to = 0;
+  topology::NodeId from = 0;
+  topology::NodeId to = 0;
   std::int64_t units = 1;
   friend bool operator==(const Demand&, const Demand&) = default;
   friend bool operator<(const Demand& a, const Demand& b) {
@@ -38,10 +38,10 @@ struct StagedCollective {
   std::string algorithm;
   std::int32_t nodes = 0;
   std::vector<StagedStep> steps;
-  std::optional<Collective> collective;  ///< none for demands
+  std::optional<schedule::Collective> collective;  ///< none for demands
   /// Which chunks go from whom to whom, where a schedule can be made of it: not for demands.
-  std::optional<Pattern> pattern;
-  NodeId root = 0;  ///< of broadcast and reduce
+  std::optional<broadcast::Pattern> pattern;
+  topology::NodeId root = 0;  ///< of broadcast and reduce
 };
 
 /// What an algorithm is staged for.
@@ -52,7 +52,7 @@ struct StageOptions {
   /// Of "direct" all-to-all: what each source·N + destination asks for, the largest being 1 (demand_reader.h); empty:
   /// all the same.
   std::vector<double> demand;
-  NodeId root = 0;  ///< of broadcast and reduce
+  topology::NodeId root = 0;  ///< of broadcast and reduce
 };
 
 /// One way to stage one collective.
@@ -74,6 +74,6 @@ std::span<const Staging> stagings();
 Result<StagedCollective> stage(std::string_view collective, std::string_view algorithm, const StageOptions& options);
 
 /// Any schedule of ours: its transfers step by step, whatever routes they took.
-Result<StagedCollective> staged(const Schedule& schedule);
+Result<StagedCollective> staged(const schedule::Schedule& schedule);
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

@@ -15,7 +15,11 @@
 #include "planner/lp/linear_program.h"
 #include "planner/reconfigure/symmetry.h"
 
-namespace libcoll {
+namespace libcoll::reconfigure {
+
+using namespace lp;
+using namespace topology;
+
 namespace {
 
 constexpr double accuracy = 1e-7;           // relative, of congestions
@@ -467,4 +471,4 @@ Result<std::vector<std::vector<SharedPath>>> step_paths(const Configuration& con
   return result;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

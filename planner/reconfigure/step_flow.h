@@ -11,7 +11,7 @@
 #include "planner/reconfigure/configuration.h"
 #include "planner/reconfigure/staged_collective.h"
 
-namespace libcoll {
+namespace libcoll::reconfigure {
 
 /// With paths of at most `hops` wires the most loaded wire carries `congestion` units per port, and no flow does
 /// better: congestion = 1/θ of the paths of that length, ℓ = hops. 1/θ > 1 where messages share ports; < 1 where
@@ -37,7 +37,7 @@ Result<CongestionFrontier> congestion_frontier(const Configuration& configuratio
 
 /// A path by its nodes and the part of the demand that takes it.
 struct SharedPath {
-  std::vector<NodeId> nodes;
+  std::vector<topology::NodeId> nodes;
   double share = 0;
 };
 
@@ -48,4 +48,4 @@ Result<std::vector<std::vector<SharedPath>>> step_paths(const Configuration& con
                                                         std::span<const Demand> demands, const FlowPoint& point,
                                                         const Deadline& deadline = Deadline(0));
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

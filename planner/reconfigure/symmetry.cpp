@@ -9,7 +9,10 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::reconfigure {
+
+using namespace topology;
+
 namespace {
 
 using Permutation = std::vector<NodeId>;
@@ -146,4 +149,4 @@ StepSymmetry step_symmetry(const Configuration& configuration, std::span<const D
   return symmetry;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::reconfigure

@@ -7,7 +7,7 @@
 #include "planner/base/deadline.h"
 #include "planner/registry/planner.h"
 
-namespace libcoll {
+namespace libcoll::registry {
 
 /// Until when, and on how many threads. Results are the same for any number of threads.
 struct Effort {
@@ -22,4 +22,4 @@ inline Effort effort_of(const PlanOptions& options) {
   return {Deadline(options.time_limit_seconds), std::max(options.threads, 1)};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::registry

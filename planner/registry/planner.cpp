@@ -1,6 +1,8 @@
 #include "planner/registry/planner.h"
 
-namespace libcoll {
+namespace libcoll::registry {
+
+using namespace schedule;
 
 Result<Planner> find_planner(std::span<const Planner> table, Collective collective, std::string_view name) {
   std::string known;
@@ -15,4 +17,4 @@ Result<Planner> find_planner(std::span<const Planner> table, Collective collecti
   return Error{"no planner \"" + std::string(name) + "\" for " + what + ", expected one of: " + known};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::registry

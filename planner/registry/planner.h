@@ -15,7 +15,7 @@
 #include "planner/registry/planner_options.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::registry {
 
 /// How a plan came about, beside what its schedule says. Printed by `libcoll plan`.
 struct PlanFigures {
@@ -39,7 +39,7 @@ struct PlanOptions {
   std::int32_t steps = 0;       ///< of time-stepped flow; 0: the smallest that serves
   double epsilon = 0;           ///< of approximation schemes; 0: the default
   std::int32_t trees = 0;       ///< per root, of ForestColl; 0: as many as the optimum takes; -1: a small number
-  NodeId root = 0;              ///< of rooted collectives
+  topology::NodeId root = 0;    ///< of rooted collectives
   bool symmetry = true;         ///< look for automorphisms and use them (all-to-all)
   std::string layer_method;     ///< as parse_layer_method reads it; empty: auto (all-to-all on routes)
   std::int32_t max_layers =
@@ -61,9 +61,9 @@ struct PlanOptions {
 /// One planning algorithm for one collective.
 struct Planner {
   std::string_view name;  ///< "bfb", "mcf-path", "mcf-link": what --algorithm takes
-  Collective collective;
+  schedule::Collective collective;
   Needs needs;
-  Result<Schedule> (*plan)(const Topology& topology, const PlanOptions& options);
+  Result<schedule::Schedule> (*plan)(const topology::Topology& topology, const PlanOptions& options);
   std::string_view text;  ///< one line for --help and `libcoll info`
   /// What it takes beside what all do: `libcoll plan` refuses the others.
   std::span<const TakenOption> options;
@@ -71,6 +71,6 @@ struct Planner {
 
 /// The planner of that name for that collective in a table; an empty name takes the first of the collective.
 /// The error lists the names there are.
-Result<Planner> find_planner(std::span<const Planner> table, Collective collective, std::string_view name);
+Result<Planner> find_planner(std::span<const Planner> table, schedule::Collective collective, std::string_view name);
 
-}  // namespace libcoll
+}  // namespace libcoll::registry

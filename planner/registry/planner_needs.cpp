@@ -4,7 +4,7 @@
 #include <string_view>
 #include <utility>
 
-namespace libcoll {
+namespace libcoll::registry {
 
 std::string to_string(Needs needs) {
   static constexpr std::array<std::pair<Need, std::string_view>, 12> names{
@@ -27,4 +27,4 @@ std::string to_string(Needs needs) {
   return text;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::registry

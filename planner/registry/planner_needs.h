@@ -5,7 +5,7 @@
 #include <initializer_list>
 #include <string>
 
-namespace libcoll {
+namespace libcoll::registry {
 
 enum class Need : std::uint8_t {
   lp_solver,          ///< GLPK: the planner is in the `libcoll` command only
@@ -41,4 +41,4 @@ class Needs {
 /// "GLPK, hosts only (no switches)"; empty when there are none.
 std::string to_string(Needs needs);
 
-}  // namespace libcoll
+}  // namespace libcoll::registry

@@ -8,7 +8,10 @@
 
 #include "planner/registry/planner.h"
 
-namespace libcoll {
+namespace libcoll::registry {
+
+using namespace schedule;
+
 namespace {
 
 const TakenOption* entry_of(const Planner& planner, PlannerOption option) {
@@ -107,4 +110,4 @@ Status check_options(std::span<const Planner> planners, std::span<const GivenOpt
   return {};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::registry

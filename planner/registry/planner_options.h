@@ -9,7 +9,7 @@
 
 #include "planner/base/result.h"
 
-namespace libcoll {
+namespace libcoll::registry {
 
 struct Planner;
 
@@ -74,4 +74,4 @@ std::string bounds_text(const TakenOption& taken);
 /// planner and what that takes.
 Status check_options(std::span<const Planner> planners, std::span<const GivenOption> given);
 
-}  // namespace libcoll
+}  // namespace libcoll::registry

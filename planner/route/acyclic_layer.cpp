@@ -6,7 +6,10 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace topology;
+
 std::vector<std::int32_t> places_of_links(const Topology& topology) {
   std::vector<std::int32_t> places(at(topology.link_count()));
   for (NodeId node = 0; node < topology.node_count(); ++node) {
@@ -128,4 +131,4 @@ void AcyclicLayer::reorder() {
   for (std::size_t i = 0; i < all.size(); ++i) order_[at(all[i])] = places[i];
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

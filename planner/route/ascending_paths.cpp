@@ -5,7 +5,9 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace topology;
 
 AscendingPaths::AscendingPaths(const Topology& topology, std::span<const std::int32_t> order)
     : before_(order.size()), reached_(at(topology.node_count())) {
@@ -40,4 +42,4 @@ void AscendingPaths::path_to(NodeId node, std::vector<LinkId>& links) const {
   std::reverse(links.begin(), links.end());
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

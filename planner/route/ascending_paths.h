@@ -8,29 +8,31 @@
 
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::route {
 
 /// Shortest ascending paths of one layer from one source at a time.
 class AscendingPaths {
  public:
   /// `order` by link: its place in the layer (LayerOrders).
-  AscendingPaths(const Topology& topology, std::span<const std::int32_t> order);
+  AscendingPaths(const topology::Topology& topology, std::span<const std::int32_t> order);
 
   /// From `source` to every node, by lengths >= 0 of the links.
-  void search(NodeId source, std::span<const double> length);
+  void search(topology::NodeId source, std::span<const double> length);
 
   /// Infinite where no ascending path leads.
-  [[nodiscard]] double distance(NodeId node) const { return reached_[static_cast<std::size_t>(node)].distance; }
+  [[nodiscard]] double distance(topology::NodeId node) const {
+    return reached_[static_cast<std::size_t>(node)].distance;
+  }
 
   /// The links of the shortest path found; empty for the source and where none leads.
-  void path_to(NodeId node, std::vector<LinkId>& links) const;
+  void path_to(topology::NodeId node, std::vector<topology::LinkId>& links) const;
 
  private:
   /// A link where the search meets it: everything it asks for in one place.
   struct Step {
-    LinkId link;
-    NodeId from;
-    NodeId to;
+    topology::LinkId link;
+    topology::NodeId from;
+    topology::NodeId to;
   };
 
   static constexpr std::uint32_t no_step = std::numeric_limits<std::uint32_t>::max();
@@ -44,4 +46,4 @@ class AscendingPaths {
   std::vector<Reached> reached_;       ///< by node
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::route

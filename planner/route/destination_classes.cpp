@@ -15,7 +15,11 @@
 #include "planner/route/route_classes.h"
 #include "planner/route/table_completion.h"
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 using Order = std::vector<std::size_t>;
@@ -586,4 +590,4 @@ Result<DestinationClasses> assign_destination_classes(const Topology& topology, 
   return std::move(chosen.classes);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

@@ -9,14 +9,14 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::route {
 
 /// A forwarding table by destination, and the virtual lane in which messages follow it.
 struct DestinationClass {
   std::int32_t layer = 0;
   /// next[destination][node]: the link to go on by, no_entry at the destination. Towards a host every host has one, and
   /// every switch on the way; other switches, and hosts towards a switch, have one where the layer allows it.
-  std::vector<std::vector<LinkId>> next;
+  std::vector<std::vector<topology::LinkId>> next;
 };
 
 struct DestinationClasses {
@@ -44,10 +44,10 @@ struct ClassLimits {
 ///
 /// Errors: nodes that cables do not join; a route through a node that does not forward. Preconditions: routes are
 /// simple paths over links of the topology, and limits are 1 at least.
-Result<DestinationClasses> assign_destination_classes(const Topology& topology, std::span<Route> routes,
-                                                      const ClassLimits& limits);
+Result<DestinationClasses> assign_destination_classes(const topology::Topology& topology,
+                                                      std::span<schedule::Route> routes, const ClassLimits& limits);
 
 /// LMC for so many classes: 2^LMC is not below it.
 std::int32_t lmc_for(std::size_t classes);
 
-}  // namespace libcoll
+}  // namespace libcoll::route

@@ -10,7 +10,11 @@
 #include "planner/base/index.h"
 #include "planner/route/table_completion.h"
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t most_rounds = 60;
@@ -332,4 +336,4 @@ std::optional<TreeRoutes> route_in_trees(const Topology& topology, std::span<con
   return TreeRouting(topology, pairs, limits, effort, deadline).run();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

@@ -11,12 +11,12 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::route {
 
 /// What one host sends to another: `chunks` chunks, each of which adds `size` to the load of its links.
 struct PairDemand {
-  NodeId source = 0;
-  NodeId destination = 0;
+  topology::NodeId source = 0;
+  topology::NodeId destination = 0;
   std::int32_t chunks = 1;
   double size = 1;
 };
@@ -31,7 +31,7 @@ struct TreeLimits {
 
 /// Routes with their layer and class (from 1 on), and how many of their pair's chunks take each.
 struct TreeRoutes {
-  std::vector<Route> routes;  ///< pair by pair, as the pairs were given
+  std::vector<schedule::Route> routes;  ///< pair by pair, as the pairs were given
   std::vector<std::int32_t> chunks;
 };
 
@@ -43,8 +43,8 @@ struct TreeRoutes {
 /// off what it spent), or by the deadline.
 /// Preconditions: pairs of different hosts; in every order every host has an ascending path to every other.
 /// O(classes · links) for each choice of a chunk.
-std::optional<TreeRoutes> route_in_trees(const Topology& topology, std::span<const PairDemand> pairs,
+std::optional<TreeRoutes> route_in_trees(const topology::Topology& topology, std::span<const PairDemand> pairs,
                                          const TreeLimits& limits, std::int64_t& effort,
                                          const Deadline& deadline = Deadline(0));
 
-}  // namespace libcoll
+}  // namespace libcoll::route

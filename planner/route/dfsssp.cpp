@@ -8,7 +8,11 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// A link `to` that some route of the layer takes after the one this belongs to, and those routes. What leaves the
@@ -123,4 +127,4 @@ std::int32_t break_cycles(const Topology& topology, std::span<Route> routes) {
   return layers;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

@@ -7,11 +7,11 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::route {
 
 /// Starts with all routes in layer 0. While its channel-dependency graph has a cycle, the cycle's dependency with the
 /// fewest routes is broken: those routes go to the next layer, where the same follows. Returns the number of layers.
 /// Preconditions as assign_layers.
-std::int32_t break_cycles(const Topology& topology, std::span<Route> routes);
+std::int32_t break_cycles(const topology::Topology& topology, std::span<schedule::Route> routes);
 
-}  // namespace libcoll
+}  // namespace libcoll::route

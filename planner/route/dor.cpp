@@ -8,7 +8,11 @@
 #include "planner/topology/generators.h"
 #include "planner/topology/grid.h"
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// Whether the links are those of the name, no more and no less; as many hosts there are.
@@ -67,4 +71,4 @@ Result<std::vector<Route>> dor_routes(const Topology& topology) {
   return routes;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

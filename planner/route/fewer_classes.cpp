@@ -11,7 +11,11 @@
 #include "planner/route/destination_classes.h"
 #include "planner/route/rooted_layers.h"
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::size_t most_pairs = 50'000;
@@ -186,4 +190,4 @@ std::vector<bool> forwarding_nodes(const Topology& topology) {
   return forwards;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

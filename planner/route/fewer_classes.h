@@ -12,7 +12,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::route {
 
 /// What fewer classes may cost.
 struct ClassBudget {
@@ -37,12 +37,13 @@ struct FewerClasses {
 /// no more layers, in the fewest that a search by route_in_trees finds a way for. Nothing where more than 50 000 pairs
 /// would take too long, or the routes have no such classes. Classes beyond budget.most are not: there the load grows
 /// step by step until a way is found.
-std::optional<FewerClasses> route_in_fewer_classes(const Topology& topology, std::span<const Route> routes,
+std::optional<FewerClasses> route_in_fewer_classes(const topology::Topology& topology,
+                                                   std::span<const schedule::Route> routes,
                                                    std::span<const PairDemand> pairs, const ClassBudget& budget,
                                                    const Deadline& deadline = Deadline(0));
 
 /// By node whether routes may pass through it: switches do; hosts where there are no switches, or where they have
 /// several neighbours and NICs forward.
-std::vector<bool> forwarding_nodes(const Topology& topology);
+std::vector<bool> forwarding_nodes(const topology::Topology& topology);
 
-}  // namespace libcoll
+}  // namespace libcoll::route

@@ -4,7 +4,11 @@
 #include <map>
 #include <utility>
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 std::string quoted(const std::string& name) {
@@ -38,4 +42,4 @@ std::string write_forwarding_table(const Topology& topology, std::span<const Rou
   return text;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

@@ -6,7 +6,9 @@
 #include "planner/base/index.h"
 #include "planner/route/table_completion.h"
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace topology;
 
 /// Whether a link may come before the entry of the node that it leads to; it does from now on.
 bool LaneCompletion::precedes(LinkId before, std::span<const LinkId> next) {
@@ -47,4 +49,4 @@ std::optional<std::vector<LinkId>> LaneCompletion::complete(NodeId destination, 
   return next;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

@@ -5,7 +5,10 @@
 
 #include "planner/route/acyclic_layer.h"
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace schedule;
+using namespace topology;
 
 std::int32_t assign_layers(const Topology& topology, std::span<Route> routes, std::span<const std::size_t> order,
                            std::int32_t most) {
@@ -49,4 +52,4 @@ std::int32_t assign_layers(const Topology& topology, std::span<Route> routes) {
   return assign_layers(topology, routes, order);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

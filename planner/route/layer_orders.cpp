@@ -12,7 +12,11 @@
 #include "planner/route/sssp.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// By node: the link it leaves by towards the root, and the one it is reached by from the root; no link is both.
@@ -128,4 +132,4 @@ std::int32_t layer_of(const LayerOrders& orders, std::span<const LinkId> links) 
   return -1;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

@@ -13,7 +13,11 @@
 #include "planner/route/ascending_paths.h"
 #include "planner/route/layer_orders.h"
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t most_passes = 16;
@@ -310,4 +314,4 @@ std::optional<Rerouting> reroute_into_layers(const Topology& topology, std::span
   return result;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

@@ -9,7 +9,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::route {
 
 /// What it took; loads are the largest of a link, per unit capacity.
 struct Rerouting {
@@ -26,8 +26,8 @@ struct Rerouting {
 /// what it adds to the load of its links. Nothing, and the routes as they were, where some route finds no ascending
 /// path in any of the layers or the load ends above (1 + `accepted`) times what it was. No pass begins after the
 /// deadline. Preconditions as assign_layers.
-std::optional<Rerouting> reroute_into_layers(const Topology& topology, std::span<Route> routes,
+std::optional<Rerouting> reroute_into_layers(const topology::Topology& topology, std::span<schedule::Route> routes,
                                              std::span<const double> amount, std::int32_t layers, double accepted,
                                              const Deadline& deadline = Deadline(0));
 
-}  // namespace libcoll
+}  // namespace libcoll::route

@@ -10,7 +10,11 @@
 #include "planner/route/dfsssp.h"
 #include "planner/route/lash.h"
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 // Hops of all routes beyond which one method has to do: each takes a second or two there.
@@ -110,4 +114,4 @@ Layers assign_layers_by(LayerMethod method, const Topology& topology, std::span<
   return {assign_layers(topology, routes), LayerMethod::lash};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

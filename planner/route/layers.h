@@ -11,7 +11,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::route {
 
 /// The fewest layers an order of LASH-sequential or DF-SSSP needs for the routes: which is least has no rule, and the
 /// minimum itself is NP-hard (paper 003 §5.5).
@@ -38,7 +38,7 @@ struct Layers {
 /// `automatic` has one method only for the routes, and that takes more than `most` layers, it may end early as
 /// assign_layers does; otherwise `most` is of no effect. `automatic` tries no other method once the
 /// deadline has passed, or would before the next ends.
-Layers assign_layers_by(LayerMethod method, const Topology& topology, std::span<Route> routes,
+Layers assign_layers_by(LayerMethod method, const topology::Topology& topology, std::span<schedule::Route> routes,
                         std::int32_t most = any_layers, const Deadline& deadline = Deadline(0));
 
-}  // namespace libcoll
+}  // namespace libcoll::route

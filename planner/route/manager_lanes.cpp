@@ -11,7 +11,11 @@
 #include "planner/route/lash.h"
 #include "planner/route/sssp.h"
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// Where the caller does not say.
@@ -67,4 +71,4 @@ Result<std::int32_t> manager_lanes(const Topology& topology, std::span<const std
   return std::min(lanes, lash_lanes(topology, ports, switch_order.empty() ? usual : switch_order).value_or(lanes));
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

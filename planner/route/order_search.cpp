@@ -10,7 +10,10 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t phases = 60;         // of multiplicative weights
@@ -259,4 +262,4 @@ LayerOrders search_orders(const Topology& topology, LayerOrders orders, std::spa
   return orders;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

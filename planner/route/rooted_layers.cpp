@@ -9,7 +9,11 @@
 #include "planner/base/index.h"
 #include "planner/route/acyclic_layer.h"
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// Hops over cables from the nearest of some nodes, through nodes that forward; -1 where there is no way.
@@ -228,4 +232,4 @@ std::optional<LayerOrders> orders_of_layers(const Topology& topology, const std:
   return orders;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

@@ -12,7 +12,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::route {
 
 inline constexpr std::int32_t no_layer = -1;
 
@@ -24,23 +24,24 @@ inline constexpr std::int32_t no_layer = -1;
 /// routes may pass through it. A link that nothing can precede (out of a node that does not forward, or that has one
 /// neighbour) has place -1. Error where the nodes that forward are not joined by cables. Preconditions as
 /// assign_layers.
-Result<LayerOrders> assign_rooted_layers(const Topology& topology, const std::vector<bool>& forwards,
-                                         std::span<Route> routes, std::span<const std::size_t> order, std::int32_t most,
-                                         std::int32_t variant = 0);
+Result<LayerOrders> assign_rooted_layers(const topology::Topology& topology, const std::vector<bool>& forwards,
+                                         std::span<schedule::Route> routes, std::span<const std::size_t> order,
+                                         std::int32_t most, std::int32_t variant = 0);
 
 /// Orders of just so many layers, each begun with a tree as those of assign_rooted_layers: as many of the routes as fit
 /// ascend in one of them. Error and preconditions as there.
-Result<LayerOrders> rooted_orders(const Topology& topology, const std::vector<bool>& forwards,
-                                  std::span<const Route> routes, std::span<const std::size_t> order,
+Result<LayerOrders> rooted_orders(const topology::Topology& topology, const std::vector<bool>& forwards,
+                                  std::span<const schedule::Route> routes, std::span<const std::size_t> order,
                                   std::int32_t layers, std::int32_t variant = 0);
 
 /// The same for routes that have their layers (0, 1, …): each ascends in that of its own. Nothing where one does not
 /// fit, or cables do not join the nodes.
-std::optional<LayerOrders> rooted_orders_of_layers(const Topology& topology, const std::vector<bool>& forwards,
-                                                   std::span<const Route> routes, std::int32_t variant = 0);
+std::optional<LayerOrders> rooted_orders_of_layers(const topology::Topology& topology,
+                                                   const std::vector<bool>& forwards,
+                                                   std::span<const schedule::Route> routes, std::int32_t variant = 0);
 
 /// The same without trees: nothing but the routes ascends for certain. Nothing where those of a layer would deadlock.
-std::optional<LayerOrders> orders_of_layers(const Topology& topology, const std::vector<bool>& forwards,
-                                            std::span<const Route> routes);
+std::optional<LayerOrders> orders_of_layers(const topology::Topology& topology, const std::vector<bool>& forwards,
+                                            std::span<const schedule::Route> routes);
 
-}  // namespace libcoll
+}  // namespace libcoll::route

@@ -9,7 +9,11 @@
 #include <utility>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// The forwarding decisions for one key (pair or destination): which of its paths exclude one another.
@@ -165,4 +169,4 @@ std::int32_t assign_route_classes(const Topology& topology, std::span<Route> rou
   return classes;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

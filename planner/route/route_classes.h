@@ -7,7 +7,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::route {
 
 /// What a forwarding entry of the fabric may look at, beside the class.
 enum class Forwarding : std::uint8_t {
@@ -20,7 +20,7 @@ enum class Forwarding : std::uint8_t {
 /// by_source the number is the least there can be (the routes of the pair that has most), by_destination it is near
 /// it. The same path of a pair, given twice, gets the same class. Preconditions: routes are simple paths over links of
 /// the topology. O(hops + R²) for each pair or destination of R routes.
-std::int32_t assign_route_classes(const Topology& topology, std::span<Route> routes,
+std::int32_t assign_route_classes(const topology::Topology& topology, std::span<schedule::Route> routes,
                                   Forwarding forwarding = Forwarding::by_source);
 
-}  // namespace libcoll
+}  // namespace libcoll::route

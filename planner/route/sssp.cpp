@@ -9,7 +9,11 @@
 #include "planner/route/lash.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr double weight_of_unit = 1 << 16;  // what a path adds to a link of capacity 1; integers make ties exact
@@ -104,4 +108,4 @@ Result<std::vector<Route>> sssp_routes(const Topology& topology) {
   return routes;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

@@ -8,7 +8,10 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::route {
+
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t beyond_all = std::numeric_limits<std::int32_t>::max();
@@ -117,4 +120,4 @@ std::optional<std::vector<LinkId>> TableCompletion::complete(NodeId destination,
   return next;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::route

@@ -8,15 +8,15 @@
 
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::route {
 
-inline constexpr LinkId no_entry = -1;
+inline constexpr topology::LinkId no_entry = -1;
 
 /// Fills forwarding tables so that a whole table ascends in an order of the links.
 class TableCompletion {
  public:
   /// `forwards` by node: whether paths may pass through it. Both arguments have to outlive this.
-  TableCompletion(const Topology& topology, const std::vector<bool>& forwards)
+  TableCompletion(const topology::Topology& topology, const std::vector<bool>& forwards)
       : topology_(topology), forwards_(forwards) {}
 
   /// By node the link to go on by towards `destination`, no_entry at the destination itself: `given` where that has an
@@ -24,21 +24,25 @@ class TableCompletion {
   /// that nothing precedes). Shortest paths as far as the order allows. Nothing where some host is left without a path;
   /// switches that no path of a host crosses may have no entry.
   /// Precondition: `given` entries lead to the destination and ascend. O(links · log links), rarely times the nodes.
-  [[nodiscard]] std::optional<std::vector<LinkId>> complete(NodeId destination, std::vector<LinkId> given,
-                                                            std::span<const std::int32_t> order) const;
+  [[nodiscard]] std::optional<std::vector<topology::LinkId>> complete(topology::NodeId destination,
+                                                                      std::vector<topology::LinkId> given,
+                                                                      std::span<const std::int32_t> order) const;
 
   /// The same without given entries, and with none where some host is left without a path.
-  [[nodiscard]] std::vector<LinkId> fill(NodeId destination, std::span<const std::int32_t> order) const;
+  [[nodiscard]] std::vector<topology::LinkId> fill(topology::NodeId destination,
+                                                   std::span<const std::int32_t> order) const;
 
  private:
-  [[nodiscard]] std::vector<LinkId> shortest(NodeId destination, const std::vector<LinkId>& given,
-                                             std::span<const std::int32_t> order) const;
-  [[nodiscard]] std::vector<LinkId> latest(NodeId destination, const std::vector<LinkId>& given,
-                                           std::span<const std::int32_t> order) const;
-  [[nodiscard]] bool passes(NodeId node, NodeId destination) const;
+  [[nodiscard]] std::vector<topology::LinkId> shortest(topology::NodeId destination,
+                                                       const std::vector<topology::LinkId>& given,
+                                                       std::span<const std::int32_t> order) const;
+  [[nodiscard]] std::vector<topology::LinkId> latest(topology::NodeId destination,
+                                                     const std::vector<topology::LinkId>& given,
+                                                     std::span<const std::int32_t> order) const;
+  [[nodiscard]] bool passes(topology::NodeId node, topology::NodeId destination) const;
 
-  const Topology& topology_;
+  const topology::Topology& topology_;
   const std::vector<bool>& forwards_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::route

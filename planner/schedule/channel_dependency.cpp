@@ -6,7 +6,10 @@
 #include <map>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::schedule {
+
+using namespace topology;
+
 namespace {
 
 struct Dependency {
@@ -51,4 +54,4 @@ bool channel_dependencies_acyclic(const Topology& topology, std::span<const Rout
                      [&](const auto& layer) { return acyclic(topology.link_count(), layer.second); });
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

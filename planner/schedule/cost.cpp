@@ -7,7 +7,10 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
+
+using namespace topology;
+
 namespace {
 
 /// Chunks that cross each link, and which links were crossed at all.
@@ -183,4 +186,4 @@ Rational bandwidth_time(const Schedule& schedule) {
   return unit * total;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

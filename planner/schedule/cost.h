@@ -6,7 +6,7 @@
 #include "planner/base/rational.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
 
 /// Largest (shards crossing a link in the step) / capacity, one entry per step (index step − 1).
 /// A routed transfer loads every link of its route. Capacities are those of the wiring in force.
@@ -30,4 +30,4 @@ Rational universal_bandwidth_bound(Collective collective, std::int32_t hosts);
 /// T_B in M/B as Proof::bandwidth_time defines it, recomputed from the transfers.
 Rational bandwidth_time(const Schedule& schedule);
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

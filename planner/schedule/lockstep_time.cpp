@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::schedule {
+
+using namespace topology;
 
 LockstepTime lockstep_time(const Schedule& schedule) {
   const Topology& topology = schedule.topology;
@@ -42,4 +44,4 @@ std::optional<std::int64_t> bytes_up_to(const LockstepTime& fewer, const Lockste
   return static_cast<std::int64_t>(std::min(saved / lost_per_byte, most));
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

@@ -6,7 +6,7 @@
 
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
 
 /// T(M) = latency + M · seconds_per_byte. M is the whole vector in bytes: N shards (in all-to-all the N blocks of a
 /// node).
@@ -27,4 +27,4 @@ LockstepTime lockstep_time(const Schedule& schedule);
 /// that is no vector at all, or every one.
 std::optional<std::int64_t> bytes_up_to(const LockstepTime& fewer, const LockstepTime& usual);
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

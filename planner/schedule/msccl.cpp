@@ -14,7 +14,10 @@
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
+
+using namespace topology;
+
 namespace {
 
 /// What a reader of MSCCL XML takes and how it spells things.
@@ -518,4 +521,4 @@ Result<std::string> write_msccl(const Schedule& schedule, Dialect dialect) {
   return text + "</algo>\n";
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

@@ -8,7 +8,10 @@
 #include <utility>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::schedule {
+
+using namespace topology;
+
 namespace {
 
 // A number takes a byte for each seven of its bits. Lists are ordered, so that fields are written as their difference
@@ -331,4 +334,4 @@ Result<Schedule> unpack_schedule(std::string_view bytes) {
   return schedule;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

@@ -7,7 +7,7 @@
 #include "planner/base/result.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
 
 /// unpack_schedule(pack_schedule(s)) == s, bit for bit, of the same version of libcoll.
 std::string pack_schedule(const Schedule& schedule);
@@ -15,4 +15,4 @@ std::string pack_schedule(const Schedule& schedule);
 /// Error when the bytes are not a packed schedule. The result is well-formed (ids in range) but not verified.
 Result<Schedule> unpack_schedule(std::string_view bytes);
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

@@ -5,7 +5,10 @@
 
 #include "planner/schedule/single_path_routes.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
+
+using namespace topology;
+
 namespace {
 
 bool share_chunks(const Operation& a, const Operation& b) {
@@ -89,4 +92,4 @@ Program lower(const Schedule& schedule, NodeId node) {
   return program;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

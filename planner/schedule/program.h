@@ -7,7 +7,7 @@
 
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
 
 enum class OperationKind : std::uint8_t { send, receive, receive_reduce };
 
@@ -18,7 +18,7 @@ struct Operation {
   ShardId shard = 0;
   std::int32_t chunk_begin = 0;
   std::int32_t chunk_count = 0;
-  NodeId peer = 0;
+  topology::NodeId peer = 0;
   std::int32_t step = 1;
   std::int32_t route = direct;
   std::int32_t route_class = 0;  ///< of that route; 0 for a direct transfer
@@ -41,7 +41,7 @@ struct LoneRoute {
 /// Operations of one node in canonical order (ascending step).
 struct Program {
   Collective collective = Collective::allgather;
-  NodeId node = 0;
+  topology::NodeId node = 0;
   std::int32_t nodes = 0;  ///< N: hosts of the topology
   std::int32_t chunks_per_shard = 1;
   std::int32_t steps = 0;
@@ -61,6 +61,6 @@ inline std::int32_t route_classes(const Program& program) {
 }
 
 /// Precondition: verify(schedule) found nothing and the transfers are in canonical order.
-Program lower(const Schedule& schedule, NodeId node);
+Program lower(const Schedule& schedule, topology::NodeId node);
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

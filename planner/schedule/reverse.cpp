@@ -7,7 +7,10 @@
 
 #include "planner/schedule/cost.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
+
+using namespace topology;
+
 namespace {
 
 std::optional<Collective> mirror_of(Collective collective) {
@@ -113,4 +116,4 @@ Result<Schedule> concatenate(const Schedule& reduce_scatter, const Schedule& all
   return result;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

@@ -4,7 +4,7 @@
 #include "planner/base/result.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
 
 /// Allgather on G ↔ reduce-scatter on the transpose of G, broadcast ↔ reduce likewise: links turned around, step t
 /// becomes T+1−t, copy becomes reduce and back. reverse(reverse(s)) == s. Error for other collectives or routed
@@ -15,4 +15,4 @@ Result<Schedule> reverse(const Schedule& schedule);
 /// to their least common multiple; proofs add up.
 Result<Schedule> concatenate(const Schedule& reduce_scatter, const Schedule& allgather);
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

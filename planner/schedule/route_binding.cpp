@@ -9,7 +9,10 @@
 #include "planner/base/toml_node.h"
 #include "planner/base/toml_text.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
+
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t most_classes = 4096;         // as many as a schedule may name
@@ -281,4 +284,4 @@ std::string route_set_digest(const Topology& topology, std::span<const Route> ro
   return fingerprint.digits();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

@@ -12,7 +12,7 @@
 #include "planner/base/result.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
 
 /// How messages of one class are sent. Class 0 is the fabric's default routing.
 struct RouteClassBinding {
@@ -62,6 +62,6 @@ std::optional<std::int32_t> context_of(const RouteBinding& binding, const Route&
 /// Identifies a set of routes with their classes on a topology, whatever their order: 16 hexadecimal digits over
 /// (source, destination, nodes on the way, class). Layers do not matter, nor how often a route is given.
 /// Precondition: the routes' links exist.
-std::string route_set_digest(const Topology& topology, std::span<const Route> routes);
+std::string route_set_digest(const topology::Topology& topology, std::span<const Route> routes);
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

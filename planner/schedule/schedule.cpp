@@ -7,7 +7,9 @@
 
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
+
+using namespace topology;
 
 std::string_view to_string(Collective collective) {
   switch (collective) {
@@ -95,4 +97,4 @@ std::int32_t layer_count(std::span<const Route> routes) {
   return count;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

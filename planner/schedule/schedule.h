@@ -14,7 +14,7 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
 
 enum class Collective : std::uint8_t { allgather, reduce_scatter, allreduce, alltoall, broadcast, reduce };
 
@@ -35,9 +35,9 @@ using ShardId = std::int32_t;
 /// A path the fabric follows, link by link, in virtual lane `layer`. A message takes it when it is sent through route
 /// class `route_class` (1, 2, …) from source to destination; 0: not assigned, the fabric's default routing.
 struct Route {
-  NodeId source = 0;
-  NodeId destination = 0;
-  std::vector<LinkId> links;
+  topology::NodeId source = 0;
+  topology::NodeId destination = 0;
+  std::vector<topology::LinkId> links;
   std::int32_t layer = 0;
   std::int32_t route_class = 0;
   friend bool operator==(const Route&, const Route&) = default;
@@ -55,8 +55,8 @@ struct Transfer {
   ShardId shard = 0;
   std::int32_t chunk_begin = 0;
   std::int32_t chunk_count = 0;
-  NodeId from = 0;
-  NodeId to = 0;
+  topology::NodeId from = 0;
+  topology::NodeId to = 0;
   std::int32_t step = 1;        ///< 1..steps
   std::int32_t route = direct;  ///< index into Schedule::routes, or `direct`
   TransferKind kind = TransferKind::copy;
@@ -87,7 +87,7 @@ struct Proof {
 
 /// A link that is there while a wiring is in force, and its bandwidth then (several parallel links count as one).
 struct LiveLink {
-  LinkId link = 0;
+  topology::LinkId link = 0;
   std::int64_t bandwidth_bytes_per_second = 0;
   friend bool operator==(const LiveLink&, const LiveLink&) = default;
 };
@@ -105,9 +105,9 @@ struct Wiring {
 /// One planned collective on one topology.
 struct Schedule {
   Collective collective = Collective::allgather;
-  NodeId root = 0;        ///< of broadcast and reduce; 0 for the others
-  std::string algorithm;  ///< name in the planner table
-  Topology topology;
+  topology::NodeId root = 0;  ///< of broadcast and reduce; 0 for the others
+  std::string algorithm;      ///< name in the planner table
+  topology::Topology topology;
   std::int32_t chunks_per_shard = 1;
   std::int32_t steps = 0;           ///< T_L / α
   std::vector<Route> routes;        ///< empty for link-based schedules
@@ -142,4 +142,4 @@ std::int32_t layer_count(std::span<const Route> routes);
 /// The canonical order: by step, from, to, route, shard, first chunk. Lowering relies on it.
 void sort_transfers(Schedule& schedule);
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

@@ -5,7 +5,10 @@
 #include <numeric>
 #include <utility>
 
-namespace libcoll {
+namespace libcoll::schedule {
+
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t units_on_the_fastest_link = 1024;  ///< of load per pair
@@ -83,4 +86,4 @@ std::vector<std::int32_t> single_path_routes(const Schedule& schedule) {
   return chosen;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

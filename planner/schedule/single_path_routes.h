@@ -7,7 +7,7 @@
 
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
 
 /// By source · N + destination, of N hosts: an index into the schedule's routes, one of those that its transfers from
 /// source to destination take; `direct` where they take none. Empty where no pair has two. Greedily: one pair after
@@ -15,4 +15,4 @@ namespace libcoll {
 /// them once more, with the others known. A pair counts once, whatever it sends. O(pairs · routes of a pair · hops).
 std::vector<std::int32_t> single_path_routes(const Schedule& schedule);
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

@@ -10,7 +10,10 @@
 #include "planner/base/index.h"
 #include "planner/schedule/cost.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
+
+using namespace topology;
+
 namespace {
 
 /// How whole blocks go from each node to each other one.
@@ -89,4 +92,4 @@ Result<Schedule> spread_over_nodes(const Schedule& uniform) {
   return Spreading(uniform, std::move(pairs)).spread();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

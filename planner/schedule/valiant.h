@@ -5,7 +5,7 @@
 #include "planner/base/result.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
 
 /// An all-to-all in which part w of the N parts of every block goes by way of node w, on both legs as whole blocks go
 /// in `uniform`: what single pairs have for each other loads the links as even blocks would that are (R_s + C_d)/N
@@ -14,4 +14,4 @@ namespace libcoll {
 /// forwards.
 Result<Schedule> spread_over_nodes(const Schedule& uniform);
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

@@ -14,7 +14,10 @@
 #include "planner/schedule/channel_dependency.h"
 #include "planner/schedule/cost.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
+
+using namespace topology;
+
 namespace {
 
 // Beyond these a file is absurd or a proof would not fit in memory (about 1 GiB).
@@ -657,4 +660,4 @@ std::vector<std::string> verify_lockstep(const Schedule& schedule, std::size_t l
   return verify(schedule, limit, threads, Timing::lockstep);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

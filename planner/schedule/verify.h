@@ -8,7 +8,7 @@
 
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
 
 /// Symbolic execution. For every node, shard and chunk it tracks which contributions the node's copy holds;
 /// transfers of a step see the state before the step. Returns every fault found (at most `limit`), none when
@@ -27,4 +27,4 @@ std::vector<std::string> verify(const Schedule& schedule, std::size_t limit = 20
 /// and in place: it takes only what verify() finds right.
 std::vector<std::string> verify_lockstep(const Schedule& schedule, std::size_t limit = 20, std::int32_t threads = 1);
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

@@ -7,7 +7,7 @@
 #include "planner/base/result.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
 
 /// The native file: topology, proof, routes and transfers. read_schedule(write_schedule(s)) == s, bit for bit.
 std::string write_schedule(const Schedule& schedule);
@@ -24,4 +24,4 @@ Result<Dialect> parse_dialect(std::string_view text);
 /// Error where the dialect cannot say it (e.g. reductions for `verifier`, offsets or sizes above its limits).
 Result<std::string> write_msccl(const Schedule& schedule, Dialect dialect);
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

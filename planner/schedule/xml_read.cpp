@@ -9,7 +9,10 @@
 
 #include "planner/schedule/xml.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
+
+using namespace topology;
+
 namespace {
 
 // A file beyond these is absurd; shard ids N² stay within 32 bits.
@@ -366,4 +369,4 @@ class Reader {
 
 Result<Schedule> read_schedule(std::string_view text, const std::string& file) { return Reader(text, file).read(); }
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

@@ -13,7 +13,10 @@
 
 #include "planner/schedule/xml.h"
 
-namespace libcoll {
+namespace libcoll::schedule {
+
+using namespace topology;
+
 namespace {
 
 /// Appends elements with attributes to a text.
@@ -201,4 +204,4 @@ std::string write_schedule(const Schedule& schedule) {
   return writer.take();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::schedule

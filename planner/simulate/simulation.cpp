@@ -17,7 +17,11 @@
 #include "planner/base/index.h"
 #include "planner/schedule/cost.h"
 
-namespace libcoll {
+namespace libcoll::simulate {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t max_units = std::int64_t{1} << 23;  // 1 GiB of them
@@ -309,4 +313,4 @@ Result<Simulation> simulate(const Schedule& schedule, const SimulationOptions& o
   return flow.run();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::simulate

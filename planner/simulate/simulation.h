@@ -8,7 +8,7 @@
 #include "planner/base/result.h"
 #include "planner/schedule/schedule.h"
 
-namespace libcoll {
+namespace libcoll::simulate {
 
 enum class NodeTiming : std::uint8_t {
   data_flow,  ///< a transfer starts when its data is there and its links are free, as the runtime does
@@ -36,6 +36,6 @@ struct Simulation {
 /// takes its α, its longest way's latency and its largest load, and what rewiring before it takes (paper 002, Equation
 /// 4). Precondition: verify() or, for lockstep, verify_lockstep() finds the schedule right. Errors: data-flow of a
 /// schedule that rewires the fabric, which has steps only; more chunks and segments than memory has room for.
-Result<Simulation> simulate(const Schedule& schedule, const SimulationOptions& options);
+Result<Simulation> simulate(const schedule::Schedule& schedule, const SimulationOptions& options);
 
-}  // namespace libcoll
+}  // namespace libcoll::simulate

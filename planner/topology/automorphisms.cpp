@@ -14,7 +14,7 @@
 #include "planner/base/index.h"
 #include "planner/topology/specification.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 Automorphism identity(std::int32_t count) {
@@ -385,4 +385,4 @@ std::vector<Automorphism> stabiliser(std::span<const Automorphism> generators,
   return {found.begin(), found.end()};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

@@ -9,7 +9,7 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 
 /// A group of automorphisms by its generators. Every generator was checked link by link.
 struct AutomorphismGroup {
@@ -42,4 +42,4 @@ std::vector<Automorphism> transversal(const Topology& topology, std::span<const 
 std::vector<Automorphism> stabiliser(std::span<const Automorphism> generators,
                                      std::span<const Automorphism> transversal, NodeId root);
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

@@ -4,7 +4,7 @@
 
 #include "planner/topology/reader.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 __extension__ using Wide = __int128;
@@ -119,4 +119,4 @@ Result<double> parse_latency(std::string_view text) {
   return static_cast<double>(number->digits) / static_cast<double>(number->scale) * unit->seconds;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

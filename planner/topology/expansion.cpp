@@ -10,7 +10,7 @@
 #include "planner/topology/generators.h"
 #include "planner/topology/specification.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 /// What an expansion takes, and how large its result would be.
@@ -180,4 +180,4 @@ Result<ExpansionParts> split_expansion(std::string_view specification) {
   return result;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

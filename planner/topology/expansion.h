@@ -10,7 +10,7 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 
 /// Each function takes hosts only and links of one bandwidth, which the result's links have too (an Error otherwise,
 /// and where the result would be larger than generate() makes). Results have no name.
@@ -45,4 +45,4 @@ struct ExpansionParts {
 /// Takes the outermost form apart. Error when it is one of the forms but malformed.
 Result<ExpansionParts> split_expansion(std::string_view specification);
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

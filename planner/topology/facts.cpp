@@ -8,7 +8,7 @@
 #include "planner/base/index.h"
 #include "planner/topology/specification.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 enum class Direction : std::uint8_t { forward, backward };
@@ -207,4 +207,4 @@ std::vector<Automorphism> translations(const Topology& topology) {
   return group;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

@@ -10,7 +10,7 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 
 /// dist[u][v] in hops over links; -1 where v cannot be reached from u. Shape node_count × node_count.
 using DistanceMatrix = std::vector<std::vector<std::int32_t>>;
@@ -58,4 +58,4 @@ inline constexpr std::int64_t max_translation_checks = 1 << 28;
 /// link, so a wrong guess costs symmetry, never correctness.
 std::vector<Automorphism> translations(const Topology& topology);
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

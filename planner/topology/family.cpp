@@ -5,7 +5,7 @@
 #include "planner/topology/generators.h"
 #include "planner/topology/specification.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 
 Status check_size(std::int64_t nodes, std::int64_t links) {
   if (nodes < 2 || nodes > max_nodes) {
@@ -43,4 +43,4 @@ Result<Topology> from_cables(std::int32_t node_count, const Cables& cables) {
   return from_links(node_count, std::move(links));
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

@@ -10,7 +10,7 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 
 using Numbers = std::vector<std::int32_t>;
 
@@ -27,4 +27,4 @@ Result<Numbers> exactly(std::size_t count, std::string_view arguments, std::int3
 Result<Topology> from_links(std::int32_t node_count, std::vector<Link> links);
 Result<Topology> from_cables(std::int32_t node_count, const Cables& cables);
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

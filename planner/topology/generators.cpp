@@ -22,7 +22,7 @@
 #include "planner/topology/word_graphs.h"
 #include "planner/topology/xpander.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 enum class Ends : std::uint8_t { joined, open };
@@ -431,4 +431,4 @@ Result<Topology> generate(std::string_view specification) {
   return topology;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

@@ -8,7 +8,7 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 
 /// What a generator makes at most; beyond it the specification is taken for a slip of the pen.
 inline constexpr std::int32_t max_nodes = 1 << 16;
@@ -31,4 +31,4 @@ std::span<const Generator> generators();
 /// error names the specification, what was found and what was expected.
 Result<Topology> generate(std::string_view specification);
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

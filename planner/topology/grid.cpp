@@ -10,7 +10,7 @@
 #include "planner/topology/generators.h"
 #include "planner/topology/specification.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 
 std::int32_t Grid::stride(std::size_t dimension) const {
   return std::accumulate(sizes.begin() + static_cast<std::ptrdiff_t>(dimension) + 1, sizes.end(), 1,
@@ -68,4 +68,4 @@ Result<Grid> grid_of(const Topology& topology) {
   return grid;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

@@ -7,7 +7,7 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 
 /// The sizes of a grid's dimensions, first the one whose neighbours' ids differ most (row-major numbering); dimensions
 /// of one node are left out.
@@ -29,4 +29,4 @@ struct Grid {
 /// not looked at: one that was removed is bypassed by a route. Error with the reason for anything else.
 Result<Grid> grid_of(const Topology& topology);
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

@@ -6,7 +6,7 @@
 #include "planner/topology/generators.h"
 #include "planner/topology/reader.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -125,4 +125,4 @@ Result<std::vector<std::string>> expand_hostlist(std::string_view text) {
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

@@ -10,7 +10,7 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 using Colors = std::vector<std::int32_t>;
@@ -149,4 +149,4 @@ std::optional<Automorphism> reverse_symmetry(const Topology& topology) {
   return find_isomorphism(topology, transpose(topology));
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

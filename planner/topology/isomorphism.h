@@ -7,7 +7,7 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 
 /// f with f(u)→f(v) a link of b, of equal bandwidth, wherever u→v is one of a; none when there is none or when colour
 /// refinement with backtracking had to be given up after `budget` refinements. What is returned was checked link by
@@ -18,4 +18,4 @@ std::optional<Automorphism> find_isomorphism(const Topology& a, const Topology& 
 /// The identity when all links come in pairs; otherwise as find_isomorphism.
 std::optional<Automorphism> reverse_symmetry(const Topology& topology);
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

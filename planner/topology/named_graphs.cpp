@@ -12,7 +12,7 @@
 
 #include "planner/topology/family.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 /// A point–line geometry: for every line the points on it.
@@ -303,4 +303,4 @@ Result<Topology> named_graph(std::string_view name) {
   return Error{"found graph '" + std::string(name) + "', expected one of " + known};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

@@ -7,7 +7,7 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 
 struct NamedGraph {
   std::string_view name;
@@ -21,4 +21,4 @@ std::span<const NamedGraph> named_graphs();
 /// The graph of that name. The error lists the names there are.
 Result<Topology> named_graph(std::string_view name);
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

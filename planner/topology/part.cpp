@@ -9,7 +9,7 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 /// What of the fabric belongs to the part: the new id of every node, -1 for those that go.
@@ -141,4 +141,4 @@ Result<std::vector<NodeId>> parse_node_ranges(std::string_view text, NodeId limi
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

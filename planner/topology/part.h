@@ -10,7 +10,7 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 
 /// The fabric as these hosts see it who alone have data: host i of the result is node hosts[i]. The other hosts become
 /// switches where NICs forward; where they do not, nothing passes through them, and they go with their links. Links are
@@ -40,4 +40,4 @@ MovedHosts move_hosts(const std::vector<Automorphism>& group, const std::vector<
 std::string node_ranges(std::span<const NodeId> nodes);
 Result<std::vector<NodeId>> parse_node_ranges(std::string_view text, NodeId limit);
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

@@ -6,7 +6,7 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 using Edge = std::pair<NodeId, NodeId>;
@@ -141,4 +141,4 @@ std::optional<std::vector<Edge>> random_regular_edges(std::int32_t nodes, std::i
   return std::nullopt;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

@@ -8,7 +8,7 @@
 
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 
 /// The cables (a < b, sorted) of a connected simple graph in which each of `nodes` nodes has `degree` cables: the
 /// pairing model (Bollobás 1980) with loops and doubled cables mended by random switches, drawn again until connected;
@@ -18,4 +18,4 @@ namespace libcoll {
 std::optional<std::vector<std::pair<NodeId, NodeId>>> random_regular_edges(std::int32_t nodes, std::int32_t degree,
                                                                            std::uint64_t seed);
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

@@ -16,7 +16,7 @@
 #include "planner/topology/generators.h"
 #include "planner/topology/specification.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 std::string listed(std::initializer_list<std::string_view> words) {
@@ -565,4 +565,4 @@ Result<Topology> load_topology(const std::string& specification_or_path) {
                "), expected one, or a specification such as torus:3x3x3"};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

@@ -9,7 +9,7 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 
 /// Reads the text of a topology file; `file` only names it in messages, and the topology where neither `name`
 /// nor `generator` does. The format is described in config/topologies. Errors start with "FILE:LINE: ". Every
@@ -30,4 +30,4 @@ Result<double> parse_latency(std::string_view text);
 /// brackets the last runs fastest. At most max_nodes names.
 Result<std::vector<std::string>> expand_hostlist(std::string_view text);
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

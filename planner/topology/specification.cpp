@@ -3,7 +3,7 @@
 #include <charconv>
 #include <string>
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 std::optional<std::int32_t> whole_number(std::string_view text) {
@@ -39,4 +39,4 @@ Result<std::vector<std::int32_t>> parse_numbers(std::string_view text, char sepa
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

@@ -8,7 +8,7 @@
 
 #include "planner/base/result.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 
 /// "torus:3x3x3" → {"torus", "3x3x3"}. Views into the text given.
 struct Specification {
@@ -24,4 +24,4 @@ std::optional<Specification> split_specification(std::string_view text);
 Result<std::vector<std::int32_t>> parse_numbers(std::string_view text, char separator, std::int32_t least,
                                                 std::int32_t most);
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

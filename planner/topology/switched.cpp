@@ -9,7 +9,7 @@
 #include "planner/topology/generators.h"
 #include "planner/topology/specification.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 /// Collects cables; hosts come first, as Topology wants it.
@@ -129,4 +129,4 @@ Result<Topology> make_bigraph(std::string_view arguments) {
   return wiring.make();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

@@ -6,7 +6,7 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 
 /// "K,L": the K-ary L-tree (Petrini and Vanneschi 1997): K^L hosts under L levels of K^(L-1) switches, K ports down and
 /// K up at each but the roots; full bisection. Hosts K·i … K·i+K−1 share leaf switch i. "8,2" is paper 001's 64-node
@@ -22,4 +22,4 @@ Result<Topology> make_dgx2(std::string_view arguments);
 /// on switch i, upper ones first. "4x8" has 32 hosts, "4x16" 64. S is even.
 Result<Topology> make_bigraph(std::string_view arguments);
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

@@ -5,7 +5,7 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 std::string quoted(const std::vector<Node>& nodes, NodeId id) { return "'" + nodes[at(id)].name + "'"; }
@@ -96,4 +96,4 @@ Topology transpose(const Topology& topology) {
   return result;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

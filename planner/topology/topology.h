@@ -9,7 +9,7 @@
 #include "planner/base/rational.h"
 #include "planner/base/result.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 
 using NodeId = std::int32_t;
 using LinkId = std::int32_t;
@@ -91,4 +91,4 @@ class Topology {
 /// nodes and settings stay, so that the transpose of the transpose equals the argument.
 Topology transpose(const Topology& topology);
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

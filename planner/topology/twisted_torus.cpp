@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 Status check_sizes(const Numbers& sizes) {
@@ -57,4 +57,4 @@ Result<Topology> twisted_torus(const Numbers& sizes) {
   return from_cables(static_cast<std::int32_t>(node_count), Cables(cables.begin(), cables.end()));
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

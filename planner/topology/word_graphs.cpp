@@ -7,7 +7,7 @@
 #include "planner/topology/family.h"
 #include "planner/topology/generators.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 /// base^exponent, or something above max_nodes when it is that large. Precondition: base, exponent >= 1.
@@ -57,4 +57,4 @@ Result<Topology> de_bruijn(std::int32_t d, std::int32_t k, ConstantWords constan
   return from_links(static_cast<std::int32_t>(n), std::move(links));
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

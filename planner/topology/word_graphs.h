@@ -6,7 +6,7 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 
 /// Imase and Itoh's arcs x → −d·x − a mod N for a = 1..d (paper 000 Definition 16), self-links dropped.
 Result<Topology> generalized_kautz(std::int64_t n, std::int64_t d);
@@ -25,4 +25,4 @@ enum class ConstantWords : std::uint8_t {
 /// de Bruijn graph in the sense of paper 000 Table 9: regular, and no slower.
 Result<Topology> de_bruijn(std::int32_t d, std::int32_t k, ConstantWords constant_words);
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

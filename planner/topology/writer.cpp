@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 std::string quoted(const std::string& text) {
@@ -50,4 +50,4 @@ std::string write_topology(const Topology& topology) {
   return text;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

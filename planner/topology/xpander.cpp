@@ -10,7 +10,7 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/family.h"
 
-namespace libcoll {
+namespace libcoll::topology {
 namespace {
 
 constexpr int attempts = 100;
@@ -49,4 +49,4 @@ Result<Topology> xpander(std::int32_t degree, std::int32_t lift, std::uint32_t s
   return Error{"found no connected lift in " + std::to_string(attempts) + " attempts, expected another seed"};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::topology

@@ -19,7 +19,7 @@ __attribute__((visibility("default"))) const libcoll_core* libcoll_open_core(con
   if (std::string_view(preload->version) != LIBCOLL_VERSION) return nullptr;
   libcoll::pmpi::preload = preload;
   if (libcoll_find_mpi_functions(preload->next_symbol) != nullptr) return nullptr;
-  libcoll::disable_ucx_signal_handlers();
+  libcoll::transport::ucx::disable_ucx_signal_handlers();
   static const libcoll_core core{libcoll::pmpi::intercepted_functions(), &libcoll::pmpi::after_init,
                                  &libcoll::pmpi::calls_served};
   return &core;

@@ -58,40 +58,40 @@ class FallThroughCache {
 };
 
 /// Whether calls that fall through for that reason do so for as long as the same arguments mean the same.
-constexpr bool lasts(Reason reason) noexcept {
+constexpr bool lasts(observe::Reason reason) noexcept {
   switch (reason) {
     // What was agreed on with the communicator, or with a plan that is not made again.
-    case Reason::disabled:
-    case Reason::no_topology:
-    case Reason::bad_topology:
-    case Reason::bad_route_binding:
-    case Reason::settings_differ:
-    case Reason::not_everywhere:
-    case Reason::single_rank:
-    case Reason::inter_communicator:
-    case Reason::unknown_nodes:
-    case Reason::one_node:
-    case Reason::disconnected:
-    case Reason::too_many:
-    case Reason::several_ranks:
-    case Reason::shared_memory:
-    case Reason::chosen_native:
-    case Reason::tuned_native:
-    case Reason::measured_native:
-    case Reason::modelled_native:
-    case Reason::no_plan:
+    case observe::Reason::disabled:
+    case observe::Reason::no_topology:
+    case observe::Reason::bad_topology:
+    case observe::Reason::bad_route_binding:
+    case observe::Reason::settings_differ:
+    case observe::Reason::not_everywhere:
+    case observe::Reason::single_rank:
+    case observe::Reason::inter_communicator:
+    case observe::Reason::unknown_nodes:
+    case observe::Reason::one_node:
+    case observe::Reason::disconnected:
+    case observe::Reason::too_many:
+    case observe::Reason::several_ranks:
+    case observe::Reason::shared_memory:
+    case observe::Reason::chosen_native:
+    case observe::Reason::tuned_native:
+    case observe::Reason::measured_native:
+    case observe::Reason::modelled_native:
+    case observe::Reason::no_plan:
     // What the arguments say by themselves.
-    case Reason::no_bytes:
-    case Reason::user_operation:
+    case observe::Reason::no_bytes:
+    case observe::Reason::user_operation:
       return true;
     // What another look may find changed, and what does not come in calls that are alike.
-    case Reason::transport:
-    case Reason::planning:
-    case Reason::unsupported_type:
-    case Reason::device_memory:
-    case Reason::not_agreed:
-    case Reason::no_progress:
-    case Reason::bad_arguments:
+    case observe::Reason::transport:
+    case observe::Reason::planning:
+    case observe::Reason::unsupported_type:
+    case observe::Reason::device_memory:
+    case observe::Reason::not_agreed:
+    case observe::Reason::no_progress:
+    case observe::Reason::bad_arguments:
       break;
   }
   return false;

@@ -14,6 +14,9 @@
 #include "pmpi/shim/process.h"
 
 namespace libcoll::pmpi {
+
+using namespace observe;
+
 namespace {
 
 /// Every MPI has this tag. The program has received all that was ever sent to it, and reports say what they are.
@@ -36,7 +39,7 @@ std::optional<Report> next_report() {
   PMPI_Get_count(&status, byte, &bytes);
   std::string text(static_cast<std::size_t>(bytes), '\0');
   PMPI_Recv(text.data(), bytes, byte, status.MPI_SOURCE, report_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-  return libcoll::unpack(text);
+  return libcoll::observe::unpack(text);
 }
 
 void collect(Report& job, int ranks) {

@@ -5,6 +5,9 @@
 #include <utility>
 
 namespace libcoll::pmpi {
+
+using namespace transport::mpi;
+
 namespace {
 
 thread_local bool inside = false;

@@ -11,7 +11,7 @@ namespace libcoll::pmpi {
 /// Channels are made by and by: one communicator over all processes that a communicator of the program's has, when no
 /// earlier channel has all of them already. Members are to be called under the transport's lock, but for
 /// make_communicator() and destroy(). A thread of its own may use it only where MPI gives MPI_THREAD_MULTIPLE.
-class PrivateMessages final : public MpiMessages {
+class PrivateMessages final : public transport::mpi::MpiMessages {
  public:
   /// What stands for a channel while processes agree.
   struct Channel {
@@ -39,11 +39,12 @@ class PrivateMessages final : public MpiMessages {
 
   [[nodiscard]] std::int32_t world_rank() const override;
   [[nodiscard]] std::int32_t channels() const override { return static_cast<std::int32_t>(channels_.size()); }
-  [[nodiscard]] std::optional<MpiPlace> place_of(std::int32_t world_rank) const override;
-  bool send(MpiPlace to, std::int32_t tag, const void* data, std::size_t bytes, bool synchronous,
+  [[nodiscard]] std::optional<transport::mpi::MpiPlace> place_of(std::int32_t world_rank) const override;
+  bool send(transport::mpi::MpiPlace to, std::int32_t tag, const void* data, std::size_t bytes, bool synchronous,
             std::uint32_t token) override;
-  bool receive(MpiPlace from, std::int32_t tag, void* data, std::size_t bytes, std::uint32_t token) override;
-  std::size_t finished(std::span<MpiFinished> list) override;
+  bool receive(transport::mpi::MpiPlace from, std::int32_t tag, void* data, std::size_t bytes,
+               std::uint32_t token) override;
+  std::size_t finished(std::span<transport::mpi::MpiFinished> list) override;
 
  private:
   bool keep(MPI_Request request, std::uint32_t token);
@@ -55,7 +56,7 @@ class PrivateMessages final : public MpiMessages {
   // Room for PMPI_Testsome's answers, and those not handed out yet.
   std::vector<int> indices_;
   std::vector<MPI_Status> statuses_;
-  std::vector<MpiFinished> over_;
+  std::vector<transport::mpi::MpiFinished> over_;
   bool closed_ = false;
 };
 

@@ -33,6 +33,10 @@ LIBCOLL_WEAK(ompi_mpi_op_minloc)
 #endif
 
 namespace libcoll::pmpi {
+
+using namespace execute;
+using namespace reduce;
+
 namespace {
 
 /// Those of the standard, and others.

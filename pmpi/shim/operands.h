@@ -18,7 +18,7 @@ struct Reduction {
   void (*kernel)(void*, const void*, const void*, std::size_t) noexcept = nullptr;  ///< null: MPI_Reduce_local
   bool order_matters = true;  ///< another order may give other bits; false: integers
 
-  [[nodiscard]] Reducer reducer() const;
+  [[nodiscard]] execute::Reducer reducer() const;
 };
 
 enum class ReductionKind : std::uint8_t {

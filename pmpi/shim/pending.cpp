@@ -8,6 +8,10 @@
 #include "libcoll/base/log.h"
 
 namespace libcoll::pmpi {
+
+using namespace comm;
+using namespace execute;
+
 namespace {
 
 std::atomic<std::int64_t> pending_count{0};

@@ -10,16 +10,17 @@
 namespace libcoll::pmpi {
 
 /// Begins the call and gives the program its request. MPI's return code.
-int begin(Runtime& process, Communicator& communicator, const CallContext& context, std::unique_ptr<Operands> operands);
+int begin(comm::Runtime& process, comm::Communicator& communicator, const CallContext& context,
+          std::unique_ptr<Operands> operands);
 
 /// Completes the requests of calls that have come to their end. To be called whenever progress was made, without the
 /// runtime's lock.
-void complete_ended(Runtime& process) noexcept;
+void complete_ended(comm::Runtime& process) noexcept;
 
 /// Calls that were begun and are not over.
 [[nodiscard]] std::int64_t pending_calls() noexcept;
 
 /// Sees the calls to their end that nobody can wait for any more.
-void finish_pending(Runtime& process) noexcept;
+void finish_pending(comm::Runtime& process) noexcept;
 
 }  // namespace libcoll::pmpi

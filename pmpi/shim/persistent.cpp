@@ -12,6 +12,10 @@
 #include "pmpi/shim/serving.h"
 
 namespace libcoll::pmpi {
+
+using namespace comm;
+using namespace observe;
+
 namespace {
 
 /// The program's requests of persistent calls.

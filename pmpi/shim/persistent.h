@@ -38,7 +38,7 @@ class PersistentCall {
   /// Settles how starts fare; collective. `serve` is a try_NAME() with its arguments.
   void plan(std::function<std::optional<int>(const CallContext&)> serve);
   /// MPI's code; nothing when MPI's own request is to be started.
-  std::optional<int> start(Runtime& process);
+  std::optional<int> start(comm::Runtime& process);
 
   /// For error handlers.
   [[nodiscard]] MPI_Comm comm() const { return life_.expired() ? MPI_COMM_WORLD : comm_; }

@@ -40,6 +40,12 @@ int opal_progress_register_lp(int (*callback)()) __attribute__((weak));
 #endif
 
 namespace libcoll::pmpi {
+
+using namespace comm;
+using namespace observe;
+using namespace schedule;
+using namespace transport::ucx;
+
 namespace {
 
 std::atomic<Runtime*> process_runtime{nullptr};

@@ -14,11 +14,12 @@ namespace libcoll::pmpi {
 
 /// The attribute on a communicator.
 struct CommunicatorState {
-  std::optional<Reason> obstacle;              ///< known without asking the others
-  std::shared_ptr<Communicator> communicator;  ///< null until all ranks have agreed, and when there is an obstacle
-  std::shared_ptr<Communicator> duplicate;     ///< of the communicator that this one was duplicated from, until then
-  MPI_Comm own = MPI_COMM_NULL;                ///< of ours, over which the ranks agree; made when they first do
-  CommunicatorRecord* record = nullptr;        ///< null: nobody wants to know
+  std::optional<observe::Reason> obstacle;  ///< known without asking the others
+  std::shared_ptr<comm::Communicator>
+      communicator;                               ///< null until all ranks have agreed, and when there is an obstacle
+  std::shared_ptr<comm::Communicator> duplicate;  ///< of the communicator that this one was duplicated from, until then
+  MPI_Comm own = MPI_COMM_NULL;                   ///< of ours, over which the ranks agree; made when they first do
+  observe::CommunicatorRecord* record = nullptr;  ///< null: nobody wants to know
   /// Collectives, as bits, of nonblocking calls that came before the ranks had agreed on a plan.
   std::uint8_t wishes = 0;
   /// Goes with the communicator.
@@ -26,18 +27,18 @@ struct CommunicatorState {
 };
 
 /// The runtime, made at the first call between MPI_Init and MPI_Finalize under an MPI that we know; null otherwise.
-Runtime* runtime();
+comm::Runtime* runtime();
 
 /// The communicator's state, agreed on (collectively) at its first blocking call. Null when attributes cannot be set.
-CommunicatorState* state_of(Runtime& process, MPI_Comm comm);
+CommunicatorState* state_of(comm::Runtime& process, MPI_Comm comm);
 /// The same without agreement.
-CommunicatorState* known_state(Runtime& process, MPI_Comm comm);
+CommunicatorState* known_state(comm::Runtime& process, MPI_Comm comm);
 
 /// A nonblocking call cannot wait for the others: it says what it misses, on all ranks before the same blocking call.
-void wish(CommunicatorState& state, Collective collective);
+void wish(CommunicatorState& state, schedule::Collective collective);
 /// Whether asking later may bring another answer.
-constexpr bool is_provisional(std::optional<Reason> reason) {
-  return reason == Reason::not_agreed || reason == Reason::planning;
+constexpr bool is_provisional(std::optional<observe::Reason> reason) {
+  return reason == observe::Reason::not_agreed || reason == observe::Reason::planning;
 }
 /// Makes up for it as far as can be; collective. Precondition: the ranks have agreed on the communicator.
 void fulfil_wishes(CommunicatorState& state, MPI_Comm comm);
@@ -47,14 +48,14 @@ bool has_wishes() noexcept;
 void before_barrier(MPI_Comm comm) noexcept;
 
 /// The record of a communicator, also of one that was never looked at. Precondition: process.keeps_records().
-CommunicatorRecord& record_of(Runtime& process, MPI_Comm comm);
+observe::CommunicatorRecord& record_of(comm::Runtime& process, MPI_Comm comm);
 
 /// A communicator of ours with the same processes (own_communicator.h); MPI_COMM_NULL when there is none. Collective
 /// when it is asked for first.
 MPI_Comm own_of(MPI_Comm comm);
 
 /// MPI as the runtime sees it on this communicator. The ranks agree over one of our own.
-class MpiHost final : public HostCommunicator {
+class MpiHost final : public comm::HostCommunicator {
  public:
   explicit MpiHost(MPI_Comm comm) : comm_(comm) {}
   int rank() const override;
@@ -69,7 +70,7 @@ class MpiHost final : public HostCommunicator {
   bool broadcast(void* data, std::size_t bytes) override;
   bool begin_barrier() override;
   bool barrier_passed() override;
-  bool reach_all(Runtime& process) override;
+  bool reach_all(comm::Runtime& process) override;
   void progress() override;
 
  private:

@@ -1,6 +1,9 @@
 #include "pmpi/shim/quad_kernels.h"
 
 namespace libcoll::pmpi {
+
+using namespace reduce;
+
 namespace {
 
 // IEEE binary128 is long double on aarch64, and a type of its own on x86.

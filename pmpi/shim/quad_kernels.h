@@ -11,9 +11,9 @@ namespace libcoll::pmpi {
 using QuadKernel = void (*)(void* destination, const void* left, const void* right, std::size_t elements) noexcept;
 
 /// destination = left op right on 16-byte real numbers (IEEE binary128); null when there is no such operation on them.
-QuadKernel quad_kernel(ReduceOp op);
+QuadKernel quad_kernel(reduce::ReduceOp op);
 
 /// The same on complex numbers: sum and product.
-QuadKernel quad_complex_kernel(ReduceOp op);
+QuadKernel quad_complex_kernel(reduce::ReduceOp op);
 
 }  // namespace libcoll::pmpi

@@ -19,11 +19,11 @@ namespace libcoll::pmpi {
 
 /// What a persistent call knows from its init on.
 struct Persistence {
-  bool planned = false;                        ///< the init is over
-  std::optional<Reason> obstacle;              ///< why starts fall through, as agreed at the init
-  std::int64_t bytes = unknown_bytes;          ///< with an obstacle
-  std::shared_ptr<Communicator> communicator;  ///< these two without
-  std::shared_ptr<PersistentContext> context;
+  bool planned = false;                              ///< the init is over
+  std::optional<observe::Reason> obstacle;           ///< why starts fall through, as agreed at the init
+  std::int64_t bytes = observe::unknown_bytes;       ///< with an obstacle
+  std::shared_ptr<comm::Communicator> communicator;  ///< these two without
+  std::shared_ptr<comm::PersistentContext> context;
   std::vector<std::int64_t> counts;  ///< of an all-to-all of unequal blocks, as in Call
   HeldTypes send_types;              ///< these two where each block has a type
   HeldTypes receive_types;

@@ -9,6 +9,12 @@
 #include "pmpi/shim/serving.h"
 
 namespace libcoll::pmpi {
+
+using namespace comm;
+using namespace execute;
+using namespace observe;
+using namespace schedule;
+
 namespace {
 
 /// Blocks are moved in words where their sizes allow, so that chunks begin at word boundaries.

@@ -7,6 +7,12 @@
 #include "pmpi/shim/serving.h"
 
 namespace libcoll::pmpi {
+
+using namespace comm;
+using namespace execute;
+using namespace observe;
+using namespace schedule;
+
 namespace {
 
 struct ReductionArguments {

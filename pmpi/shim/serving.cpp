@@ -17,6 +17,13 @@
 #include "pmpi/shim/reentrancy_guard.h"
 
 namespace libcoll::pmpi {
+
+using namespace comm;
+using namespace execute;
+using namespace observe;
+using namespace schedule;
+using namespace select;
+
 namespace {
 
 /// The program's call that this thread is in, where records are kept.

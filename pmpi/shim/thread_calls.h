@@ -42,7 +42,7 @@ struct CallKey {
 struct CachedFallThrough {
   CallKey call;
   std::int64_t bytes = 0;  ///< as it was counted
-  Reason reason = Reason::disabled;
+  observe::Reason reason = observe::Reason::disabled;
 };
 
 /// For ReentrancyGuard and FallThroughCache: one object, because each thread-local one takes a call to be found.

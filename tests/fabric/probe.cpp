@@ -31,7 +31,13 @@
 #include "planner/schedule/xml.h"
 #include "planner/topology/reader.h"
 
-namespace libcoll {
+namespace libcoll::test {
+
+using namespace fabric;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 int complain(const std::string& message) {
@@ -233,6 +239,6 @@ int probe(const std::vector<std::string>& words) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::test
 
-int main(int argc, char** argv) { return libcoll::probe({argv + 1, argv + argc}); }
+int main(int argc, char** argv) { return libcoll::test::probe({argv + 1, argv + argc}); }

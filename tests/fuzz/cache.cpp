@@ -8,11 +8,13 @@
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using libcoll::fuzz::require;
-  static const libcoll::Topology topology = libcoll::generate("ring:3").value();
+  static const libcoll::topology::Topology topology = libcoll::topology::generate("ring:3").value();
   const std::string& directory = libcoll::fuzz::scratch_directory();
-  const std::string name = libcoll::plan_file_name(topology, libcoll::Collective::allgather, libcoll::automatic_plan);
+  const std::string name =
+      libcoll::plan_file_name(topology, libcoll::schedule::Collective::allgather, libcoll::automatic_plan);
   std::ofstream(directory + "/" + name, std::ios::binary) << libcoll::fuzz::as_text(data, size);
-  const auto plan = libcoll::load_plan(directory, topology, libcoll::Collective::allgather, libcoll::automatic_plan);
-  if (plan && plan->has_value()) require(libcoll::verify(**plan, 1).empty());
+  const auto plan =
+      libcoll::plan::load_plan(directory, topology, libcoll::schedule::Collective::allgather, libcoll::automatic_plan);
+  if (plan && plan->has_value()) require(libcoll::schedule::verify(**plan, 1).empty());
   return 0;
 }

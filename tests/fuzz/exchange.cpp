@@ -13,10 +13,10 @@ namespace {
 using libcoll::fuzz::require;
 
 /// Two switches with a host each, for readers that need a subnet.
-libcoll::Subnet small_subnet() {
-  libcoll::Subnet subnet;
+libcoll::exchange::Subnet small_subnet() {
+  libcoll::exchange::Subnet subnet;
   subnet.devices.resize(4);
-  for (libcoll::DeviceId id = 0; id < 2; ++id) {
+  for (libcoll::exchange::DeviceId id = 0; id < 2; ++id) {
     subnet.devices[static_cast<std::size_t>(id)] = {true,   0x200U + static_cast<unsigned>(id),     "s",
                                                     1 + id, {{1, 2 + id, 1, 1}, {2, 1 - id, 2, 1}}, 0};
     subnet.devices[static_cast<std::size_t>(id) + 2] = {false, 0x100U + static_cast<unsigned>(id), "h",
@@ -34,32 +34,35 @@ void require_message(const libcoll::Result<Value>& result) {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text = libcoll::fuzz::as_text(data, size);
-  for (const libcoll::ImportFormat& format : libcoll::import_formats()) {
+  for (const libcoll::exchange::ImportFormat& format : libcoll::exchange::import_formats()) {
     for (const auto host_switches :
-         {libcoll::HostSwitches::automatic, libcoll::HostSwitches::collapse, libcoll::HostSwitches::keep}) {
-      const libcoll::Result<libcoll::Topology> topology = format.read(text, "fuzz", {{}, host_switches});
+         {libcoll::exchange::HostSwitches::automatic, libcoll::exchange::HostSwitches::collapse,
+          libcoll::exchange::HostSwitches::keep}) {
+      const libcoll::Result<libcoll::topology::Topology> topology = format.read(text, "fuzz", {{}, host_switches});
       require_message(topology);
       if (!topology) continue;
-      for (const libcoll::ExportFormat& other : libcoll::export_formats()) require_message(other.write(*topology));
+      for (const libcoll::exchange::ExportFormat& other : libcoll::exchange::export_formats())
+        require_message(other.write(*topology));
     }
   }
-  require_message(libcoll::read_node_name_map(text, "fuzz"));
-  const libcoll::Result<libcoll::Subnet> read = libcoll::read_ibnetdiscover(text, "fuzz");
+  require_message(libcoll::exchange::read_node_name_map(text, "fuzz"));
+  const libcoll::Result<libcoll::exchange::Subnet> read = libcoll::exchange::read_ibnetdiscover(text, "fuzz");
   if (read) {
-    require_message(libcoll::assign_lids(*read, 2));
-    const libcoll::Result<libcoll::SubnetTopology> fabric =
-        libcoll::topology_of(*read, "fuzz", libcoll::HostSwitches::automatic);
+    require_message(libcoll::exchange::assign_lids(*read, 2));
+    const libcoll::Result<libcoll::exchange::SubnetTopology> fabric =
+        libcoll::exchange::topology_of(*read, "fuzz", libcoll::exchange::HostSwitches::automatic);
     require_message(fabric);
-    if (fabric && libcoll::has_port_fabric(*read, *fabric)) require_message(libcoll::port_fabric(*read, *fabric));
+    if (fabric && libcoll::exchange::has_port_fabric(*read, *fabric))
+      require_message(libcoll::exchange::port_fabric(*read, *fabric));
   }
-  static const libcoll::Subnet subnet = small_subnet();
-  const libcoll::Result<libcoll::SubnetTables> tables = libcoll::read_lfts(text, "fuzz", subnet);
+  static const libcoll::exchange::Subnet subnet = small_subnet();
+  const libcoll::Result<libcoll::exchange::SubnetTables> tables = libcoll::exchange::read_lfts(text, "fuzz", subnet);
   require_message(tables);
   if (tables) {
     for (std::int32_t lid = 1; lid < 8; ++lid) {
-      require_message(libcoll::trace(subnet, *tables, libcoll::present_lids(subnet), {2, 1}, lid));
+      require_message(libcoll::exchange::trace(subnet, *tables, libcoll::exchange::present_lids(subnet), {2, 1}, lid));
     }
   }
-  require_message(libcoll::read_ibtracert(text, "fuzz", subnet));
+  require_message(libcoll::exchange::read_ibtracert(text, "fuzz", subnet));
   return 0;
 }

@@ -11,15 +11,16 @@ namespace {
 
 using libcoll::fuzz::require;
 
-const libcoll::Topology& fabric() {
-  static const libcoll::Topology topology =
-      libcoll::read_topology("generator = \"ring:8\"\nhosts = \"n[0-6],n7.example.org\"\n", "fabric").value();
+const libcoll::topology::Topology& fabric() {
+  static const libcoll::topology::Topology topology =
+      libcoll::topology::read_topology("generator = \"ring:8\"\nhosts = \"n[0-6],n7.example.org\"\n", "fabric").value();
   return topology;
 }
 
 void read_file(std::string_view text) {
   for (const std::int32_t rank : {0, 3, 7}) {
-    const libcoll::Result<libcoll::NodeId> place = libcoll::read_placement(text, "fuzz", fabric(), rank);
+    const libcoll::Result<libcoll::topology::NodeId> place =
+        libcoll::comm::read_placement(text, "fuzz", fabric(), rank);
     require(place.ok() ? *place >= 0 && *place < fabric().host_count() : !place.error().message.empty());
   }
 }
@@ -31,15 +32,15 @@ void look_up_names(std::string text) {
   const std::string host = text.substr(0, end);
   std::string aliases = "PMIX_HOSTNAME=" + (end == std::string::npos ? "" : text.substr(end + 1));
   std::array<char*, 2> environment{aliases.data(), nullptr};
-  const std::vector<std::string> names = libcoll::names_of_host(host, environment.data());
-  libcoll::RankIdentity identity;
+  const std::vector<std::string> names = libcoll::comm::names_of_host(host, environment.data());
+  libcoll::comm::RankIdentity identity;
   identity.world_size = 1;
-  libcoll::set_names(identity, host, names);
+  libcoll::comm::set_names(identity, host, names);
   require(identity.host.back() == '\0' && identity.aliases.back() == '\0');
-  const libcoll::RankNodes found = libcoll::nodes_of_ranks(fabric(), std::span(&identity, 1), false);
-  for (const libcoll::NodeId node : found.nodes) require(node >= 0 && node < fabric().host_count());
+  const libcoll::comm::RankNodes found = libcoll::comm::nodes_of_ranks(fabric(), std::span(&identity, 1), false);
+  for (const libcoll::topology::NodeId node : found.nodes) require(node >= 0 && node < fabric().host_count());
   require(!found.nodes.empty() || found.unknown.has_value());
-  require(!libcoll::unknown_host_sentence(fabric(), identity).empty());
+  require(!libcoll::comm::unknown_host_sentence(fabric(), identity).empty());
 }
 
 }  // namespace

@@ -4,14 +4,14 @@
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using libcoll::fuzz::require;
-  const libcoll::Result<libcoll::TuningTable> table =
-      libcoll::read_tuning_table(libcoll::fuzz::as_text(data, size), "fuzz");
+  const libcoll::Result<libcoll::select::TuningTable> table =
+      libcoll::select::read_tuning_table(libcoll::fuzz::as_text(data, size), "fuzz");
   if (!table) {
     require(!table.error().message.empty());
     return 0;
   }
-  const libcoll::Result<libcoll::TuningTable> again =
-      libcoll::read_tuning_table(libcoll::write_tuning_table(*table), "again");
+  const libcoll::Result<libcoll::select::TuningTable> again =
+      libcoll::select::read_tuning_table(libcoll::select::write_tuning_table(*table), "again");
   require(again.ok() && *again == *table);
   return 0;
 }

@@ -17,7 +17,11 @@
 #include "pmpi/shim/mpi_messages.h"
 #include "tests/unit/transport_conformance.h"
 
-namespace libcoll {
+namespace libcoll::test {
+
+using namespace transport;
+using namespace transport::mpi;
+
 namespace {
 
 using pmpi::PrivateMessages;
@@ -154,13 +158,13 @@ TEST_F(Everybody, ReachesNobodyElse) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::test
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   testing::InitGoogleTest(&argc, argv);
   const int failed = RUN_ALL_TESTS();
-  libcoll::close_halves();
+  libcoll::test::close_halves();
   MPI_Finalize();
   return failed;
 }

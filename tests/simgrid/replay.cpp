@@ -26,7 +26,11 @@
 #include "planner/schedule/schedule.h"
 #include "planner/schedule/xml.h"
 
-namespace libcoll {
+namespace libcoll::test {
+
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 namespace s4u = simgrid::s4u;
@@ -254,7 +258,7 @@ int replay(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::test
 
 int main(int argc, char** argv) {
   // The plain flow model: no factors, no cross traffic, no window of TCP's.
@@ -274,5 +278,5 @@ int main(int argc, char** argv) {
   int count = static_cast<int>(arguments.size());
   arguments.push_back(nullptr);
   const simgrid::s4u::Engine engine(&count, arguments.data());
-  return libcoll::replay(argc, argv);
+  return libcoll::test::replay(argc, argv);
 }

@@ -7,7 +7,11 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll {
+namespace libcoll::agreement_tree_test {
+
+using namespace recover;
+using namespace topology;
+
 namespace {
 
 using Neighbours = std::vector<std::vector<NodeId>>;
@@ -51,4 +55,4 @@ TEST(AgreementTree, WhoCannotBeReachedHasNobodyAbove) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::agreement_tree_test

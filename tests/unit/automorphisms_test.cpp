@@ -16,7 +16,11 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/random_regular.h"
 
-namespace libcoll {
+namespace libcoll::automorphisms_test {
+
+using namespace test;
+using namespace topology;
+
 namespace {
 
 constexpr double ample_seconds = 60;
@@ -173,4 +177,4 @@ TEST(Automorphisms, NoTimeGivesTheIdentityAndSaysSo) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::automorphisms_test

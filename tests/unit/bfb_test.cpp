@@ -20,7 +20,14 @@
 #include "tests/unit/random_regular.h"
 #include "tests/unit/support/bfb_lp.h"
 
-namespace libcoll {
+namespace libcoll::bfb_test {
+
+using namespace broadcast;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 using Faults = std::vector<std::string>;
@@ -214,4 +221,4 @@ TEST(FindPlanner, ByNameByDefaultOrWithTheNamesThereAre) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::bfb_test

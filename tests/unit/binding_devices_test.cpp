@@ -11,6 +11,10 @@
 #include <vector>
 
 namespace libcoll::command {
+
+using namespace command;
+using namespace schedule;
+
 namespace {
 
 namespace fs = std::filesystem;

@@ -20,7 +20,13 @@
 #include "tests/unit/flow_checks.h"
 #include "tests/unit/random_regular.h"
 
-namespace libcoll {
+namespace libcoll::bushes_test {
+
+using namespace flow;
+using namespace lp;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 TEST(Bushes, ReachTheOptimumOfRandomDigraphsWithinTheGap) {
@@ -235,4 +241,4 @@ TEST(TreeColumns, AreExactOnSymmetricGraphs) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::bushes_test

@@ -8,6 +8,9 @@
 #include <csignal>
 
 namespace libcoll::command {
+
+using namespace command;
+
 namespace {
 
 using std::chrono::steady_clock;

@@ -9,7 +9,10 @@
 #include <string>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::choice_file_test {
+
+using namespace select;
+
 namespace {
 
 class ChoiceFile : public testing::Test {
@@ -88,4 +91,4 @@ TEST_F(ChoiceFile, WhatCannotBeReadOrTrustedIsAnError) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::choice_file_test

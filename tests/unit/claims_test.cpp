@@ -17,7 +17,16 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/measured_fabrics.h"
 
-namespace libcoll {
+namespace libcoll::claims_test {
+
+using namespace broadcast;
+using namespace default_plan;
+using namespace flow;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 struct Case {
@@ -129,4 +138,4 @@ TEST(Claims, OfAnAllToAllNeedTheCertificateTheyCarry) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::claims_test

@@ -21,7 +21,14 @@
 #include "tests/unit/random_regular.h"
 #include "tests/unit/small_schedules.h"
 
-namespace libcoll {
+namespace libcoll::classics_test {
+
+using namespace broadcast;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 using Faults = std::vector<std::string>;
@@ -441,4 +448,4 @@ TEST(SwitchedFabrics, HasFullBisection) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::classics_test

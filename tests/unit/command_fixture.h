@@ -13,7 +13,7 @@
 #include <sstream>
 #include <string>
 
-namespace libcoll {
+namespace libcoll::test {
 
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
@@ -98,4 +98,4 @@ class Command : public testing::Test {
   }
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::test

@@ -12,7 +12,14 @@
 #include "tests/unit/command_fixture.h"
 #include "tests/unit/sanitized.h"
 
-namespace libcoll {
+namespace libcoll::command_limits_test {
+
+using namespace flow;
+using namespace route;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 /// The first plan fits into three seconds; the default planner's may not.
@@ -169,4 +176,4 @@ TEST(Bound, IsThatOfEqualPricesWithoutTime) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::command_limits_test

@@ -12,7 +12,15 @@
 #include "planner/registry/planner_options.h"
 #include "tests/unit/command_fixture.h"
 
-namespace libcoll {
+namespace libcoll::command_options_test {
+
+using namespace broadcast;
+using namespace flow;
+using namespace reconfigure;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+
 namespace {
 
 /// Every subcommand that prints, in its shortest form.
@@ -254,4 +262,4 @@ TEST_F(Command, ReadersRefuseWhatHasNoEnd) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::command_options_test

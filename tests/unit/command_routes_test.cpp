@@ -4,7 +4,10 @@
 
 #include "tests/unit/command_fixture.h"
 
-namespace libcoll {
+namespace libcoll::command_routes_test {
+
+using namespace test;
+
 namespace {
 
 /// A ring of three hosts on switches of their own, LMC 2.
@@ -129,4 +132,4 @@ TEST_F(Command, ManPageOfRoutesNamesEveryOptionAndField) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::command_routes_test

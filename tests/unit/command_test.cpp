@@ -32,7 +32,18 @@
 #include "planner/topology/part.h"
 #include "tests/unit/command_fixture.h"
 
-namespace libcoll {
+namespace libcoll::command_test {
+
+using namespace broadcast;
+using namespace flow;
+using namespace plan;
+using namespace reconfigure;
+using namespace registry;
+using namespace schedule;
+using namespace select;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 std::vector<std::string> names(const Json& object) {
@@ -1030,4 +1041,4 @@ TEST_F(Command, RunFindsTheLibraryOfABuildTreeAndOfAnInstallation) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::command_test

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::config_test {
 namespace {
 
 /// An environment block of NAME=VALUE strings that lives as long as this object.
@@ -311,4 +311,4 @@ TEST(CommittedConfiguration, IsWhatInfoConfigPrints) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::config_test

@@ -18,7 +18,15 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/two_ranks.h"
 
-namespace libcoll {
+namespace libcoll::cost_model_test {
+
+using namespace broadcast;
+using namespace registry;
+using namespace schedule;
+using namespace select;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 /// α = 1 µs, b = 1 GB/s: a byte takes a nanosecond.
@@ -354,4 +362,4 @@ TEST(MeasuredCosts, NothingIsSaidAfterAFailure) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::cost_model_test

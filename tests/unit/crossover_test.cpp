@@ -13,7 +13,11 @@
 
 #include "tests/unit/two_ranks.h"
 
-namespace libcoll {
+namespace libcoll::crossover_test {
+
+using namespace select;
+using namespace test;
+
 namespace {
 
 /// Both take a time that depends on the size; `calls` counts them.
@@ -135,4 +139,4 @@ TEST_F(CrossoverFile, WhatCannotBeReadIsNotThere) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::crossover_test

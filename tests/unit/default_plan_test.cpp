@@ -20,7 +20,14 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/measured_fabrics.h"
 
-namespace libcoll {
+namespace libcoll::default_plan_test {
+
+using namespace broadcast;
+using namespace default_plan;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 /// A strongly connected digraph: a cycle through all nodes in random order, and as many links again to twice as many.
@@ -112,4 +119,4 @@ TEST(CutBound, OfABarbellIsThatOfItsOneCable) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::default_plan_test

@@ -10,7 +10,14 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/route_checks.h"
 
-namespace libcoll {
+namespace libcoll::destination_classes_test {
+
+using namespace flow;
+using namespace registry;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// Every path of every table, as routes in the layer of the class: what any message can do, answers included. Between
@@ -122,4 +129,4 @@ TEST_P(OfPlans, OneClassIsAFullTableOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::destination_classes_test

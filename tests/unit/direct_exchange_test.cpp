@@ -13,7 +13,14 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/exchange_world.h"
 
-namespace libcoll {
+namespace libcoll::direct_exchange_test {
+
+using namespace execute;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+using namespace transport;
+
 namespace {
 
 /// The allgather it is, where everybody has a link to everybody.
@@ -162,4 +169,4 @@ TEST(DirectExchange, AMessageThatCannotBeSentEndsIt) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::direct_exchange_test

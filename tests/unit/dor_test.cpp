@@ -8,7 +8,14 @@
 #include "planner/topology/reader.h"
 #include "tests/unit/route_checks.h"
 
-namespace libcoll {
+namespace libcoll::dor_test {
+
+using namespace flow;
+using namespace route;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 TEST(Dor, GivesOneShortestPathPerPairInLayersThatCannotDeadlock) {
@@ -136,4 +143,4 @@ TEST(DorPlan, LargeTopologiesAreBoundedByTheirDistances) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::dor_test

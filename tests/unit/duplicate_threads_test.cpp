@@ -10,7 +10,13 @@
 #include "planner/base/index.h"
 #include "tests/unit/thread_ranks.h"
 
-namespace libcoll {
+namespace libcoll::duplicate_threads_test {
+
+using namespace comm;
+using namespace execute;
+using namespace schedule;
+using namespace test;
+
 namespace {
 
 constexpr int ranks = 4;
@@ -82,4 +88,4 @@ TEST(Duplicate, ServesBesideItsOriginal) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::duplicate_threads_test

@@ -19,7 +19,12 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/flow_checks.h"
 
-namespace libcoll {
+namespace libcoll::equilibrium_test {
+
+using namespace flow;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 // --- whole units ------------------------------------------------------------------------------------------------
@@ -206,4 +211,4 @@ TEST(PathsInTime, ComeNearTheTimeSteppedOptimum) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::equilibrium_test

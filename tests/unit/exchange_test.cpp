@@ -17,7 +17,14 @@
 #include "planner/topology/generators.h"
 #include "planner/topology/reader.h"
 
-namespace libcoll {
+namespace libcoll::exchange_test {
+
+using namespace exchange;
+using namespace flow;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t usual = 1'000'000'000;  // 4xSDR
@@ -314,4 +321,4 @@ TEST(OpenSm, ReadsIbtracert) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::exchange_test

@@ -9,7 +9,7 @@
 #include "libcoll/execute/execution.h"
 #include "tests/unit/execution_harness.h"
 
-namespace libcoll {
+namespace libcoll::test {
 
 /// Every rank of a communicator in one process; messages keep others waiting.
 template <class Exchange>
@@ -17,7 +17,7 @@ class World {
  public:
   World(std::int32_t ranks, unsigned patience, std::uint32_t seed) : random_(seed) {
     auto inner = make_memory_transports(ranks);
-    std::vector<PeerId> peers;
+    std::vector<transport::PeerId> peers;
     peers.reserve(inner.size());
     for (std::int32_t rank = 0; rank < ranks; ++rank) {
       peers.push_back(inner.front()->connect(std::to_string(rank), 0).value());
@@ -75,4 +75,4 @@ inline std::vector<std::vector<double>> inputs_of(std::int32_t ranks, std::int64
   return inputs;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::test

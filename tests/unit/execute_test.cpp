@@ -21,7 +21,17 @@
 #include "tests/unit/random_regular.h"
 #include "tests/unit/small_schedules.h"
 
-namespace libcoll {
+namespace libcoll::execute_test {
+
+using namespace broadcast;
+using namespace execute;
+using namespace flow;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+using namespace transport;
+
 namespace {
 
 // --- every collective on many wirings, sizes and tunings --------------------------------------------------------
@@ -674,4 +684,4 @@ TEST(TagSpace, ValuesBeyondAFieldStayInIt) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::execute_test

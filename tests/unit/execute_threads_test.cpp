@@ -13,7 +13,16 @@
 #include "tests/unit/execution_harness.h"
 #include "tests/unit/small_schedules.h"
 
-namespace libcoll {
+namespace libcoll::execute_threads_test {
+
+using namespace broadcast;
+using namespace execute;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+using namespace transport;
+
 namespace {
 
 constexpr int rounds = 3;
@@ -133,4 +142,4 @@ TEST(ExecuteThreads, BackToBackCollectives) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::execute_threads_test

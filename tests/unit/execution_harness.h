@@ -21,43 +21,44 @@
 #include "planner/schedule/verify.h"
 #include "tests/unit/support/memory_transport.h"
 
-namespace libcoll {
+namespace libcoll::test {
 
 inline constexpr std::int64_t guard_bytes = 64;
 inline constexpr std::byte guard_byte{0xa5};
 
 /// Keeps every message back for a random number of progress() calls and reads its data only when it goes out, as a
 /// zero-copy network does: a sender that writes into a buffer under way is found out. Patience 0 keeps nothing back.
-class LateTransport final : public Transport {
+class LateTransport final : public transport::Transport {
  public:
   /// `by_memory`: its peers are said to be reached through memory, so that the executor may take pieces.
-  LateTransport(std::unique_ptr<Transport> inner, unsigned patience, std::uint32_t seed, bool by_memory = false)
+  LateTransport(std::unique_ptr<transport::Transport> inner, unsigned patience, std::uint32_t seed,
+                bool by_memory = false)
       : inner_(std::move(inner)), patience_(patience), by_memory_(by_memory), random_(seed) {}
 
   std::string name() const override { return "late " + inner_->name(); }
   const std::string& address() const override { return inner_->address(); }
-  Result<PeerId> connect(const std::string& address, std::int32_t route_class) override {
+  Result<transport::PeerId> connect(const std::string& address, std::int32_t route_class) override {
     return inner_->connect(address, route_class);
   }
 
-  Posted send(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
-              Completion* completion) noexcept override {
+  transport::Posted send(transport::PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
+                         transport::Completion* completion) noexcept override {
     if (patience_ == 0) return inner_->send(peer, tag, data, bytes, completion);
     held_.push_back({peer, tag, data, bytes, completion});
     const auto same = [&](const Held& held) { return held.peer == peer; };
     peak_ = std::max(peak_, static_cast<std::int64_t>(std::count_if(held_.begin(), held_.end(), same)));
-    return Posted::pending;
+    return transport::Posted::pending;
   }
 
-  Posted receive(std::int32_t route_class, std::uint64_t tag, void* data, std::size_t bytes,
-                 Completion* completion) noexcept override {
+  transport::Posted receive(std::int32_t route_class, std::uint64_t tag, void* data, std::size_t bytes,
+                            transport::Completion* completion) noexcept override {
     return inner_->receive(route_class, tag, data, bytes, completion);
   }
 
   bool takes_pieces() const override { return by_memory_; }
-  bool is_by_memory(PeerId) const noexcept override { return by_memory_; }
-  Posted receive_pieces(std::int32_t route_class, std::uint64_t tag, Pieces& pieces, std::size_t bytes,
-                        Completion* completion) noexcept override {
+  bool is_by_memory(transport::PeerId) const noexcept override { return by_memory_; }
+  transport::Posted receive_pieces(std::int32_t route_class, std::uint64_t tag, transport::Pieces& pieces,
+                                   std::size_t bytes, transport::Completion* completion) noexcept override {
     ++received_in_pieces_;
     return inner_->receive_pieces(route_class, tag, pieces, bytes, completion);
   }
@@ -71,13 +72,13 @@ class LateTransport final : public Transport {
         held_.push_back(held);
         continue;
       }
-      const Posted posted = inner_->send(held.peer, held.tag, held.data, held.bytes, held.completion);
-      held.completion->waiter->completed(held.completion->index, posted == Posted::done);
+      const transport::Posted posted = inner_->send(held.peer, held.tag, held.data, held.bytes, held.completion);
+      held.completion->waiter->completed(held.completion->index, posted == transport::Posted::done);
     }
     return inner_->progress() || waited;
   }
 
-  bool flushed(Flush& flush, std::span<const PeerId> peers) noexcept override {
+  bool flushed(transport::Flush& flush, std::span<const transport::PeerId> peers) noexcept override {
     return held_.empty() && inner_->flushed(flush, peers);
   }
   bool arm() noexcept override { return inner_->arm(); }
@@ -89,14 +90,14 @@ class LateTransport final : public Transport {
 
  private:
   struct Held {
-    PeerId peer;
+    transport::PeerId peer;
     std::uint64_t tag;
     const void* data;
     std::size_t bytes;
-    Completion* completion;
+    transport::Completion* completion;
   };
 
-  std::unique_ptr<Transport> inner_;
+  std::unique_ptr<transport::Transport> inner_;
   unsigned patience_;
   bool by_memory_;
   std::int64_t received_in_pieces_ = 0;
@@ -108,12 +109,12 @@ class LateTransport final : public Transport {
 /// A verified schedule lowered for all its nodes, which are put on ranks of another order. The workspaces stay
 /// from call to call, as a communicator's do.
 struct Plan {
-  Collective collective = Collective::allgather;
+  schedule::Collective collective = schedule::Collective::allgather;
   std::string algorithm;
   std::int64_t ranks = 0;
-  std::vector<Program> programs;           ///< by node
-  std::vector<std::int32_t> rank_of_node;  ///< never the identity
-  std::vector<Workspace> workspaces;       ///< by node
+  std::vector<schedule::Program> programs;     ///< by node
+  std::vector<std::int32_t> rank_of_node;      ///< never the identity
+  std::vector<execute::Workspace> workspaces;  ///< by node
 };
 
 inline std::vector<std::int32_t> shuffled_ranks(std::int32_t ranks, std::mt19937& random) {
@@ -123,14 +124,14 @@ inline std::vector<std::int32_t> shuffled_ranks(std::int32_t ranks, std::mt19937
   return order;
 }
 
-inline Plan make_plan(const Schedule& schedule, std::uint32_t seed) {
+inline Plan make_plan(const schedule::Schedule& schedule, std::uint32_t seed) {
   EXPECT_EQ(verify(schedule), std::vector<std::string>{});
   std::mt19937 random(seed);
   Plan plan;
   plan.collective = schedule.collective;
   plan.algorithm = schedule.algorithm;
   plan.ranks = schedule.topology.host_count();
-  for (NodeId node = 0; node < plan.ranks; ++node) plan.programs.push_back(lower(schedule, node));
+  for (topology::NodeId node = 0; node < plan.ranks; ++node) plan.programs.push_back(schedule::lower(schedule, node));
   plan.rank_of_node = shuffled_ranks(schedule.topology.host_count(), random);
   plan.workspaces.resize(plan.programs.size());
   return plan;
@@ -143,7 +144,7 @@ struct Job {
   std::int64_t elements = 0;       ///< Shape::elements
   std::int64_t element_bytes = 8;  ///< 8 where something is reduced
   std::int64_t gap_bytes = 0;      ///< left between two blocks that have a stride
-  Tuning tuning;
+  execute::Tuning tuning;
   Numbers numbers = Numbers::integers;
   bool in_place = false;   ///< allreduce and allgather only
   unsigned patience = 0;   ///< LateTransport's
@@ -196,38 +197,38 @@ inline Layout lay_out(std::vector<std::int64_t> elements, const Job& job) {
 }
 
 inline Layout input_layout(const Plan& plan, const Job& job, std::int64_t rank) {
-  if (plan.collective == Collective::allreduce) return lay_out({job.elements}, job);
-  if (plan.collective == Collective::allgather) return lay_out({elements_of(plan, job, rank)}, job);
+  if (plan.collective == schedule::Collective::allreduce) return lay_out({job.elements}, job);
+  if (plan.collective == schedule::Collective::allgather) return lay_out({elements_of(plan, job, rank)}, job);
   std::vector<std::int64_t> elements;
   for (std::int64_t other = 0; other < plan.ranks; ++other) {
-    elements.push_back(plan.collective == Collective::alltoall ? elements_of(plan, job, rank, other)
-                                                               : elements_of(plan, job, other));
+    elements.push_back(plan.collective == schedule::Collective::alltoall ? elements_of(plan, job, rank, other)
+                                                                         : elements_of(plan, job, other));
   }
   return lay_out(std::move(elements), job);
 }
 
 inline Layout output_layout(const Plan& plan, const Job& job, std::int64_t rank) {
-  if (plan.collective == Collective::allreduce) return lay_out({job.elements}, job);
-  if (plan.collective == Collective::reduce_scatter) return lay_out({elements_of(plan, job, rank)}, job);
+  if (plan.collective == schedule::Collective::allreduce) return lay_out({job.elements}, job);
+  if (plan.collective == schedule::Collective::reduce_scatter) return lay_out({elements_of(plan, job, rank)}, job);
   std::vector<std::int64_t> elements;
   for (std::int64_t other = 0; other < plan.ranks; ++other) {
-    elements.push_back(plan.collective == Collective::alltoall ? elements_of(plan, job, other, rank)
-                                                               : elements_of(plan, job, other));
+    elements.push_back(plan.collective == schedule::Collective::alltoall ? elements_of(plan, job, other, rank)
+                                                                         : elements_of(plan, job, other));
   }
   return lay_out(std::move(elements), job);
 }
 
 /// Of equal shards.
-inline Shape shape_of(const Job& job) {
+inline execute::Shape shape_of(const Job& job) {
   const std::int64_t stride = job.elements * job.element_bytes + job.gap_bytes;
   return {job.elements, job.element_bytes, stride, stride, {}, {}, {}};
 }
 
 /// What `rank` knows of a call. Of an all-to-all, ranks that do not forward know their own row and column only.
-inline Shape shape_of(const Plan& plan, const Job& job, std::int64_t rank, bool forwards) {
+inline execute::Shape shape_of(const Plan& plan, const Job& job, std::int64_t rank, bool forwards) {
   if (!is_unequal(job)) return shape_of(job);
-  Shape shape{0, job.element_bytes, 0, 0, {}, {}, {}};
-  const bool matrix = plan.collective == Collective::alltoall;
+  execute::Shape shape{0, job.element_bytes, 0, 0, {}, {}, {}};
+  const bool matrix = plan.collective == schedule::Collective::alltoall;
   for (std::int64_t source = 0; source < plan.ranks; ++source) {
     if (!matrix) shape.counts.push_back(elements_of(plan, job, source));
     for (std::int64_t destination = 0; matrix && destination < plan.ranks; ++destination) {
@@ -235,8 +236,9 @@ inline Shape shape_of(const Plan& plan, const Job& job, std::int64_t rank, bool 
       shape.counts.push_back(known ? elements_of(plan, job, source, destination) : -1);
     }
   }
-  if (plan.collective != Collective::allgather) shape.input_offsets = input_layout(plan, job, rank).offsets;
-  if (plan.collective != Collective::reduce_scatter) shape.output_offsets = output_layout(plan, job, rank).offsets;
+  if (plan.collective != schedule::Collective::allgather) shape.input_offsets = input_layout(plan, job, rank).offsets;
+  if (plan.collective != schedule::Collective::reduce_scatter)
+    shape.output_offsets = output_layout(plan, job, rank).offsets;
   return shape;
 }
 
@@ -313,16 +315,16 @@ inline Bytes expected_output(const Plan& plan, const Job& job, std::int64_t rank
   for (std::int64_t block = 0; block < std::ssize(layout.offsets); ++block) {
     fill_block(buffer, layout, job, block, [&](std::int64_t index) {
       switch (plan.collective) {
-        case Collective::allgather:
+        case schedule::Collective::allgather:
           return integer_at(block, 0, index);
-        case Collective::alltoall:
+        case schedule::Collective::alltoall:
           return integer_at(block, rank, index);
-        case Collective::reduce_scatter:
+        case schedule::Collective::reduce_scatter:
           return integer_sum(plan, rank, index);
-        case Collective::allreduce:
+        case schedule::Collective::allreduce:
           return integer_sum(plan, 0, index);
-        case Collective::broadcast:
-        case Collective::reduce:
+        case schedule::Collective::broadcast:
+        case schedule::Collective::reduce:
           break;  // programs' broadcasts and reductions run the plans of the others
       }
       return std::uint64_t{0};
@@ -352,7 +354,9 @@ inline void add_doubles(const void*, void* destination, const void* left, const 
                   [](std::uint64_t a, std::uint64_t b) { return bits_of(double_of(a) + double_of(b)); });
 }
 
-inline Reducer reducer_of(Numbers numbers) { return {numbers == Numbers::doubles ? add_doubles : add_integers}; }
+inline execute::Reducer reducer_of(Numbers numbers) {
+  return {numbers == Numbers::doubles ? add_doubles : add_integers};
+}
 
 /// The memory of one rank in one call.
 struct Memory {
@@ -362,7 +366,7 @@ struct Memory {
 
 /// Where the data of a call in place lies in its output.
 inline std::int64_t own_offset(const Plan& plan, const Job& job, std::int64_t rank) {
-  const std::int64_t block = plan.collective == Collective::allgather ? rank : 0;
+  const std::int64_t block = plan.collective == schedule::Collective::allgather ? rank : 0;
   return output_layout(plan, job, rank).offsets[static_cast<std::size_t>(block)];
 }
 
@@ -375,7 +379,7 @@ inline Memory make_memory(const Plan& plan, const Job& job, std::int64_t rank) {
   return memory;
 }
 
-inline Buffers buffers_of(const Plan& plan, const Job& job, std::int64_t rank, Memory& memory) {
+inline execute::Buffers buffers_of(const Plan& plan, const Job& job, std::int64_t rank, Memory& memory) {
   std::byte* output = memory.output.data() + guard_bytes;
   if (!job.in_place) return {memory.input.data() + guard_bytes, output};
   return {output + own_offset(plan, job, rank), output};
@@ -383,23 +387,24 @@ inline Buffers buffers_of(const Plan& plan, const Job& job, std::int64_t rank, M
 
 /// Whether blocks of an all-to-all pass through nodes that are neither source nor destination.
 inline bool forwards_blocks(const Plan& plan) {
-  if (plan.collective != Collective::alltoall) return false;
-  for (const Program& program : plan.programs) {
-    for (const Operation& operation : program.operations) {
-      const bool sends = operation.kind == OperationKind::send;
-      const NodeId end = sends ? operation.shard / program.nodes : operation.shard % program.nodes;
+  if (plan.collective != schedule::Collective::alltoall) return false;
+  for (const schedule::Program& program : plan.programs) {
+    for (const schedule::Operation& operation : program.operations) {
+      const bool sends = operation.kind == schedule::OperationKind::send;
+      const topology::NodeId end = sends ? operation.shard / program.nodes : operation.shard % program.nodes;
       if (end != program.node) return true;
     }
   }
   return false;
 }
 
-inline std::vector<TaskGraph> make_task_graphs(const Plan& plan, const Job& job) {
-  std::vector<TaskGraph> task_graphs;
+inline std::vector<execute::TaskGraph> make_task_graphs(const Plan& plan, const Job& job) {
+  std::vector<execute::TaskGraph> task_graphs;
   const bool forwards = forwards_blocks(plan);
-  for (const Program& program : plan.programs) {
+  for (const schedule::Program& program : plan.programs) {
     const std::int64_t rank = plan.rank_of_node[static_cast<std::size_t>(program.node)];
-    task_graphs.push_back(make_task_graph(program, plan.rank_of_node, shape_of(plan, job, rank, forwards), job.tuning));
+    task_graphs.push_back(
+        execute::make_task_graph(program, plan.rank_of_node, shape_of(plan, job, rank, forwards), job.tuning));
   }
   return task_graphs;
 }
@@ -408,15 +413,16 @@ inline std::vector<TaskGraph> make_task_graphs(const Plan& plan, const Job& job)
 class RoundRobin {
  public:
   RoundRobin(Plan& plan, const Job& job) : RoundRobin(plan, job, make_task_graphs(plan, job)) {}
-  RoundRobin(Plan& plan, const Job& job, std::vector<TaskGraph> task_graphs)
+  RoundRobin(Plan& plan, const Job& job, std::vector<execute::TaskGraph> task_graphs)
       : tuning_(job.tuning), random_(job.seed), task_graphs_(std::move(task_graphs)), memories_(task_graphs_.size()) {
     open_transports(plan, job);
     for (std::size_t node = 0; node < task_graphs_.size(); ++node) {
       const std::int64_t rank = plan.rank_of_node[node];
       memories_[node] = make_memory(plan, job, rank);
-      executions_.push_back(std::make_unique<Execution>(
-          task_graphs_[node], static_cast<NodeId>(node), buffers_of(plan, job, rank, memories_[node]),
-          reducer_of(job.numbers), *transports_[node], peers_, TagSpace(1, 0), tuning_, plan.workspaces[node]));
+      executions_.push_back(std::make_unique<execute::Execution>(
+          task_graphs_[node], static_cast<topology::NodeId>(node), buffers_of(plan, job, rank, memories_[node]),
+          reducer_of(job.numbers), *transports_[node], peers_, transport::TagSpace(1, 0), tuning_,
+          plan.workspaces[node]));
     }
   }
 
@@ -456,7 +462,8 @@ class RoundRobin {
  private:
   void open_transports(const Plan& plan, const Job& job) {
     std::int32_t classes = 1;
-    for (const Program& program : plan.programs) classes = std::max(classes, route_classes(program));
+    for (const schedule::Program& program : plan.programs)
+      classes = std::max(classes, schedule::route_classes(program));
     auto by_rank = make_memory_transports(static_cast<int>(plan.ranks), classes);
     for (std::int32_t route_class = 0; route_class < classes; ++route_class) {
       for (const std::int32_t rank : plan.rank_of_node) {
@@ -487,14 +494,14 @@ class RoundRobin {
            std::all_of(started_.begin(), started_.end(), [](bool started) { return started; });
   }
 
-  Tuning tuning_;
+  execute::Tuning tuning_;
   std::mt19937 random_;
-  std::vector<TaskGraph> task_graphs_;
+  std::vector<execute::TaskGraph> task_graphs_;
   std::vector<Memory> memories_;
   std::vector<std::unique_ptr<LateTransport>> transports_;
-  std::vector<PeerId> peers_;
+  std::vector<transport::PeerId> peers_;
   std::vector<bool> started_;
-  std::vector<std::unique_ptr<Execution>> executions_;
+  std::vector<std::unique_ptr<execute::Execution>> executions_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::test

@@ -19,7 +19,14 @@
 #include "planner/topology/isomorphism.h"
 #include "tests/unit/random_regular.h"
 
-namespace libcoll {
+namespace libcoll::expansion_test {
+
+using namespace broadcast;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 Schedule verified(Result<Schedule> schedule) {
@@ -221,4 +228,4 @@ TEST(BfbSteps, RefuseWhatBfbCannotPlan) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::expansion_test

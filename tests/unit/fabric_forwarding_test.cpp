@@ -19,7 +19,13 @@
 #include "planner/route/sssp.h"
 #include "planner/topology/reader.h"
 
-namespace libcoll {
+namespace libcoll::fabric_forwarding_test {
+
+using namespace fabric;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 Topology make(const std::string& specification) { return load_topology(specification).value(); }
@@ -344,4 +350,4 @@ TEST(FabricTopology, RoutesMoveByNodeNames) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::fabric_forwarding_test

@@ -19,7 +19,13 @@
 #include "planner/topology/reader.h"
 #include "planner/topology/writer.h"
 
-namespace libcoll {
+namespace libcoll::fabric_state_test {
+
+using namespace fabric;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 FabricState sample(const std::string& specification) {
@@ -186,4 +192,4 @@ TEST(FabricProcesses, AnotherStartTimeIsAnotherProcess) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::fabric_state_test

@@ -10,6 +10,10 @@
 #include <vector>
 
 namespace libcoll::pmpi {
+
+using namespace observe;
+using namespace pmpi;
+
 namespace {
 
 CallKey some_call() {

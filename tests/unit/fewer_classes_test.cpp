@@ -19,7 +19,15 @@
 #include "tests/unit/measured_fabrics.h"
 #include "tests/unit/random_regular.h"
 
-namespace libcoll {
+namespace libcoll::fewer_classes_test {
+
+using namespace flow;
+using namespace registry;
+using namespace route;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 /// The links of a one-way fabric, each with one back: x → −d·x − a mod N as cables.
@@ -206,4 +214,4 @@ TEST(DestinationTrees, PartWhereTheLoadAsksForIt) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::fewer_classes_test

@@ -9,7 +9,11 @@
 #include <string_view>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::figures_test {
+
+using namespace observe;
+using namespace schedule;
+
 namespace {
 
 constexpr auto allreduce = static_cast<std::size_t>(CallKind::allreduce);
@@ -132,4 +136,4 @@ TEST(Figures, RecordCounts) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::figures_test

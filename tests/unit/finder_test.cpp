@@ -18,7 +18,12 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
 
-namespace libcoll {
+namespace libcoll::finder_test {
+
+using namespace broadcast;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 Schedule planned(const std::string& specification) {
@@ -80,7 +85,7 @@ TEST(Finder, MembersAreWhatPlanningThemGives) {
           SCOPED_TRACE(member.specification);
           const Schedule schedule = planned(member.specification);
           EXPECT_EQ(schedule.topology.host_count(), nodes);
-          EXPECT_EQ(libcoll::degree(schedule.topology), degree);
+          EXPECT_EQ(topology::degree(schedule.topology), degree);
           EXPECT_EQ(schedule.steps, member.cost.steps);
           EXPECT_EQ(schedule.proof.bandwidth_time, member.cost.bandwidth_time);
           if (nodes <= 20) {
@@ -176,4 +181,4 @@ TEST(Finder, KnowsWhereNothingIs) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::finder_test

@@ -14,7 +14,14 @@
 #include "tests/unit/small_schedules.h"
 #include "tests/unit/thread_ranks.h"
 
-namespace libcoll {
+namespace libcoll::flat_collective_threads_test {
+
+using namespace execute;
+using namespace plan;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 constexpr int ranks = 4;
@@ -120,4 +127,4 @@ TEST(FlatCollective, ForwardedBlocksOfUnequalLengths) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::flat_collective_threads_test

@@ -29,7 +29,15 @@
 #include "tests/unit/flow_checks.h"
 #include "tests/unit/random_regular.h"
 
-namespace libcoll {
+namespace libcoll::flow_test {
+
+using namespace flow;
+using namespace lp;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 using Faults = std::vector<std::string>;
@@ -549,4 +557,4 @@ TEST(Mcf, RefusesWhatItCannotPlan) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::flow_test

@@ -13,7 +13,12 @@
 #include "tests/unit/forestcoll_checks.h"
 #include "tests/unit/random_regular.h"
 
-namespace libcoll {
+namespace libcoll::forestcoll_parts_test {
+
+using namespace broadcast;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 TEST(FlowNetwork, EqualsMaxFlowWhateverChangesAndNamesALeastCut) {
@@ -309,4 +314,4 @@ TEST(TreePacking, ByTranslationTakesShortestPaths) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::forestcoll_parts_test

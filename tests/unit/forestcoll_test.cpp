@@ -22,7 +22,16 @@
 #include "tests/unit/random_regular.h"
 #include "tests/unit/sanitized.h"
 
-namespace libcoll {
+namespace libcoll::forestcoll_test {
+
+using namespace broadcast;
+using namespace broadcast_lp;
+using namespace registry;
+using namespace route;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 using Faults = std::vector<std::string>;
@@ -507,4 +516,4 @@ TEST(AllreduceLp, IsABoundOnRandomFabrics) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::forestcoll_test

@@ -19,7 +19,12 @@
 #include "planner/topology/isomorphism.h"
 #include "planner/topology/named_graphs.h"
 
-namespace libcoll {
+namespace libcoll::generator_test {
+
+using namespace broadcast;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 Topology made(const std::string& specification) {
@@ -239,4 +244,4 @@ TEST(Expansions, LineGraphLinksFollowOneAnother) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::generator_test

@@ -32,7 +32,15 @@
 #include "tests/unit/sanitized.h"
 #include "tests/unit/support/enumeration.h"
 
-namespace libcoll {
+namespace libcoll::harvest_test {
+
+using namespace broadcast;
+using namespace reconfigure;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 using Faults = std::vector<std::string>;
@@ -806,4 +814,4 @@ TEST(StagedCollective, TakesTheStepsOfAnySchedule) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::harvest_test

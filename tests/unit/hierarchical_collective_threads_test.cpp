@@ -11,7 +11,12 @@
 
 #include "tests/unit/thread_ranks.h"
 
-namespace libcoll {
+namespace libcoll::hierarchical_collective_threads_test {
+
+using namespace execute;
+using namespace schedule;
+using namespace test;
+
 namespace {
 
 using Words = std::vector<std::uint64_t>;
@@ -113,4 +118,4 @@ TEST(HierarchicalCollective, RanksOfNodesWithProgressThreads) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::hierarchical_collective_threads_test

@@ -7,7 +7,10 @@
 #include <string>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::histogram_test {
+
+using namespace observe;
+
 namespace {
 
 using Bin = SizeHistogram::Bin;
@@ -103,4 +106,4 @@ TEST(SizeHistogram, Texts) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::histogram_test

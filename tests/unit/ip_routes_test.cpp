@@ -9,7 +9,13 @@
 
 #include "planner/topology/reader.h"
 
-namespace libcoll {
+namespace libcoll::ip_routes_test {
+
+using namespace exchange;
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// Two hosts, a and b, on two switches that two ways join: s0-s1 and s0-s2-s1. One route each way by way of s2, one
@@ -164,4 +170,4 @@ TEST(IpRoutes, SchedulesWithoutRoutesAreRefused) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::ip_routes_test

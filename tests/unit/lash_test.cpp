@@ -13,7 +13,13 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/random_regular.h"
 
-namespace libcoll {
+namespace libcoll::lash_test {
+
+using namespace route;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 /// Every route of `hops` hops in the direction of uniring:N.
@@ -127,4 +133,4 @@ TEST(Lash, LongRoutesAroundARingStayAcyclicInEveryLayer) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::lash_test

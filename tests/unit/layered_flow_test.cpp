@@ -27,7 +27,15 @@
 #include "tests/unit/random_regular.h"
 #include "tests/unit/sanitized.h"
 
-namespace libcoll {
+namespace libcoll::layered_flow_test {
+
+using namespace flow;
+using namespace registry;
+using namespace route;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 Topology made(const std::string& specification) { return generate(specification).value(); }
@@ -241,4 +249,4 @@ TEST(MaxLayers, RoutesThatAreGivenAreNotBent) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::layered_flow_test

@@ -19,7 +19,13 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/random_regular.h"
 
-namespace libcoll {
+namespace libcoll::layers_test {
+
+using namespace route;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 const std::vector<LayerMethod>& single_methods() {
@@ -187,4 +193,4 @@ TEST(ForwardingTable, CountsRoutesOfAPairAndQuotesNames) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::layers_test

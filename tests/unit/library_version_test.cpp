@@ -5,7 +5,12 @@
 #include "libcoll/transport/ofi/ofi_transport.h"
 #include "libcoll/transport/ucx/ucx_transport.h"
 
-namespace libcoll {
+namespace libcoll::library_version_test {
+
+using namespace transport;
+using namespace transport::ofi;
+using namespace transport::ucx;
+
 namespace {
 
 TEST(LibraryVersion, NothingIsSaidOfThoseThatAreKnown) {
@@ -39,4 +44,4 @@ TEST(LibraryVersion, ThoseOfThisProcess) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::library_version_test

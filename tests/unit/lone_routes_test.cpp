@@ -14,7 +14,13 @@
 #include "planner/schedule/verify.h"
 #include "planner/topology/generators.h"
 
-namespace libcoll {
+namespace libcoll::lone_routes_test {
+
+using namespace flow;
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 Schedule by_paths(const std::string& specification) {
@@ -101,4 +107,4 @@ TEST(LoneRoutes, BothEndsKnowThem) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::lone_routes_test

@@ -25,7 +25,7 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/execution_harness.h"
 
-namespace libcoll {
+namespace libcoll::test {
 
 // One unit of time passes in every round in which all ranks look after their messages.
 inline constexpr std::int64_t patience = 64;
@@ -59,20 +59,21 @@ struct Weather {
 using Fate = Weather::Fate;
 
 /// Loses messages: they seem to be sent, or stay on the way for ever.
-class LossyTransport final : public Transport {
+class LossyTransport final : public transport::Transport {
  public:
-  LossyTransport(std::unique_ptr<Transport> inner, int rank, std::shared_ptr<Weather> weather)
+  LossyTransport(std::unique_ptr<transport::Transport> inner, int rank, std::shared_ptr<Weather> weather)
       : inner_(std::move(inner)), rank_(rank), weather_(std::move(weather)) {}
 
   std::string name() const override { return "lossy"; }
   const std::string& address() const override { return inner_->address(); }
   std::int32_t route_classes() const override { return inner_->route_classes(); }
-  Result<PeerId> connect(const std::string& address, std::int32_t route_class) override {
+  Result<transport::PeerId> connect(const std::string& address, std::int32_t route_class) override {
     return inner_->connect(address, route_class);
   }
-  Posted send(PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
-              Completion* completion) noexcept override {
-    Passing passing{rank_, peer / route_classes(), peer % route_classes(), TagSpace::communicator_of(tag) == 0, 0};
+  transport::Posted send(transport::PeerId peer, std::uint64_t tag, const void* data, std::size_t bytes,
+                         transport::Completion* completion) noexcept override {
+    Passing passing{rank_, peer / route_classes(), peer % route_classes(),
+                    transport::TagSpace::communicator_of(tag) == 0, 0};
     passing.number = passing.packet ? weather_->packets++ : weather_->messages++;
     const Fate fate = weather_->fate(passing);
     if (fate == Fate::arrives) return inner_->send(peer, tag, data, bytes, completion);
@@ -82,59 +83,61 @@ class LossyTransport final : public Transport {
       if (found != weather_->receives.end()) found->second({first, bytes / 2});
     }
     weather_->swallowed.emplace_back([this, peer, tag, copy = Bytes(first, first + bytes)] {
-      Completion unused;
+      transport::Completion unused;
       inner_->send(peer, tag, copy.data(), copy.size(), &unused);
     });
-    return fate == Fate::lost ? Posted::done : Posted::pending;
+    return fate == Fate::lost ? transport::Posted::done : transport::Posted::pending;
   }
-  Posted receive(std::int32_t route_class, std::uint64_t tag, void* data, std::size_t bytes,
-                 Completion* completion) noexcept override {
+  transport::Posted receive(std::int32_t route_class, std::uint64_t tag, void* data, std::size_t bytes,
+                            transport::Completion* completion) noexcept override {
     return inner_->receive(route_class, tag, data, bytes, completion);
   }
   bool takes_pieces() const override { return weather_->takes_pieces; }
-  Posted send_pieces(PeerId peer, std::uint64_t tag, Pieces& pieces, std::size_t bytes,
-                     Completion* completion) noexcept override {
+  transport::Posted send_pieces(transport::PeerId peer, std::uint64_t tag, transport::Pieces& pieces, std::size_t bytes,
+                                transport::Completion* completion) noexcept override {
     Bytes message(bytes);
     pieces.give(completion->index, 0, message);
     return send(peer, tag, message.data(), message.size(), completion);
   }
-  Posted receive_pieces(std::int32_t route_class, std::uint64_t tag, Pieces& pieces, std::size_t bytes,
-                        Completion* completion) noexcept override {
+  transport::Posted receive_pieces(std::int32_t route_class, std::uint64_t tag, transport::Pieces& pieces,
+                                   std::size_t bytes, transport::Completion* completion) noexcept override {
     weather_->receives[{rank_, route_class, tag}] = [&pieces, completion](std::span<const std::byte> piece) {
       pieces.take(completion->index, 0, piece);
     };
     return inner_->receive_pieces(route_class, tag, pieces, bytes, completion);
   }
   bool progress() noexcept override { return inner_->progress() || weather_->restless; }
-  bool flushed(Flush&, std::span<const PeerId>) noexcept override { return true; }
-  void forsake(PeerId peer) noexcept override {
+  bool flushed(transport::Flush&, std::span<const transport::PeerId>) noexcept override { return true; }
+  void forsake(transport::PeerId peer) noexcept override {
     weather_->forsaken.emplace(rank_, peer / route_classes(), peer % route_classes());
   }
   void block(int) noexcept override {}
 
  private:
-  std::unique_ptr<Transport> inner_;
+  std::unique_ptr<transport::Transport> inner_;
   int rank_;
   std::shared_ptr<Weather> weather_;
 };
 
 /// What a rank hears of its recovery group.
-class Listener final : public RecoveryGroupObserver {
+class Listener final : public transport::RecoveryGroupObserver {
  public:
-  void lane_died(NodeId from, std::int32_t route_class) noexcept override { died.emplace_back(from, route_class); }
-  void noted(NodeId from, std::span<const std::byte> note) noexcept override {
+  void lane_died(topology::NodeId from, std::int32_t route_class) noexcept override {
+    died.emplace_back(from, route_class);
+  }
+  void noted(topology::NodeId from, std::span<const std::byte> note) noexcept override {
     notes.emplace_back(from, Bytes(note.begin(), note.end()));
   }
-  void neighbours_checked(std::span<const NodeId> nodes) noexcept override {
+  void neighbours_checked(std::span<const topology::NodeId> nodes) noexcept override {
     checked = true;
     unreachable.assign(nodes.begin(), nodes.end());
   }
   void tick() noexcept override {}
 
-  std::vector<std::pair<NodeId, std::int32_t>> died;
-  std::vector<std::pair<NodeId, Bytes>> notes;
+  std::vector<std::pair<topology::NodeId, std::int32_t>> died;
+  std::vector<std::pair<topology::NodeId, Bytes>> notes;
   bool checked = false;
-  std::vector<NodeId> unreachable;
+  std::vector<topology::NodeId> unreachable;
 };
 
 inline constexpr std::uint32_t communicator = 1;
@@ -142,15 +145,17 @@ inline constexpr std::uint32_t communicator = 1;
 /// All ranks of a communicator, over one network. Ranks are nodes in another order.
 class World {
  public:
-  World(Plan plan, const Topology& topology, ResendOptions options = {patience, &read_clock}, bool takes_pieces = false)
+  World(Plan plan, const topology::Topology& topology, transport::ResendOptions options = {patience, &read_clock},
+        bool takes_pieces = false)
       : plan_(std::move(plan)), random_(17) {
     weather->takes_pieces = takes_pieces;
     std::int32_t classes = 1;
-    for (const Program& program : plan_.programs) classes = std::max(classes, route_classes(program));
+    for (const schedule::Program& program : plan_.programs)
+      classes = std::max(classes, schedule::route_classes(program));
     classes_ = classes;
     auto by_rank = make_memory_transports(static_cast<int>(plan_.ranks), classes);
     for (const std::int32_t rank : plan_.rank_of_node) {
-      transports_.push_back(make_resilient_transport(
+      transports_.push_back(transport::make_resilient_transport(
           std::make_unique<LossyTransport>(std::move(by_rank[static_cast<std::size_t>(rank)]), rank, weather),
           options));
     }
@@ -160,35 +165,38 @@ class World {
       auto& transport = transports_[node];
       for (std::int32_t route_class = 0; route_class < classes; ++route_class) {
         for (const std::string& address : addresses) {
-          const PeerId peer = transport->connect(address, route_class).value();
+          const transport::PeerId peer = transport->connect(address, route_class).value();
           if (node == 0) peers_.push_back(peer);
         }
       }
-      transport->enrol(
-          {communicator, static_cast<NodeId>(node), addresses, neighbouring_hosts(topology), linked_hosts(topology)});
+      transport->enrol({communicator, static_cast<topology::NodeId>(node), addresses,
+                        transport::neighbouring_hosts(topology), transport::linked_hosts(topology)});
       transport->observe(communicator, &listeners.emplace_back());
     }
     rank_lives.assign(transports_.size(), true);
   }
 
-  [[nodiscard]] int rank_of(NodeId node) const { return plan_.rank_of_node[static_cast<std::size_t>(node)]; }
+  [[nodiscard]] int rank_of(topology::NodeId node) const { return plan_.rank_of_node[static_cast<std::size_t>(node)]; }
   [[nodiscard]] std::int32_t classes() const { return classes_; }
-  ResilientTransport& transport(NodeId node) { return *transports_[static_cast<std::size_t>(node)]; }
+  transport::ResilientTransport& transport(topology::NodeId node) {
+    return *transports_[static_cast<std::size_t>(node)];
+  }
 
   /// One call from beginning to end, with every rank starting when it pleases. False when it does not end.
   bool run(const Job& job) {
-    std::vector<TaskGraph> task_graphs = make_task_graphs(plan_, job);
-    const Tuning tuning = job.tuning;
+    std::vector<execute::TaskGraph> task_graphs = make_task_graphs(plan_, job);
+    const execute::Tuning tuning = job.tuning;
     const std::uint32_t call = calls_++;
     std::vector<Memory> memories;
-    std::vector<std::unique_ptr<Execution>> executions;
+    std::vector<std::unique_ptr<execute::Execution>> executions;
     memories.reserve(task_graphs.size());
     for (std::size_t node = 0; node < task_graphs.size(); ++node) {
       const std::int64_t rank = plan_.rank_of_node[node];
       memories.push_back(make_memory(plan_, job, rank));
-      executions.push_back(std::make_unique<Execution>(
-          task_graphs[node], static_cast<NodeId>(node), buffers_of(plan_, job, rank, memories.back()),
-          reducer_of(job.numbers), *transports_[node], peers_, TagSpace(tags, call), tuning, plan_.workspaces[node]));
+      executions.push_back(std::make_unique<execute::Execution>(
+          task_graphs[node], static_cast<topology::NodeId>(node), buffers_of(plan_, job, rank, memories.back()),
+          reducer_of(job.numbers), *transports_[node], peers_, transport::TagSpace(tags, call), tuning,
+          plan_.workspaces[node]));
     }
     std::vector<bool> started(task_graphs.size(), false);
     const auto step = [&](std::size_t node) {
@@ -250,10 +258,10 @@ class World {
   /// Of calls that did not end, by node.
   [[nodiscard]] const std::vector<std::vector<Memory>>& abandoned_memories() const { return abandoned_memories_; }
 
-  [[nodiscard]] ResendCounts counts() const {
-    ResendCounts sum;
+  [[nodiscard]] transport::ResendCounts counts() const {
+    transport::ResendCounts sum;
     for (const auto& transport : transports_) {
-      const ResendCounts each = transport->counts();
+      const transport::ResendCounts each = transport->counts();
       sum.messages_sent_again += each.messages_sent_again;
       sum.messages_sent_around += each.messages_sent_around;
       sum.packets_passed_on += each.packets_passed_on;
@@ -285,27 +293,28 @@ class World {
   Plan plan_;
   std::mt19937 random_;
   std::int32_t classes_ = 1;
-  std::vector<std::unique_ptr<ResilientTransport>> transports_;  ///< by node
-  std::vector<PeerId> peers_;
+  std::vector<std::unique_ptr<transport::ResilientTransport>> transports_;  ///< by node
+  std::vector<transport::PeerId> peers_;
   std::uint32_t calls_ = 0;
   std::vector<std::vector<Memory>> abandoned_memories_;
-  std::vector<std::vector<TaskGraph>> abandoned_scripts_;
-  std::vector<std::unique_ptr<Execution>> abandoned_;
+  std::vector<std::vector<execute::TaskGraph>> abandoned_scripts_;
+  std::vector<std::unique_ptr<execute::Execution>> abandoned_;
 };
 
-inline Plan planned(const std::string& specification, Collective collective, std::string_view algorithm) {
-  const Topology topology = generate(specification).value();
-  const auto table = collective == Collective::alltoall ? flow_planners() : broadcast_planners();
-  Result<Schedule> schedule = find_planner(table, collective, algorithm)->plan(topology, {});
+inline Plan planned(const std::string& specification, schedule::Collective collective, std::string_view algorithm) {
+  const topology::Topology topology = topology::generate(specification).value();
+  const auto table =
+      collective == schedule::Collective::alltoall ? flow::flow_planners() : broadcast::broadcast_planners();
+  Result<schedule::Schedule> schedule = registry::find_planner(table, collective, algorithm)->plan(topology, {});
   EXPECT_TRUE(schedule.ok()) << (schedule.ok() ? "" : schedule.error().message);
   return make_plan(*schedule, 3);
 }
 
-inline Job small_job(Collective collective) {
+inline Job small_job(schedule::Collective collective) {
   Job job;
-  job.elements = collective == Collective::allreduce ? 41 : 11;
+  job.elements = collective == schedule::Collective::allreduce ? 41 : 11;
   job.tuning = {64, 0, 2};
   return job;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::test

@@ -18,7 +18,16 @@
 #include "planner/schedule/xml.h"
 #include "tests/unit/sanitized.h"
 
-namespace libcoll {
+namespace libcoll::measured_fabrics_test {
+
+using namespace broadcast;
+using namespace default_plan;
+using namespace flow;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 constexpr Measured kinds[] = {{2, 0}, {3, 0}, {4, 0}, {2, 6}};
@@ -114,4 +123,4 @@ TEST(MeasuredFabrics, FilesKeepFiguresOfAnyLength) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::measured_fabrics_test

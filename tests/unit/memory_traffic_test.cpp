@@ -14,7 +14,14 @@
 #include "planner/schedule/verify.h"
 #include "planner/topology/generators.h"
 
-namespace libcoll {
+namespace libcoll::memory_traffic_test {
+
+using namespace broadcast;
+using namespace execute;
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t elements = 1 << 18;  ///< of 4 bytes, of the vector or a block
@@ -65,4 +72,4 @@ TEST(VectorBytes, AreThoseOfAWholeBuffer) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::memory_traffic_test

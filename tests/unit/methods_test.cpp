@@ -41,7 +41,15 @@
 #include "planner/topology/reader.h"
 #include "tests/unit/random_regular.h"
 
-namespace libcoll {
+namespace libcoll::methods_test {
+
+using namespace flow;
+using namespace lp;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 using Faults = std::vector<std::string>;
@@ -614,4 +622,4 @@ TEST(Glpk, BranchAndCutSolvesAKnapsack) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::methods_test

@@ -11,7 +11,12 @@
 #include "planner/schedule/xml.h"
 #include "tests/unit/small_schedules.h"
 
-namespace libcoll {
+namespace libcoll::msccl_test {
+
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 /// The summands of a chunk: (rank, input chunk) of each; sorted, so that a double count shows.
@@ -464,4 +469,4 @@ TEST(Msccl, ParsesDialects) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::msccl_test

@@ -14,7 +14,14 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/random_regular.h"
 
-namespace libcoll {
+namespace libcoll::multitree_test {
+
+using namespace broadcast;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 using Faults = std::vector<std::string>;
@@ -194,4 +201,4 @@ TEST(MultiTree, RefusesWhatIsNotConnected) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::multitree_test

@@ -12,7 +12,12 @@
 
 #include "libcoll/node/exchange_staging.h"
 
-namespace libcoll {
+namespace libcoll::node_exchange_staging_test {
+
+using namespace execute;
+using namespace node;
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t element = 4;
@@ -212,4 +217,4 @@ TEST(ExchangeStaging, LittleMemoryDoesNotFit) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::node_exchange_staging_test

@@ -11,7 +11,11 @@
 #include "libcoll/node/placement.h"
 #include "libcoll/node/rank_layout.h"
 
-namespace libcoll {
+namespace libcoll::node_rank_layout_test {
+
+using namespace node;
+using namespace topology;
+
 namespace {
 
 using Ranks = std::vector<std::int32_t>;
@@ -170,4 +174,4 @@ TEST(PlacementOfThisProcess, CanBeRead) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::node_rank_layout_test

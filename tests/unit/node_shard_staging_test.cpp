@@ -11,7 +11,13 @@
 
 #include "libcoll/node/shard_staging.h"
 
-namespace libcoll {
+namespace libcoll::node_shard_staging_test {
+
+using namespace execute;
+using namespace node;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 using Counts = std::vector<std::int64_t>;
@@ -223,4 +229,4 @@ TEST(ShardStaging, TooLittleMemoryIsSaidBeforehand) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::node_shard_staging_test

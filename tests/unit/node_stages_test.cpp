@@ -15,7 +15,12 @@
 #include "libcoll/node/node_rounds.h"
 #include "libcoll/node/stages.h"
 
-namespace libcoll {
+namespace libcoll::node_stages_test {
+
+using namespace execute;
+using namespace node;
+using namespace schedule;
+
 namespace {
 
 // ---- the stages themselves, on several nodes whose leaders move together
@@ -402,4 +407,4 @@ TEST(NodeRounds, CallsOfAllKindsOneAfterTheOtherInAnyOrderOfTheRanks) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::node_stages_test

@@ -10,7 +10,13 @@
 
 #include "libcoll/node/staging.h"
 
-namespace libcoll {
+namespace libcoll::node_staging_test {
+
+using namespace execute;
+using namespace node;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::byte untouched{0x5a};
@@ -264,4 +270,4 @@ TEST(NodeStaging, SmallRoundsHaveOneLeader) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::node_staging_test

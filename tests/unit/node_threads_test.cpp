@@ -22,7 +22,11 @@
 #include "libcoll/node/phases.h"
 #include "libcoll/node/segment.h"
 
-namespace libcoll {
+namespace libcoll::node_threads_test {
+
+using namespace node;
+using namespace topology;
+
 namespace {
 
 constexpr std::size_t segment_bytes = 65536;
@@ -320,4 +324,4 @@ TEST(CallOrder, WhatIsToldForATurnIsHeardInItAndAfterIt) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::node_threads_test

@@ -22,7 +22,15 @@
 #include "tests/unit/random_regular.h"
 #include "tests/unit/sanitized.h"
 
-namespace libcoll {
+namespace libcoll::order_search_test {
+
+using namespace flow;
+using namespace registry;
+using namespace route;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t effort = 20'000'000;
@@ -155,4 +163,4 @@ TEST(ManagerLanes, AreWhatOpenSmTakes) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::order_search_test

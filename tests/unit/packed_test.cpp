@@ -9,7 +9,13 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/small_schedules.h"
 
-namespace libcoll {
+namespace libcoll::packed_test {
+
+using namespace flow;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 /// All small ones, and what they lack: odd names and numbers, wirings, route classes.
@@ -75,4 +81,4 @@ TEST(Packed, SurvivesDamage) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::packed_test

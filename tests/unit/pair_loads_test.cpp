@@ -14,7 +14,14 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/small_schedules.h"
 
-namespace libcoll {
+namespace libcoll::pair_loads_test {
+
+using namespace flow;
+using namespace plan;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 using Matrix = std::vector<std::int64_t>;
@@ -75,4 +82,4 @@ TEST(PairLoads, AFewLongBlocksAreLighterSpread) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::pair_loads_test

@@ -21,7 +21,16 @@
 #include "planner/topology/part.h"
 #include "tests/unit/random_regular.h"
 
-namespace libcoll {
+namespace libcoll::part_plan_test {
+
+using namespace broadcast;
+using namespace default_plan;
+using namespace flow;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 using Nodes = std::vector<NodeId>;
@@ -226,4 +235,4 @@ TEST(PartPlan, LinksOfSeveralSpeeds) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::part_plan_test

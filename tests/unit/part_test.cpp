@@ -10,7 +10,10 @@
 
 #include "planner/topology/generators.h"
 
-namespace libcoll {
+namespace libcoll::part_test {
+
+using namespace topology;
+
 namespace {
 
 using Nodes = std::vector<NodeId>;
@@ -142,4 +145,4 @@ TEST(Part, RangesOfNodesAsText) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::part_test

@@ -12,7 +12,13 @@
 #include "tests/unit/flow_checks.h"
 #include "tests/unit/random_regular.h"
 
-namespace libcoll {
+namespace libcoll::pdhg_test {
+
+using namespace flow;
+using namespace lp;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 FlowSolution solved(const FlowProblem& problem, double gap, std::int32_t threads = 1) {
@@ -66,4 +72,4 @@ TEST(Pdhg, TwoThreadsAndOrbitsReachTheSame) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::pdhg_test

@@ -20,7 +20,12 @@
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"
 
-namespace libcoll {
+namespace libcoll::plan_cache_test {
+
+using namespace plan;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 Topology pair(std::int64_t bandwidth = default_bandwidth_bytes_per_second) {
@@ -350,4 +355,4 @@ TEST_F(PlanCache, ThePlanForSmallVectorsGoesWithTheUsualOne) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::plan_cache_test

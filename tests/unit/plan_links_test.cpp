@@ -18,7 +18,17 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/small_schedules.h"
 
-namespace libcoll {
+namespace libcoll::plan_links_test {
+
+using namespace broadcast;
+using namespace execute;
+using namespace flow;
+using namespace plan;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 using LinkBytes = std::map<std::pair<NodeId, NodeId>, std::int64_t>;
@@ -133,4 +143,4 @@ TEST(PlanLinks, LoneRoutesOfShortBlocks) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::plan_links_test

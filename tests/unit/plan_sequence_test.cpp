@@ -9,7 +9,13 @@
 #include <string>
 #include <utility>
 
-namespace libcoll {
+namespace libcoll::plan_sequence_test {
+
+using namespace comm;
+using namespace plan;
+using namespace recover;
+using namespace schedule;
+
 namespace {
 
 constexpr auto allgather = Collective::allgather;
@@ -184,4 +190,4 @@ TEST(PlanSequence, OnlyDeadLinksAreAdopted) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::plan_sequence_test

@@ -33,7 +33,18 @@
 #include "tests/unit/measured_fabrics.h"
 #include "tests/unit/sanitized.h"
 
-namespace libcoll {
+namespace libcoll::plan_source_test {
+
+using namespace broadcast;
+using namespace comm;
+using namespace default_plan;
+using namespace flow;
+using namespace plan;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 class PlanSourceTest : public testing::Test {
@@ -394,4 +405,4 @@ TEST_F(PlanSourceTest, TheCommandIsToldOfTopologiesThatNobodyCanName) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::plan_source_test

@@ -14,7 +14,10 @@
 #include <thread>
 #include <utility>
 
-namespace libcoll {
+namespace libcoll::planning_child_test {
+
+using namespace plan;
+
 namespace {
 
 constexpr std::chrono::milliseconds between_looks{5};
@@ -114,4 +117,4 @@ TEST(PlanningChild, GoesWithWhoWantedIt) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::planning_child_test

@@ -12,7 +12,14 @@
 #include "planner/flow/mcf.h"
 #include "planner/schedule/verify.h"
 
-namespace libcoll {
+namespace libcoll::port_fabric_test {
+
+using namespace exchange;
+using namespace flow;
+using namespace registry;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t usual = 1'000'000'000;
@@ -158,4 +165,4 @@ TEST(PortFabric, WhatCannotBeHadIsRefusedWithTheReason) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::port_fabric_test

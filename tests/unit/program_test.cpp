@@ -6,7 +6,12 @@
 #include "planner/schedule/reverse.h"
 #include "tests/unit/small_schedules.h"
 
-namespace libcoll {
+namespace libcoll::program_test {
+
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 std::vector<Program> lower_all(const Schedule& schedule) {
@@ -155,4 +160,4 @@ TEST(Lower, TheRootOfATreeReducesInOneOrder) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::program_test

@@ -13,7 +13,11 @@
 #include "planner/topology/generators.h"
 #include "planner/topology/reader.h"
 
-namespace libcoll {
+namespace libcoll::rank_nodes_test {
+
+using namespace comm;
+using namespace topology;
+
 namespace {
 
 Topology named_ring() {
@@ -127,4 +131,4 @@ TEST(Placement, ErrorsSayWhere) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::rank_nodes_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::rational_test {
 namespace {
 
 constexpr std::int64_t largest = std::numeric_limits<std::int64_t>::max();
@@ -97,4 +97,4 @@ TEST(Rational, FollowsTheLawsOfFieldsOnBothSidesOf64Bits) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::rational_test

@@ -15,7 +15,10 @@
 
 #include "libcoll/reduce/kernels.h"
 
-namespace libcoll {
+namespace libcoll::reduce_test {
+
+using namespace reduce;
+
 namespace {
 
 constexpr std::size_t margin_bytes = 64;
@@ -298,4 +301,4 @@ TEST(ReduceKernelTable, MinimumKeepsTheOrderOfItsOperands) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::reduce_test

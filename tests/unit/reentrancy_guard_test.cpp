@@ -7,6 +7,9 @@
 #include <string>
 
 namespace libcoll::pmpi {
+
+using namespace pmpi;
+
 namespace {
 
 /// What happened, in order: "s" served, "f" handed on; with the argument behind it.

@@ -5,7 +5,10 @@
 
 #include <set>
 
-namespace libcoll {
+namespace libcoll::registration_cache_test {
+
+using namespace transport::ofi;
+
 namespace {
 
 /// Handles are numbers; remembers which of them are alive.
@@ -116,4 +119,4 @@ TEST(RegistrationCache, MemoryThatIsUnmappedIsSeen) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::registration_cache_test

@@ -14,7 +14,12 @@
 #include "planner/base/index.h"
 #include "tests/unit/thread_ranks.h"
 
-namespace libcoll {
+namespace libcoll::renewal_threads_test {
+
+using namespace execute;
+using namespace schedule;
+using namespace test;
+
 namespace {
 
 constexpr int ranks = 4;
@@ -101,4 +106,4 @@ TEST(Renewal, TheFileLosesACableAndGetsItBack) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::renewal_threads_test

@@ -20,7 +20,17 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/lossy_world.h"
 
-namespace libcoll {
+namespace libcoll::repair_test {
+
+using namespace broadcast;
+using namespace flow;
+using namespace node;
+using namespace recover;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 constexpr NodeId nodes = 8;
@@ -180,4 +190,4 @@ TEST(Repair, PlansDoWithoutTheDeadCables) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::repair_test

@@ -17,7 +17,14 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/lossy_world.h"
 
-namespace libcoll {
+namespace libcoll::replan_test {
+
+using namespace recover;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+using namespace transport;
+
 namespace {
 
 constexpr NodeId nodes = 8;
@@ -230,4 +237,4 @@ TEST(AgreedSwitch, CallsThatSomeHaveNotComeToAreNotFreed) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::replan_test

@@ -23,7 +23,13 @@
 #include "tests/unit/lossy_world.h"
 #include "tests/unit/small_schedules.h"
 
-namespace libcoll {
+namespace libcoll::resilient_transport_test {
+
+using namespace schedule;
+using namespace test;
+using namespace topology;
+using namespace transport;
+
 namespace {
 
 struct Kind {
@@ -564,4 +570,4 @@ TEST(Detours, DoNotExistEverywhere) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::resilient_transport_test

@@ -12,7 +12,12 @@
 #include "planner/route/sssp.h"
 #include "planner/topology/generators.h"
 
-namespace libcoll {
+namespace libcoll::route_binding_test {
+
+using namespace route;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 TEST(RouteBinding, ReadsTheDocumentedForm) {
@@ -198,4 +203,4 @@ TEST_F(RouteSetDigest, SpeaksOfNodesNotOfLinkNumbers) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::route_binding_test

@@ -5,7 +5,15 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/route_checks.h"
 
-namespace libcoll {
+namespace libcoll::route_classes_test {
+
+using namespace flow;
+using namespace registry;
+using namespace route;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 /// The route through these nodes.
@@ -115,4 +123,4 @@ TEST(RouteClasses, OfPlannedRoutesAreAsFewAsThePairWithMostPathsAllows) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::route_classes_test

@@ -2,7 +2,7 @@
 // smaller instances. The whole ones are part of `config/test.sh --all`.
 #pragma once
 
-namespace libcoll {
+namespace libcoll::test {
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool sanitized = true;
@@ -12,4 +12,4 @@ constexpr bool sanitized = __has_feature(address_sanitizer);
 constexpr bool sanitized = false;
 #endif
 
-}  // namespace libcoll
+}  // namespace libcoll::test

@@ -13,7 +13,14 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/exchange_world.h"
 
-namespace libcoll {
+namespace libcoll::scattered_reduction_test {
+
+using namespace execute;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+using namespace transport;
+
 namespace {
 
 void add(Schedule& schedule, std::int32_t shard, std::int32_t from, std::int32_t to, std::int32_t step,
@@ -125,4 +132,4 @@ TEST(ScatteredReduction, KnowsWhomItTalksTo) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::scattered_reduction_test

@@ -9,7 +9,12 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/small_schedules.h"
 
-namespace libcoll {
+namespace libcoll::schedule_test {
+
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 using Faults = std::vector<std::string>;
@@ -186,4 +191,4 @@ TEST(Concatenate, RefusesPartsThatDoNotFit) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::schedule_test

@@ -9,7 +9,10 @@
 #include <string>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::selection_table_test {
+
+using namespace select;
+
 namespace {
 
 constexpr std::int64_t any_size = std::numeric_limits<std::int64_t>::max();
@@ -143,4 +146,4 @@ choice = [
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::selection_table_test

@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
-namespace libcoll {
+namespace libcoll::setup_times_test {
+
+using namespace observe;
+
 namespace {
 
 constexpr std::int64_t millisecond = 1'000'000;
@@ -27,4 +30,4 @@ TEST(SetupTimes, AreRounded) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::setup_times_test

@@ -13,7 +13,16 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/small_schedules.h"
 
-namespace libcoll {
+namespace libcoll::simulation_test {
+
+using namespace broadcast;
+using namespace flow;
+using namespace registry;
+using namespace schedule;
+using namespace simulate;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 constexpr double alpha = 3e-7;
@@ -28,7 +37,7 @@ Schedule planned(const std::string& algorithm, Collective collective, const std:
 }
 
 Simulation simulated(const Schedule& schedule, const SimulationOptions& options) {
-  Result<Simulation> result = simulate(schedule, options);
+  Result<Simulation> result = simulate::simulate(schedule, options);
   EXPECT_TRUE(result.ok()) << result.error().message;
   return std::move(result).value();
 }
@@ -117,9 +126,9 @@ TEST(Simulation, NeverBeatsWhatTheBusiestLinkCarries) {
 TEST(Simulation, RefusesWhatHasStepsOnlyOrDoesNotFit) {
   Schedule rewired = ring_allgather(4);
   rewired.wirings = {{1, "ring", 0, {}}};
-  EXPECT_FALSE(simulate(rewired, {}).ok());
-  EXPECT_FALSE(simulate(ring_alltoall(12, 1), {.bytes = 1e15, .segment_bytes = 1}).ok());
+  EXPECT_FALSE(simulate::simulate(rewired, {}).ok());
+  EXPECT_FALSE(simulate::simulate(ring_alltoall(12, 1), {.bytes = 1e15, .segment_bytes = 1}).ok());
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::simulation_test

@@ -10,7 +10,14 @@
 #include "tests/unit/random_regular.h"
 #include "tests/unit/route_checks.h"
 
-namespace libcoll {
+namespace libcoll::sssp_test {
+
+using namespace flow;
+using namespace route;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 /// Three hosts on two switches, host 0 with a cable to both.
@@ -169,4 +176,4 @@ TEST(SsspPlan, CarriesTheCertificateOfTheOptimum) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::sssp_test

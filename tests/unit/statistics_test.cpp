@@ -13,7 +13,11 @@
 #include "libcoll/observe/figures.h"
 #include "libcoll/version.h"
 
-namespace libcoll {
+namespace libcoll::statistics_test {
+
+using namespace observe;
+using namespace schedule;
+
 namespace {
 
 using Json = nlohmann::json;
@@ -277,4 +281,4 @@ TEST_F(StatisticsTest, SaysWhichFileCannotBeWritten) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::statistics_test

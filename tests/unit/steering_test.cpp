@@ -10,7 +10,13 @@
 #include "planner/flow/single_path.h"
 #include "planner/topology/generators.h"
 
-namespace libcoll {
+namespace libcoll::steering_test {
+
+using namespace flow;
+using namespace plan;
+using namespace schedule;
+using namespace topology;
+
 namespace {
 
 /// Shortest paths around a ring of five need two layers: all four hops of two directions depend on each other
@@ -73,4 +79,4 @@ TEST(Steering, RoutesOfTheFabricNeedNoBinding) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::steering_test

@@ -17,7 +17,14 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/random_regular.h"
 
-namespace libcoll {
+namespace libcoll::step_partition_test {
+
+using namespace flow;
+using namespace registry;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 using Faults = std::vector<std::string>;
@@ -84,4 +91,4 @@ TEST(StepPartition, IsAskedForBySteps) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::step_partition_test

@@ -24,7 +24,7 @@
 #include "libcoll/comm/running_call.h"
 #include "libcoll/comm/runtime.h"
 
-namespace libcoll {
+namespace libcoll::test {
 
 /// Where the threads meet in place of the program's MPI.
 class Meeting {
@@ -65,7 +65,7 @@ class Meeting {
   std::atomic<int> begun_{0};
 };
 
-class ThreadHost final : public HostCommunicator {
+class ThreadHost final : public comm::HostCommunicator {
  public:
   ThreadHost(Meeting& meeting, int rank) : meeting_(meeting), rank_(rank) {}
 
@@ -91,7 +91,7 @@ class ThreadHost final : public HostCommunicator {
     return true;
   }
   bool barrier_passed() override { return meeting_.passed(barriers_); }
-  bool reach_all(Runtime&) override { return true; }
+  bool reach_all(comm::Runtime&) override { return true; }
   void progress() override {}
 
  private:
@@ -113,7 +113,7 @@ class ThreadRank {
   ThreadRank& operator=(const ThreadRank&) = delete;
 
   void run() {
-    runtime_ = std::make_unique<Runtime>(environment_.data(), "", rank_);
+    runtime_ = std::make_unique<comm::Runtime>(environment_.data(), "", rank_);
     make_communicator();
     work();
     runtime_->stop_progress_thread();
@@ -132,15 +132,15 @@ class ThreadRank {
   void complain(const std::string& what) { wrong_ = "rank " + std::to_string(rank_) + ": " + what; }
   [[nodiscard]] bool good() const { return wrong_.empty(); }
   [[nodiscard]] int rank() const { return rank_; }
-  [[nodiscard]] const Communicator& communicator() const { return *communicator_; }
-  [[nodiscard]] const std::shared_ptr<Communicator>& shared_communicator() const { return communicator_; }
+  [[nodiscard]] const comm::Communicator& communicator() const { return *communicator_; }
+  [[nodiscard]] const std::shared_ptr<comm::Communicator>& shared_communicator() const { return communicator_; }
 
   /// Instead of the one that it had; all ranks do so.
-  void make_communicator() { communicator_ = std::shared_ptr(Communicator::make(*runtime_, host_)); }
+  void make_communicator() { communicator_ = std::shared_ptr(comm::Communicator::make(*runtime_, host_)); }
 
   /// A duplicate of it; calls of the one that it had go on. All ranks do so.
   void change_to_duplicate() {
-    std::shared_ptr<Communicator> duplicate = communicator_->duplicate();
+    std::shared_ptr<comm::Communicator> duplicate = communicator_->duplicate();
     if (duplicate == nullptr) return complain("no duplicate");
     duplicate->open_duplicate(host_);
     originals_.push_back(std::exchange(communicator_, std::move(duplicate)));
@@ -150,24 +150,24 @@ class ThreadRank {
   /// An id that this rank's communicators cannot have.
   void take_id() { runtime_->communicator_ids()->take(runtime_->communicator_ids()->next_free(1)); }
 
-  bool is_served(Collective collective, bool equal_shards) {
-    const std::optional<Reason> reason = communicator_->ready(collective, equal_shards, host_);
+  bool is_served(schedule::Collective collective, bool equal_shards) {
+    const std::optional<observe::Reason> reason = communicator_->ready(collective, equal_shards, host_);
     if (reason) {
-      complain(std::string("not served: ") + std::string(to_string(*reason)));
+      complain(std::string("not served: ") + std::string(observe::to_string(*reason)));
       return false;
     }
     communicator_->before_served_call(host_);
     return true;
   }
 
-  void wait_for(const Call& call) {
+  void wait_for(const execute::Call& call) {
     if (!communicator_->run(call, {[]() noexcept {}})) complain("a call failed");
   }
 
   /// Goes on beside others, and beside what this thread does.
-  void begin(const Call& call) { begin_on(*communicator_, call); }
-  void begin_on(Communicator& communicator, const Call& call) {
-    begun_.push_back(std::make_unique<Unattended>(communicator.make_call(call, nullptr)));
+  void begin(const execute::Call& call) { begin_on(*communicator_, call); }
+  void begin_on(comm::Communicator& communicator, const execute::Call& call) {
+    begun_.push_back(std::make_unique<comm::Unattended>(communicator.make_call(call, nullptr)));
     const std::lock_guard guard(runtime_->lock());
     begun_.back()->running().begin();
     if (begun_.back()->running().over()) return;
@@ -194,10 +194,10 @@ class ThreadRank {
   std::vector<std::string> settings_;
   std::vector<char*> environment_;
   ThreadHost host_;
-  std::unique_ptr<Runtime> runtime_;
-  std::shared_ptr<Communicator> communicator_;
-  std::vector<std::shared_ptr<Communicator>> originals_;
-  std::vector<std::unique_ptr<Unattended>> begun_;
+  std::unique_ptr<comm::Runtime> runtime_;
+  std::shared_ptr<comm::Communicator> communicator_;
+  std::vector<std::shared_ptr<comm::Communicator>> originals_;
+  std::vector<std::unique_ptr<comm::Unattended>> begun_;
   std::size_t left_ = 0;
   std::string wrong_;
 };
@@ -220,4 +220,4 @@ inline void expect_all_well(
   std::filesystem::remove_all(directory);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::test

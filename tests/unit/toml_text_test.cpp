@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace libcoll {
+namespace libcoll::toml_text_test {
 namespace {
 
 TEST(TomlText, TakesAnyCharacterInCommentsAndStrings) {
@@ -41,4 +41,4 @@ TEST(TomlText, NamesTheLineOfAnError) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::toml_text_test

@@ -8,7 +8,10 @@
 #include "planner/topology/generators.h"
 #include "planner/topology/reader.h"
 
-namespace libcoll {
+namespace libcoll::topology_reader_test {
+
+using namespace topology;
+
 namespace {
 
 const std::string instances = std::string(LIBCOLL_TEST_INSTANCES) + "/topology/";
@@ -263,4 +266,4 @@ TEST(Latency, HasUnits) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::topology_reader_test

@@ -14,7 +14,10 @@
 #include "planner/topology/generators.h"
 #include "planner/topology/specification.h"
 
-namespace libcoll {
+namespace libcoll::topology_test {
+
+using namespace topology;
+
 namespace {
 
 Topology made(const std::string& specification) {
@@ -378,4 +381,4 @@ TEST(Symmetry, AutomorphismsArePermutationsThatKeepLinks) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::topology_test

@@ -15,7 +15,11 @@
 #include "planner/topology/part.h"
 #include "planner/topology/reader.h"
 
-namespace libcoll {
+namespace libcoll::topology_watch_test {
+
+using namespace recover;
+using namespace topology;
+
 namespace {
 
 constexpr std::int64_t second = 1'000'000'000;
@@ -168,4 +172,4 @@ TEST(ChangedFabric, AHostThatIsGoneIsNamed) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::topology_watch_test

@@ -20,7 +20,15 @@
 #include "tests/unit/execution_harness.h"
 #include "tests/unit/small_schedules.h"
 
-namespace libcoll {
+namespace libcoll::trace_test {
+
+using namespace execute;
+using namespace observe;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+using namespace transport;
+
 namespace {
 
 using Json = nlohmann::json;
@@ -240,4 +248,4 @@ TEST(Trace, MessagesOfAnExecution) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::trace_test

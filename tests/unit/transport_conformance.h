@@ -16,12 +16,12 @@
 
 #include "libcoll/transport/transport.h"
 
-namespace libcoll {
+namespace libcoll::test {
 
 /// Two transports, with as many route classes each, not connected yet; or why there are none.
 struct TransportPair {
-  std::unique_ptr<Transport> left;
-  std::unique_ptr<Transport> right;
+  std::unique_ptr<transport::Transport> left;
+  std::unique_ptr<transport::Transport> right;
   std::string unavailable;  ///< the kind of transport does not exist on this machine: the checks are skipped
 };
 
@@ -35,7 +35,7 @@ struct TransportKind {
 inline void PrintTo(const TransportKind& kind, std::ostream* out) { *out << kind.name; }  // NOLINT: GoogleTest's name
 
 /// Fails the test when there is none.
-inline std::unique_ptr<Transport> taken(Result<std::unique_ptr<Transport>> opened) {
+inline std::unique_ptr<transport::Transport> taken(Result<std::unique_ptr<transport::Transport>> opened) {
   if (opened.ok()) return std::move(opened.value());
   ADD_FAILURE() << opened.error().message;
   return nullptr;
@@ -44,31 +44,31 @@ inline std::unique_ptr<Transport> taken(Result<std::unique_ptr<Transport>> opene
 constexpr std::uint32_t watched_index = 7;
 
 /// One message that was posted: what has become of it.
-class Watched final : public Waiter {
+class Watched final : public transport::Waiter {
  public:
   void completed(std::uint32_t index, bool ok) noexcept override {
     EXPECT_EQ(index, completion.index);
     ++calls;
     succeeded = ok;
   }
-  void posted(Posted how) {
+  void posted(transport::Posted how) {
     posted_ = how;
-    if (how == Posted::done) succeeded = true;
+    if (how == transport::Posted::done) succeeded = true;
   }
-  [[nodiscard]] bool over() const { return posted_ != Posted::pending || calls > 0; }
+  [[nodiscard]] bool over() const { return posted_ != transport::Posted::pending || calls > 0; }
   /// Complete, as posted, and told of exactly as often as transport.h says.
-  [[nodiscard]] bool sound() const { return succeeded && calls == (posted_ == Posted::pending ? 1 : 0); }
+  [[nodiscard]] bool sound() const { return succeeded && calls == (posted_ == transport::Posted::pending ? 1 : 0); }
 
-  Completion completion{this, watched_index, 0};
+  transport::Completion completion{this, watched_index, 0};
   int calls = 0;
   bool succeeded = false;
 
  private:
-  Posted posted_ = Posted::pending;
+  transport::Posted posted_ = transport::Posted::pending;
 };
 
 /// Memory that a transport has only pieces of. It checks that they are of the message.
-class InPieces final : public Pieces {
+class InPieces final : public transport::Pieces {
  public:
   explicit InPieces(std::vector<std::byte> data) : data_(std::move(data)) {}
   void give(std::uint32_t index, std::size_t offset, std::span<std::byte> piece) noexcept override {
@@ -117,8 +117,8 @@ class TransportConformance : public testing::TestWithParam<TransportKind> {
   /// As the runtime does: nothing is held back by either side when they go.
   void TearDown() override {
     if (pair_.left == nullptr || pair_.right == nullptr || to_left_.empty()) return;
-    Flush left_flush;
-    Flush right_flush;
+    transport::Flush left_flush;
+    transport::Flush right_flush;
     bool left_done = false;
     bool right_done = false;
     EXPECT_TRUE(both_until([&] {
@@ -128,8 +128,8 @@ class TransportConformance : public testing::TestWithParam<TransportKind> {
     }));
   }
 
-  static PeerId connected(Transport& from, Transport& to, std::int32_t route_class) {
-    const Result<PeerId> peer = from.connect(to.address(), route_class);
+  static transport::PeerId connected(transport::Transport& from, transport::Transport& to, std::int32_t route_class) {
+    const Result<transport::PeerId> peer = from.connect(to.address(), route_class);
     EXPECT_TRUE(peer.ok()) << (peer.ok() ? "" : peer.error().message);
     return peer.ok() ? *peer : -1;
   }
@@ -137,8 +137,8 @@ class TransportConformance : public testing::TestWithParam<TransportKind> {
   /// Checks look at two route classes, or at the only one of a transport that does not steer.
   [[nodiscard]] std::int32_t classes() { return std::min(left().route_classes(), 2); }
 
-  Transport& left() { return *pair_.left; }
-  Transport& right() { return *pair_.right; }
+  transport::Transport& left() { return *pair_.left; }
+  transport::Transport& right() { return *pair_.right; }
 
   /// Moves both along until the condition holds; false when it never does.
   template <class Condition>
@@ -155,12 +155,14 @@ class TransportConformance : public testing::TestWithParam<TransportKind> {
   Watched& send_right(std::int32_t route_class, std::uint64_t tag, const std::vector<std::byte>& data) {
     return send(left(), to_right_[static_cast<std::size_t>(route_class)], tag, data);
   }
-  Watched& send(Transport& from, PeerId peer, std::uint64_t tag, const std::vector<std::byte>& data) {
+  Watched& send(transport::Transport& from, transport::PeerId peer, std::uint64_t tag,
+                const std::vector<std::byte>& data) {
     Watched& watched = watched_.emplace_back();
     watched.posted(from.send(peer, tag, data.data(), data.size(), &watched.completion));
     return watched;
   }
-  Watched& receive(Transport& at, std::int32_t route_class, std::uint64_t tag, std::vector<std::byte>& data) {
+  Watched& receive(transport::Transport& at, std::int32_t route_class, std::uint64_t tag,
+                   std::vector<std::byte>& data) {
     Watched& watched = watched_.emplace_back();
     watched.posted(at.receive(route_class, tag, data.data(), data.size(), &watched.completion));
     return watched;
@@ -197,8 +199,8 @@ class TransportConformance : public testing::TestWithParam<TransportKind> {
   }
 
   TransportPair pair_;
-  std::vector<PeerId> to_right_;  ///< by route class
-  std::vector<PeerId> to_left_;
+  std::vector<transport::PeerId> to_right_;  ///< by route class
+  std::vector<transport::PeerId> to_left_;
   std::deque<Watched> watched_;
 };
 
@@ -209,8 +211,8 @@ TEST_P(TransportConformance, Pieces) {
   if (!left().takes_pieces()) {
     InPieces source(pattern(13, 1));
     Watched watched;
-    EXPECT_EQ(left().send_pieces(to_right_.front(), 1, source, 13, &watched.completion), Posted::failed);
-    EXPECT_EQ(right().receive_pieces(0, 1, source, 13, &watched.completion), Posted::failed);
+    EXPECT_EQ(left().send_pieces(to_right_.front(), 1, source, 13, &watched.completion), transport::Posted::failed);
+    EXPECT_EQ(right().receive_pieces(0, 1, source, 13, &watched.completion), transport::Posted::failed);
     EXPECT_FALSE(watched.over());
     return;
   }
@@ -310,7 +312,7 @@ TEST_P(TransportConformance, ManyInFlightBothWaysOnAllClasses) {
   got.reserve(4 * count);
   for (std::uint32_t i = 0; i < count; ++i) {
     for (std::int32_t k = 0; k < classes(); ++k) {
-      for (Transport* to : {&left(), &right()}) {
+      for (transport::Transport* to : {&left(), &right()}) {
         const auto seed = static_cast<std::uint32_t>(sent.size());
         const std::size_t bytes = (std::size_t{i} * 977) % 40000;
         sent.push_back(pattern(bytes, seed));
@@ -423,4 +425,4 @@ inline std::string kind_name(const testing::TestParamInfo<TransportKind>& inform
   return information.param.name;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::test

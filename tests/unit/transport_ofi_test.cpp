@@ -14,7 +14,12 @@
 #include "libcoll/transport/ofi/ofi_settings.h"
 #include "libcoll/transport/ofi/ofi_transport.h"
 
-namespace libcoll {
+namespace libcoll::transport_ofi_test {
+
+using namespace schedule;
+using namespace transport;
+using namespace transport::ofi;
+
 namespace {
 
 std::unique_ptr<Transport> taken(Result<std::unique_ptr<Transport>> opened) {
@@ -136,4 +141,4 @@ TEST(OfiTransport, LeavesSignalHandlersAlone) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::transport_ofi_test

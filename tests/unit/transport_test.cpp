@@ -6,7 +6,14 @@
 #include "tests/unit/support/memory_transport.h"
 #include "tests/unit/transport_conformance.h"
 
-namespace libcoll {
+namespace libcoll::transport_test {
+
+using namespace schedule;
+using namespace test;
+using namespace transport::ofi;
+using namespace transport::uct;
+using namespace transport::ucx;
+
 namespace {
 
 TransportPair memory_pair() {
@@ -79,4 +86,4 @@ INSTANTIATE_TEST_SUITE_P(All, TransportConformance,
                          kind_name);
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::transport_test

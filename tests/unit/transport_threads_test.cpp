@@ -15,7 +15,12 @@
 #include "libcoll/transport/transport.h"
 #include "libcoll/transport/ucx/ucx_transport.h"
 
-namespace libcoll {
+namespace libcoll::transport_threads_test {
+
+using namespace transport;
+using namespace transport::ofi;
+using namespace transport::ucx;
+
 namespace {
 
 constexpr int rounds = 200;
@@ -100,4 +105,4 @@ TEST(UnmapWatch, AnUnmappingOfAnotherThreadIsCountedBeforeItsMemoryIsHandedOn) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::transport_threads_test

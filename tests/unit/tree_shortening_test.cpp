@@ -8,7 +8,12 @@
 #include "tests/unit/forestcoll_checks.h"
 #include "tests/unit/random_regular.h"
 
-namespace libcoll {
+namespace libcoll::tree_shortening_test {
+
+using namespace broadcast;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 /// Σ count·depth², what the search goes down by.
@@ -102,4 +107,4 @@ TEST(TreeShortening, LeavesOverloadedArcsNoFuller) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::tree_shortening_test

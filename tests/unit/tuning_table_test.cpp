@@ -6,7 +6,10 @@
 #include <cstdio>
 #include <fstream>
 
-namespace libcoll {
+namespace libcoll::tuning_table_test {
+
+using namespace select;
+
 namespace {
 
 constexpr const char* example = R"(
@@ -126,4 +129,4 @@ TEST(TuningTable, LoadsAFileOrSaysWhyNot) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::tuning_table_test

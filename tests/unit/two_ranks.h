@@ -8,10 +8,10 @@
 
 #include "libcoll/comm/communicator.h"
 
-namespace libcoll {
+namespace libcoll::test {
 
 /// The other rank is always `factor` times as slow.
-class TwoRanks final : public HostCommunicator {
+class TwoRanks final : public comm::HostCommunicator {
  public:
   explicit TwoRanks(std::int64_t factor) : factor_(factor) {}
   int rank() const override { return 0; }
@@ -35,7 +35,7 @@ class TwoRanks final : public HostCommunicator {
   bool broadcast(void*, std::size_t) override { return true; }
   bool begin_barrier() override { return true; }
   bool barrier_passed() override { return true; }
-  bool reach_all(Runtime&) override { return true; }
+  bool reach_all(comm::Runtime&) override { return true; }
   void progress() override {}
 
   static std::int64_t now() noexcept { return clock; }
@@ -49,4 +49,4 @@ class TwoRanks final : public HostCommunicator {
   std::int64_t factor_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::test

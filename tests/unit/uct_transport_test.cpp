@@ -13,7 +13,13 @@
 #include "libcoll/transport/uct/uct_inbox.h"
 #include "tests/unit/transport_conformance.h"
 
-namespace libcoll {
+namespace libcoll::uct_transport_test {
+
+using namespace schedule;
+using namespace test;
+using namespace transport;
+using namespace transport::uct;
+
 namespace {
 
 /// What the recording stub saw of one uct_ep_create().
@@ -556,4 +562,4 @@ TransportPair fake_pair() {
 INSTANTIATE_TEST_SUITE_P(Stub, TransportConformance, testing::Values(TransportKind{"uct_stub", fake_pair}), kind_name);
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::uct_transport_test

@@ -14,7 +14,12 @@
 #include <utility>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::ucx_transport_test {
+
+using namespace schedule;
+using namespace transport;
+using namespace transport::ucx;
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -153,4 +158,4 @@ TEST(UcxTransport, KeepsConnectionsThatAreIdle) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::ucx_transport_test

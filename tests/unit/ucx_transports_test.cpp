@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
-namespace libcoll {
+namespace libcoll::ucx_transports_test {
+
+using namespace transport::ucx;
+
 namespace {
 
 TEST(WithoutSharedMemory, LeavesTheOthersInTheirOrder) {
@@ -43,4 +46,4 @@ TEST(HasTcp, WhereItIsAllowedAndHasADevice) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::ucx_transports_test

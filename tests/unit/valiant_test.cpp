@@ -14,7 +14,13 @@
 #include "planner/topology/generators.h"
 #include "tests/unit/small_schedules.h"
 
-namespace libcoll {
+namespace libcoll::valiant_test {
+
+using namespace flow;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 Schedule uniform_on(const std::string& topology) { return *plan_mcf_path(*generate(topology), {}); }
@@ -61,4 +67,4 @@ TEST(Valiant, RefusesWhatIsNotMadeOfWholeBlocks) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::valiant_test

@@ -10,7 +10,13 @@
 #include "tests/unit/sanitized.h"
 #include "tests/unit/small_schedules.h"
 
-namespace libcoll {
+namespace libcoll::verify_test {
+
+using namespace broadcast;
+using namespace schedule;
+using namespace test;
+using namespace topology;
+
 namespace {
 
 constexpr std::int32_t largest = std::numeric_limits<std::int32_t>::max();
@@ -209,4 +215,4 @@ TEST(Verify, TakesSixtyFourNodes) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::verify_test

@@ -11,7 +11,12 @@
 
 #include "tests/unit/support/memory_transport.h"
 
-namespace libcoll {
+namespace libcoll::wire_up_test {
+
+using namespace execute;
+using namespace test;
+using namespace transport;
+
 namespace {
 
 /// Notes to whom messages were sent, as (peer's place, route class), and passes everything on.
@@ -142,4 +147,4 @@ TEST(WireUp, BothEndsSayAWord) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::wire_up_test

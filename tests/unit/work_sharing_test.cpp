@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-namespace libcoll {
+namespace libcoll::work_sharing_test {
 namespace {
 
 TEST(WorkSharing, DoesEveryPieceOnce) {
@@ -41,4 +41,4 @@ TEST(WorkSharing, FindsTheFirstFailuresOnAnyNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::work_sharing_test

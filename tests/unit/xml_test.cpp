@@ -6,7 +6,11 @@
 #include "planner/schedule/reverse.h"
 #include "tests/unit/small_schedules.h"
 
-namespace libcoll {
+namespace libcoll::xml_test {
+
+using namespace schedule;
+using namespace test;
+
 namespace {
 
 TEST(Xml, ReadsBackBitForBit) {
@@ -124,4 +128,4 @@ TEST(Xml, SurvivesMutation) {
 }
 
 }  // namespace
-}  // namespace libcoll
+}  // namespace libcoll::xml_test

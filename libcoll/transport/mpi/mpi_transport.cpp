@@ -13,7 +13,7 @@
 
 #include "libcoll/transport/nap.h"
 
-namespace libcoll {
+namespace libcoll::transport::mpi {
 namespace {
 
 /// MPI's tag of headers; those of long messages' data are above it.
@@ -351,4 +351,4 @@ std::unique_ptr<Transport> make_mpi_transport(MpiMessages& messages) {
   return std::make_unique<MpiTransport>(messages);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::mpi

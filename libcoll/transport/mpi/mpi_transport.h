@@ -10,7 +10,7 @@
 
 #include "libcoll/transport/transport.h"
 
-namespace libcoll {
+namespace libcoll::transport::mpi {
 
 /// A process as a private communicator (a channel) knows it.
 struct MpiPlace {
@@ -58,4 +58,4 @@ class MpiMessages {
 /// tags there are waits for one.
 std::unique_ptr<Transport> make_mpi_transport(MpiMessages& messages);
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::mpi

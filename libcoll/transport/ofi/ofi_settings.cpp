@@ -11,7 +11,7 @@
 #include <system_error>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::transport::ofi {
 namespace {
 
 using Entry = std::array<char, 32>;
@@ -87,4 +87,4 @@ OfiSettings::~OfiSettings() {
   environ = before_;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::ofi

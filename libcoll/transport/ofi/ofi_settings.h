@@ -3,7 +3,7 @@
 
 #include <string>
 
-namespace libcoll {
+namespace libcoll::transport::ofi {
 
 /// While it lives, libfabric finds variables in the environment by which its layer for messages over tcp ("ofi_rxm")
 /// posts fewer and shorter receive buffers, which still take whole messages of any length: 31 MiB in place of 415 for
@@ -27,4 +27,4 @@ class OfiSettings {
   char** extended_ = nullptr;  ///< null: nothing was changed
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::ofi

@@ -32,7 +32,10 @@
 #include "libcoll/transport/ofi/ofi_settings.h"
 #include "libcoll/transport/ofi/registration_cache.h"
 
-namespace libcoll {
+namespace libcoll::transport::ofi {
+
+using namespace schedule;
+
 namespace {
 
 /// What is asked for: later versions, 2.x too, behave towards us as this one did.
@@ -600,4 +603,4 @@ std::optional<LibraryVersion> ofi_version() {
   return LibraryVersion{FI_MAJOR(version), FI_MINOR(version)};
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::ofi

@@ -10,7 +10,7 @@
 #include "libcoll/transport/transport.h"
 #include "planner/schedule/route_binding.h"
 
-namespace libcoll {
+namespace libcoll::transport::ofi {
 
 struct OfiOptions {
   /// libfabric's name, as "tcp;ofi_rxm", "shm", "efa", "cxi" or "verbs;ofi_rxm"; empty: the first that libfabric offers
@@ -32,9 +32,9 @@ struct OfiOptions {
 ///
 /// Memory is registered by the provider, with libfabric's own cache and monitor (FI_MR_CACHE_MONITOR), as far as any
 /// provider does so. One that demands registered memory (FI_MR_LOCAL) gets it through a RegistrationCache.
-Result<std::unique_ptr<Transport>> make_ofi_transport(const RouteBinding& binding, const OfiOptions& options);
+Result<std::unique_ptr<Transport>> make_ofi_transport(const schedule::RouteBinding& binding, const OfiOptions& options);
 
 /// Of the libfabric that make_ofi_transport() loads; nothing where there is none.
 std::optional<LibraryVersion> ofi_version();
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::ofi

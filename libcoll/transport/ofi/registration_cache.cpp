@@ -9,7 +9,7 @@
 
 #include "libcoll/base/page_size.h"
 
-namespace libcoll {
+namespace libcoll::transport::ofi {
 namespace {
 
 // Without locks. Counted in the thread that unmaps, before it does. Whoever then gets other memory at that address and
@@ -81,4 +81,4 @@ void RegistrationCache::remove_unused_beyond(std::size_t count) {
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::ofi

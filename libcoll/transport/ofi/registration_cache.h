@@ -7,7 +7,7 @@
 
 #include "planner/base/result.h"
 
-namespace libcoll {
+namespace libcoll::transport::ofi {
 
 /// Counts what may have taken memory away from this process's address space (munmap, mremap, a shrinking heap, …), by
 /// libucm's hooks. Registrations made before an event are not to be used for memory asked about after it.
@@ -67,4 +67,4 @@ class RegistrationCache {
   std::uint64_t seen_ = UnmapWatch::events();
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::ofi

@@ -1,6 +1,6 @@
 #include "libcoll/transport/uct/uct_api.h"
 
-namespace libcoll {
+namespace libcoll::transport::uct {
 
 const UctApi& real_uct_api() noexcept {
   static const UctApi api = {
@@ -38,4 +38,4 @@ const UctApi& real_uct_api() noexcept {
   return api;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::uct

@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-namespace libcoll {
+namespace libcoll::transport::uct {
 
 /// Each member is the UCT function (UCX 1.13, uct/api/uct.h) of the same name with its prefix left out. A table holds
 /// no state and must outlive the transports made with it.
@@ -55,4 +55,4 @@ struct UctApi {
 /// UCX's own functions.
 const UctApi& real_uct_api() noexcept;
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::uct

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-namespace libcoll {
+namespace libcoll::transport::uct {
 
 bool FinishedMessages::deliver() {
   if (entries_.empty()) return false;
@@ -97,4 +97,4 @@ void UctInbox::give_up(Stream& stream) {
   stream.current.reset();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::uct

@@ -10,7 +10,7 @@
 
 #include "libcoll/transport/transport.h"
 
-namespace libcoll {
+namespace libcoll::transport::uct {
 
 /// What every fragment starts with, in the byte order of the machine. One sender's fragments of one route class come
 /// in the order of `sequence`, those of a message one after the other; a transport may bring one twice.
@@ -84,4 +84,4 @@ class UctInbox {
   std::map<StreamKey, Stream> streams_;
 };
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::uct

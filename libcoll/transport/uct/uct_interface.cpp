@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace libcoll {
+namespace libcoll::transport::uct {
 namespace {
 
 /// An interface that could be opened.
@@ -220,4 +220,4 @@ Status open_uct_interface(UctInterface& interface, const std::vector<std::pair<s
   return open_on(interface, settings, on_error);
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::uct

@@ -8,7 +8,7 @@
 #include "libcoll/transport/uct/uct_api.h"
 #include "planner/base/result.h"
 
-namespace libcoll {
+namespace libcoll::transport::uct {
 
 Error uct_error(const std::string& what, ucs_status_t status);
 
@@ -42,4 +42,4 @@ struct UctErrorHandler {
 Status open_uct_interface(UctInterface& interface, const std::vector<std::pair<std::string, std::string>>& settings,
                           const UctErrorHandler& on_error);
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::uct

@@ -18,7 +18,10 @@
 #include "libcoll/transport/uct/uct_inbox.h"
 #include "libcoll/transport/uct/uct_interface.h"
 
-namespace libcoll {
+namespace libcoll::transport::uct {
+
+using namespace schedule;
+
 namespace {
 
 /// The active message that all fragments are.
@@ -439,4 +442,4 @@ Result<std::unique_ptr<Transport>> make_uct_transport(const RouteBinding& bindin
   return make_uct_transport(binding, real_uct_api());
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::uct

@@ -6,7 +6,7 @@
 #include "libcoll/transport/transport.h"
 #include "planner/schedule/route_binding.h"
 
-namespace libcoll {
+namespace libcoll::transport::uct {
 
 struct UctApi;
 
@@ -17,8 +17,8 @@ struct UctApi;
 /// The interface must take connections by interface address (dc, ud, tcp, shared memory): the queue pairs of rc want
 /// each other's addresses, which an allgather of one address per process does not carry.
 /// `api` must outlive the transport. Errors name the setting, class or interface and what was expected.
-Result<std::unique_ptr<Transport>> make_uct_transport(const RouteBinding& binding, const UctApi& api);
+Result<std::unique_ptr<Transport>> make_uct_transport(const schedule::RouteBinding& binding, const UctApi& api);
 /// The same with UCX's own functions.
-Result<std::unique_ptr<Transport>> make_uct_transport(const RouteBinding& binding);
+Result<std::unique_ptr<Transport>> make_uct_transport(const schedule::RouteBinding& binding);
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::uct

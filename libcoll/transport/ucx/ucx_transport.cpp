@@ -27,7 +27,10 @@
 #include "libcoll/transport/address_list.h"
 #include "libcoll/transport/ucx/ucx_transports.h"
 
-namespace libcoll {
+namespace libcoll::transport::ucx {
+
+using namespace schedule;
+
 namespace {
 
 Error ucx_error(const char* what, ucs_status_t status) {
@@ -509,4 +512,4 @@ void disable_ucx_signal_handlers() noexcept {
   }
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::ucx

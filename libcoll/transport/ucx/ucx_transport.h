@@ -8,7 +8,7 @@
 #include "libcoll/transport/transport.h"
 #include "planner/schedule/route_binding.h"
 
-namespace libcoll {
+namespace libcoll::transport::ucx {
 
 /// Other processes of the job on this host. UCX sets up shared memory for them: megabytes and milliseconds per class.
 enum class HostMates : std::uint8_t { possible, none };
@@ -17,7 +17,7 @@ enum class HostMates : std::uint8_t { possible, none };
 /// them. A binding without classes gives one class, 0. Shared memory is no route: classes other than 0 do without,
 /// unless the binding sets their TLS, and class 0 too where there are no mates. Errors name the class, the setting and
 /// UCX's reason.
-Result<std::unique_ptr<Transport>> make_ucx_transport(const RouteBinding& binding,
+Result<std::unique_ptr<Transport>> make_ucx_transport(const schedule::RouteBinding& binding,
                                                       HostMates mates = HostMates::possible);
 
 /// Of the UCX in this process.
@@ -27,4 +27,4 @@ LibraryVersion ucx_version() noexcept;
 /// process. Call once, early.
 void disable_ucx_signal_handlers() noexcept;
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::ucx

@@ -6,7 +6,7 @@
 #include <array>
 #include <vector>
 
-namespace libcoll {
+namespace libcoll::transport::ucx {
 namespace {
 
 constexpr std::string_view all_of_shared_memory = "sm";
@@ -78,4 +78,4 @@ bool has_tcp(std::string_view transports, std::string_view devices) {
                      [](std::string_view name) { return name == "all" || is_network_interface(name); });
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::ucx

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace libcoll {
+namespace libcoll::transport::ucx {
 
 /// `transports` as UCX_TLS has them (names with commas between; after ^: those that are left out), without those over
 /// shared memory. As they are where nothing would be left that reaches other hosts.
@@ -13,4 +13,4 @@ std::string without_shared_memory(std::string_view transports);
 /// Whether TCP is among `transports` and has one of `devices` (as UCX_NET_DEVICES has them).
 bool has_tcp(std::string_view transports, std::string_view devices);
 
-}  // namespace libcoll
+}  // namespace libcoll::transport::ucx

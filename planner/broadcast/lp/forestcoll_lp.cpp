@@ -11,7 +11,11 @@
 #include "planner/lp/linear_program.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::broadcast_lp {
+
+using namespace lp;
+using namespace topology;
+
 namespace {
 
 /// Reduce in-trees or broadcast out-trees. All flows run in the direction of the data.
@@ -103,4 +107,4 @@ Result<double> allreduce_lp_rate(const Topology& topology) {
   return solution->objective;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::broadcast_lp

@@ -8,7 +8,11 @@
 #include "planner/lp/linear_program.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll {
+namespace libcoll::test {
+
+using namespace lp;
+using namespace topology;
+
 namespace {
 
 /// LP (1) for node u and step t: minimise U subject to Σ_v x_{v,w} ≤ cap(w,u)·U for every in-neighbour w and
@@ -64,4 +68,4 @@ Result<std::vector<std::vector<double>>> bfb_lp_loads(const Topology& topology) 
   return loads;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::test

@@ -10,7 +10,10 @@
 #include "planner/base/index.h"
 #include "planner/reconfigure/step_flow.h"
 
-namespace libcoll {
+namespace libcoll::test {
+
+using namespace reconfigure;
+
 namespace {
 
 constexpr std::int64_t max_topologies = 100'000;
@@ -118,4 +121,4 @@ Result<IntervalOptimum> exact_interval(std::span<const StagedStep> steps, std::i
   return Enumeration(steps, nodes, degree, model).run();
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::test

@@ -9,7 +9,10 @@
 #include <mutex>
 #include <utility>
 
-namespace libcoll {
+namespace libcoll::test {
+
+using namespace transport;
+
 namespace {
 
 /// What sends and receives are matched by: route class and tag.
@@ -156,4 +159,4 @@ std::vector<std::unique_ptr<Transport>> make_memory_transports(int ranks, std::i
   return transports;
 }
 
-}  // namespace libcoll
+}  // namespace libcoll::test
