@@ -17,7 +17,7 @@ using namespace transport;
 namespace {
 
 /// Whoever is late may need the processor.
-constexpr std::chrono::microseconds between_looks{50};
+constexpr std::chrono::microseconds between_polls{50};
 
 }  // namespace
 
@@ -99,7 +99,7 @@ bool Connections::meet(HostCommunicator& host) {
     } else if (limit.count() > 0 && now - still_since > limit) {
       return false;  // somebody has died, and MPI does not say so
     } else {
-      std::this_thread::sleep_for(between_looks);
+      std::this_thread::sleep_for(between_polls);
     }
   }
   return true;

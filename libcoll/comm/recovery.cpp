@@ -27,7 +27,7 @@ namespace {
 constexpr std::chrono::microseconds longest_sleep{1000};
 
 /// For a plan that is being made, in nanoseconds: a look takes as long as many messages.
-constexpr std::int64_t between_looks = 5'000'000;
+constexpr std::int64_t nanoseconds_between_looks = 5'000'000;
 
 }  // namespace
 
@@ -171,7 +171,7 @@ ReplanParticipant::Making Recovery::make_plan(Collective collective, std::string
   if (steady_nanoseconds() < next_look_) return Making::under_way;
   std::optional<Result<PlanPair>> plans = plans_.obtain_without(collective, coming_.left);
   if (!plans) {
-    next_look_ = steady_nanoseconds() + between_looks;
+    next_look_ = steady_nanoseconds() + nanoseconds_between_looks;
     return Making::under_way;
   }
   if (!*plans) {

@@ -20,7 +20,7 @@ using namespace schedule;
 
 namespace {
 
-constexpr std::int64_t between_looks = 1'000'000'000;  // nanoseconds
+constexpr std::int64_t nanoseconds_between_checks = 1'000'000'000;  // nanoseconds
 constexpr std::int64_t calls_to_first_look = 4;
 /// Calls that take long may follow on short ones, and a look costs no more than one of these.
 constexpr std::int64_t most_calls_between_looks = 256;
@@ -45,7 +45,7 @@ std::string by_new_plans(std::uint32_t collectives, bool links_gone) {
 std::int64_t LookPace::next(std::int64_t now) {
   const std::int64_t took = now - std::exchange(last_look_, now);
   std::int64_t wanted = 2 * interval_;
-  if (took < now) wanted = std::min(wanted, interval_ * between_looks / std::max<std::int64_t>(1, took));
+  if (took < now) wanted = std::min(wanted, interval_ * nanoseconds_between_checks / std::max<std::int64_t>(1, took));
   return interval_ = std::clamp<std::int64_t>(wanted, 1, most_calls_between_looks);
 }
 

@@ -27,13 +27,6 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return words;
 }
 
-std::string setting_of(const RouteClassBinding& binding, std::string_view name) {
-  for (const auto& [key, value] : binding.settings) {
-    if (key == name) return value;
-  }
-  return {};
-}
-
 std::optional<std::int64_t> number_in(const fs::path& file) {
   std::ifstream stream(file);
   std::int64_t number = 0;
@@ -77,7 +70,7 @@ class ClassCheck {
 
   void run() {
     std::vector<Port> ports;
-    for (const std::string& name : split(setting_of(binding_, "NET_DEVICES"), ',')) {
+    for (const std::string& name : split(setting_of(binding_, "NET_DEVICES").value_or(""), ',')) {
       if (name == "all" || name.find('*') != std::string::npos) continue;
       const Port port = parse_port(name);
       std::error_code error;
@@ -87,7 +80,7 @@ class ClassCheck {
         say("found no device " + name);
       }
     }
-    const bool named = !setting_of(binding_, "NET_DEVICES").empty();
+    const bool named = !setting_of(binding_, "NET_DEVICES").value_or("").empty();
     if (ports.empty() && !named) ports = all_ports();
     check_path_bits(ports);
     check_address(ports);
@@ -110,7 +103,7 @@ class ClassCheck {
   }
 
   void check_path_bits(const std::vector<Port>& ports) {
-    const std::string value = setting_of(binding_, "IB_LID_PATH_BITS");
+    const std::string value = setting_of(binding_, "IB_LID_PATH_BITS").value_or("");
     const std::optional<std::int64_t> bits = largest_of(value);
     if (!bits) return;
     if (ports.empty()) return say("found no InfiniBand port for IB_LID_PATH_BITS = " + value);
@@ -124,7 +117,7 @@ class ClassCheck {
   }
 
   void check_address(const std::vector<Port>& ports) {
-    const std::string index = setting_of(binding_, "IB_GID_INDEX");
+    const std::string index = setting_of(binding_, "IB_GID_INDEX").value_or("");
     if (!largest_of(index)) return;  // "auto"
     if (ports.empty()) return say("found no RoCE or InfiniBand port for IB_GID_INDEX = " + index);
     for (const Port& port : ports) {

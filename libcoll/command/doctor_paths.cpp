@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "libcoll/command/fabric.h"
+#include "libcoll/command/text.h"
 #include "planner/base/index.h"
 
 namespace libcoll::command {
@@ -15,7 +16,6 @@ using namespace topology;
 
 namespace {
 
-constexpr double bits = 8;
 /// A link that is slow is told from others of a path by another path.
 constexpr std::int32_t paths_over_a_link = 2;
 
@@ -147,12 +147,13 @@ std::vector<Finding> judge_paths(const Topology& topology, const SwitchPaths& pa
                                 return suspects.contains(std::vector<LinkId>{id});
                               });
     if (is_explained) continue;
-    const std::string what = carried ? "carries " + rate_text(bits * *carried) : std::string("lets nothing through");
+    const std::string what =
+        carried ? "carries " + rate_text(bits_per_byte * *carried) : std::string("lets nothing through");
     const Link narrowest = as_link(topology, 0, 1, links);
     findings.push_back({Severity::fault, "link",
                         (links.size() == 1 ? "" : "one of ") + listed_links(topology, links) + ": " + what +
                             ", the topology file says " +
-                            rate_text(bits * static_cast<double>(narrowest.bandwidth_bytes_per_second)),
+                            rate_text(bits_per_byte * static_cast<double>(narrowest.bandwidth_bytes_per_second)),
                         "Check the cables and the ports of these switches and hosts (speed, width, errors), and the "
                         "routes between the "
                         "hosts."});

@@ -8,6 +8,7 @@
 
 #include "libcoll/comm/rank_nodes.h"
 #include "libcoll/command/fabric.h"
+#include "libcoll/command/median.h"
 #include "libcoll/command/text.h"
 #include "libcoll/plan/plan_cache.h"
 #include "libcoll/version.h"
@@ -22,7 +23,6 @@ using namespace topology;
 namespace {
 
 constexpr std::size_t most_named = 8;
-constexpr double bits = 8;
 
 std::string host_of(const RankReport& report) {
   return report.names.empty() ? "an unknown host" : report.names.front();
@@ -179,12 +179,6 @@ double declared_together(const Topology& topology, LinkId id) {
       {declared(topology, id), share(topology.out_links(link.from).size()), share(topology.in_links(link.to).size())});
 }
 
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 std::vector<const LinkMeasurement*> those_with(const std::vector<LinkMeasurement>& links,
                                                std::optional<double> LinkMeasurement::*figure) {
   std::vector<const LinkMeasurement*> result;
@@ -230,8 +224,8 @@ void judge_bandwidths(const Topology& topology, const std::vector<LinkMeasuremen
     const LinkId id = measured[i]->link;
     findings.push_back({Severity::fault, "link",
                         link_text(topology, id) + ": carries " +
-                            rate_text(bits * *measured[i]->alone_bytes_per_second) + ", the topology file says " +
-                            rate_text(bits * declared(topology, id)),
+                            rate_text(bits_per_byte * *measured[i]->alone_bytes_per_second) +
+                            ", the topology file says " + rate_text(bits_per_byte * declared(topology, id)),
                         "Check the cable and both ports (speed, width, errors), and that nothing else uses the link."});
   }
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "libcoll/command/fabric.h"
+#include "libcoll/command/launch.h"
 #include "libcoll/fabric/addressing.h"
 #include "libcoll/fabric/fabric.h"
 #include "libcoll/fabric/namespaces.h"
@@ -18,8 +19,6 @@ using namespace fabric;
 using namespace topology;
 
 namespace {
-
-constexpr int cannot_start = 127;
 
 int become(const std::vector<std::string>& command) {
   std::vector<char*> arguments;

@@ -29,7 +29,6 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view library_name = "libcoll_pmpi.so";
 constexpr std::string_view preload = "LD_PRELOAD";
-constexpr int cannot_start = 127;
 
 std::string variable_name(const std::string& entry) { return entry.substr(0, entry.find('=')); }
 

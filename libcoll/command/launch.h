@@ -12,6 +12,9 @@
 
 namespace libcoll::command {
 
+/// Exit code where the command cannot be started, as shells have it.
+inline constexpr int cannot_start = 127;
+
 /// A command line with the environment it runs in.
 struct Launch {
   std::vector<std::string> arguments;

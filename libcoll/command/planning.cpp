@@ -307,7 +307,7 @@ Result<Plan> make_default_plan(const Topology& topology, Collective collective, 
       [&](const PlanOptions& wanted) { return plan_default(planners(), topology, collective, wanted); });
 }
 
-std::string seconds_text(double seconds) {
+std::string coarse_seconds(double seconds) {
   char text[32];
   std::snprintf(text, sizeof text, seconds < 1 ? "%.2g s" : "%.1f s", seconds);
   return text;
@@ -454,7 +454,7 @@ std::string plan_text(const Plan& plan) {
   }
   if (schedule.algorithm == "harvest") rows.push_back({"rewirings", rewirings_text(schedule)});
   rows.push_back({"verified", verified_text(plan)});
-  rows.push_back({"planned", "in " + seconds_text(plan.seconds) +
+  rows.push_back({"planned", "in " + coarse_seconds(plan.seconds) +
                                  (plan.figures.method.empty() ? "" : " by " + plan.figures.method)});
   const std::string ends =
       rooted ? (schedule.collective == Collective::broadcast ? " from " : " to ") + std::to_string(schedule.root) : "";

@@ -63,7 +63,7 @@ PlanOptions options_of(const Scheme& scheme, bool schedule, std::int32_t threads
 }
 
 /// What a table needs to know of a plan.
-struct Planned {
+struct PlannedFlow {
   double seconds = 0;  ///< it took
   double flow = 0;     ///< F
   double flow_upper_bound = 0;
@@ -71,18 +71,18 @@ struct Planned {
 
 /// A plan, or why there is none.
 struct Outcome {
-  std::optional<Planned> plan;
+  std::optional<PlannedFlow> plan;
   std::string why;
 };
 
-Planned figures_of(const Plan& plan) { return {plan.seconds, plan.flow, plan.flow_upper_bound}; }
+PlannedFlow figures_of(const Plan& plan) { return {plan.seconds, plan.flow, plan.flow_upper_bound}; }
 
 /// The figures of a plan as text, for the parent of a process that makes it.
 std::string planned_text(const Topology& topology, const Scheme& scheme, const PlanOptions& options) {
   const Result<Plan> plan = make_plan(topology, Collective::alltoall, scheme.algorithm, options);
   if (!plan) return Json{{"why", plan.error().message}}.dump();
   if (!plan->faults.empty()) return Json{{"why", "FAULTY: " + plan->faults.front()}}.dump();
-  const Planned figures = figures_of(*plan);
+  const PlannedFlow figures = figures_of(*plan);
   return Json{{"seconds", figures.seconds}, {"flow", figures.flow}, {"bound", figures.flow_upper_bound}}.dump();
 }
 
@@ -90,7 +90,7 @@ Outcome read_planned(const std::string& text) {
   const Json json = Json::parse(text, nullptr, false);
   if (json.is_discarded()) return {std::nullopt, "the planner said nothing"};
   if (json.contains("why")) return {std::nullopt, json["why"].get<std::string>()};
-  return {Planned{json["seconds"].get<double>(), json["flow"].get<double>(), json["bound"].get<double>()}, ""};
+  return {PlannedFlow{json["seconds"].get<double>(), json["flow"].get<double>(), json["bound"].get<double>()}, ""};
 }
 
 /// Plans unless what is known of the scheme's pace says that it will not end within its budget: `share` of the time
@@ -131,7 +131,7 @@ Topology genkautz(std::int32_t nodes, std::int32_t degree) {
 }
 
 /// A time per shard, in units of a link: what F is the inverse of.
-double all_to_all_time(const Planned& plan) { return 1 / plan.flow; }
+double all_to_all_time(const PlannedFlow& plan) { return 1 / plan.flow; }
 
 // --- fig7: planning time against N ----------------------------------------------------------------------------------
 
@@ -164,7 +164,7 @@ ReportRow time_row(const Scheme& scheme, std::int32_t nodes, const Outcome& outc
   row.why = outcome.why;
   if (outcome.plan) {
     row.ours = outcome.plan->seconds;
-    const Planned& plan = *outcome.plan;
+    const PlannedFlow& plan = *outcome.plan;
     row.cells = {scheme.name, nodes, plan.flow, plan.flow_upper_bound / plan.flow - 1};
   }
   for (const SaidOfTime& said : said_of_time()) {

@@ -26,7 +26,7 @@ namespace {
 constexpr double vector_bytes = 1 << 20;
 constexpr double hop_seconds = 1e-5;
 constexpr std::int32_t table_degree = 4;
-constexpr double link_bytes_per_second = 100e9 / 8 / table_degree;
+constexpr double table_link_bytes_per_second = 100e9 / 8 / table_degree;
 constexpr double microseconds_per_second = 1e6;
 constexpr double printed_digit = 0.05;
 constexpr double exact = 1e-9;
@@ -34,11 +34,11 @@ constexpr const char* no_time_left = "no time left";
 
 /// T_B in units of M/B, in microseconds for the tables' vector.
 double bandwidth_microseconds(double bandwidth_time) {
-  return bandwidth_time * vector_bytes / (table_degree * link_bytes_per_second) * microseconds_per_second;
+  return bandwidth_time * vector_bytes / (table_degree * table_link_bytes_per_second) * microseconds_per_second;
 }
 
 double allreduce_microseconds(const ExpansionCost& cost, double bytes) {
-  return microseconds_per_second * allreduce_seconds(cost, bytes, hop_seconds, link_bytes_per_second);
+  return microseconds_per_second * allreduce_seconds(cost, bytes, hop_seconds, table_link_bytes_per_second);
 }
 
 /// T_B over (N−1)/N.
@@ -93,7 +93,8 @@ void plan_all_to_all(const Topology& topology, const ReportScope& scope, double 
     return;
   }
   // Blocks of M/N at rate F·b.
-  row.ours = vector_bytes / topology.host_count() / (plan->flow * link_bytes_per_second) * microseconds_per_second;
+  row.ours =
+      vector_bytes / topology.host_count() / (plan->flow * table_link_bytes_per_second) * microseconds_per_second;
   if (difference(row).value_or(0) < 0) {
     row.why = "another graph than the paper's, with fewer steps";
   } else if (difference(row).value_or(0) > 0) {

@@ -36,19 +36,12 @@ struct Installed {
   SubnetLids lids;
 };
 
-/// The value of a setting; empty where the class has none.
-std::string setting_of(const RouteClassBinding& each, const std::string& name) {
-  const auto found = std::find_if(each.settings.begin(), each.settings.end(),
-                                  [&](const auto& setting) { return setting.first == name; });
-  return found == each.settings.end() ? std::string() : found->second;
-}
-
 /// By class − 1. Devices stand for ports, in the order in which classes name them.
 Result<std::vector<ClassAddress>> addresses_of(const RouteBinding& binding, const std::string& file, bool several) {
   std::vector<ClassAddress> addresses;
   std::vector<std::string> devices;
   for (const RouteClassBinding& each : binding.classes) {
-    const std::string bits = setting_of(each, "IB_LID_PATH_BITS");
+    const std::string bits = setting_of(each, "IB_LID_PATH_BITS").value_or("");
     std::int32_t number = -1;
     const char* const end = bits.data() + bits.size();
     if (std::from_chars(bits.data(), end, number).ptr != end) number = -1;
@@ -59,9 +52,9 @@ Result<std::vector<ClassAddress>> addresses_of(const RouteBinding& binding, cons
     if (each.route_class == 0) continue;
     ClassAddress& address = addresses.emplace_back(ClassAddress{number, 0, any_port});
     if (!several) continue;
-    const auto found = std::find(devices.begin(), devices.end(), setting_of(each, "NET_DEVICES"));
+    const auto found = std::find(devices.begin(), devices.end(), setting_of(each, "NET_DEVICES").value_or(""));
     address.place = static_cast<std::int32_t>(found - devices.begin());
-    if (found == devices.end()) devices.push_back(setting_of(each, "NET_DEVICES"));
+    if (found == devices.end()) devices.push_back(setting_of(each, "NET_DEVICES").value_or(""));
   }
   return addresses;
 }

@@ -5,6 +5,8 @@
 
 namespace libcoll::command {
 
+inline constexpr double bits_per_byte = 8;
+
 /// `value` with that many significant digits; the unit, if any, behind a blank: "1.5 ms".
 std::string rounded(double value, int digits, const std::string& unit = "");
 

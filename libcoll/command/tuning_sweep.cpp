@@ -13,6 +13,7 @@
 
 #include "libcoll/base/safe_file.h"
 #include "libcoll/command/launch.h"
+#include "libcoll/command/median.h"
 
 namespace libcoll::command {
 
@@ -55,12 +56,6 @@ Result<std::string> capture(const Launch& launch, const Deadline& deadline) {
   if (code != 0) return Error{join(launch.arguments, " ") + " ended with exit code " + std::to_string(code)};
   std::ifstream stream("/proc/self/fd/" + std::to_string(file.get()), std::ios::binary);
   return std::string{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-}
-
-double median(std::vector<double>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 /// LIBCOLL_ALLREDUCE, for the collective that the call is planned as.

@@ -9,7 +9,7 @@ namespace {
 constexpr auto word_bytes = static_cast<std::int64_t>(sizeof(std::int64_t));
 
 /// Elements of a round at most, beside the one for every stream that rounding may add.
-std::int64_t capacity(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes) {
+std::int64_t pair_capacity(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes) {
   return bytes / element_bytes - 2 * static_cast<std::int64_t>(layout.nodes.size());
 }
 
@@ -27,7 +27,7 @@ bool ExchangeStaging::fits(const RankLayout& layout, std::int64_t bytes, std::in
   const auto ranks = static_cast<std::int64_t>(layout.node_of_rank.size());
   const auto nodes = static_cast<std::int64_t>(layout.nodes.size());
   const std::int64_t lengths = layout.most_ranks * 2 * ranks + nodes + nodes * nodes;
-  return lengths * word_bytes <= bytes && capacity(layout, bytes, element_bytes) > 0;
+  return lengths * word_bytes <= bytes && pair_capacity(layout, bytes, element_bytes) > 0;
 }
 
 // ---- lengths --------------------------------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ void ExchangeStaging::place_blocks() {
 }
 
 void ExchangeStaging::count_rounds() {
-  const std::int64_t most = capacity(layout_, bytes_, blocks_.element_bytes);
+  const std::int64_t most = pair_capacity(layout_, bytes_, blocks_.element_bytes);
   rounds_ = 0;
   for (std::size_t node = 0; node < nodes(); ++node) {
     std::int64_t all = stream(node, node);

@@ -10,19 +10,13 @@ using namespace schedule;
 
 namespace {
 
-constexpr std::int64_t alignment_bytes = 64;
-
 std::int64_t row_bytes_of(const RankLayout& layout, std::int64_t bytes) {
   return bytes / layout.most_ranks / alignment_bytes * alignment_bytes;
 }
 
 /// Elements of a round at most, beside one for every rank that rounding may add.
-std::int64_t capacity(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes) {
+std::int64_t row_capacity(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes) {
   return bytes / element_bytes - static_cast<std::int64_t>(layout.node_of_rank.size());
-}
-
-void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
 }
 
 }  // namespace
@@ -34,12 +28,12 @@ ShardStaging::ShardStaging(const RankLayout& layout, std::int32_t rank, std::int
       node_(static_cast<std::size_t>(layout.node_of_rank[rank_])),
       bytes_(bytes) {
   const std::int64_t all = std::accumulate(shards.counts.begin(), shards.counts.end(), std::int64_t{0});
-  const std::int64_t most = capacity(layout, row_bytes(), shards.element_bytes);
+  const std::int64_t most = row_capacity(layout, row_bytes(), shards.element_bytes);
   rounds_ = std::max<std::int64_t>(1, (all + most - 1) / most);
 }
 
 bool ShardStaging::fits(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes) {
-  return capacity(layout, row_bytes_of(layout, bytes), element_bytes) > 0;
+  return row_capacity(layout, row_bytes_of(layout, bytes), element_bytes) > 0;
 }
 
 std::int64_t ShardStaging::row_bytes() const { return reduces() ? row_bytes_of(layout_, bytes_) : bytes_; }

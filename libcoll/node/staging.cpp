@@ -12,15 +12,10 @@ using namespace topology;
 
 namespace {
 
-constexpr std::int64_t alignment_bytes = 64;
 /// What one rank adds up in about the time in which another one is woken.
 constexpr std::int64_t most_bytes_reduced_alone = 8192;
 /// Reductions go through the vectors in blocks of this size, so that the sum stays in a core's cache.
 constexpr std::int64_t reduction_block_bytes = 32768;
-
-void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  std::memcpy(to, from, static_cast<std::size_t>(bytes));
-}
 
 std::int64_t bytes_of(const Round& round) { return round.elements * round.element_bytes; }
 

@@ -4,12 +4,20 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "libcoll/execute/execution.h"
 #include "libcoll/node/rank_layout.h"
 #include "planner/schedule/schedule.h"
 
 namespace libcoll::node {
+
+/// Of what a rank has in shared memory: a cache line.
+inline constexpr std::int64_t alignment_bytes = 64;
+
+inline void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+}
 
 /// As much of a call as fits into the shared memory at once. Equal on all ranks, but for the memory.
 struct Round {

@@ -6,11 +6,12 @@
 #include <limits>
 #include <string_view>
 
+#include "libcoll/base/clock.h"
+
 namespace libcoll::observe {
 namespace {
 
 constexpr std::size_t first_power = 2;  ///< the bin of one byte
-constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 
 std::string size_text(std::int64_t bytes) {
   constexpr std::array<std::string_view, 7> units = {" B", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB"};

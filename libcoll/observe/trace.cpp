@@ -21,7 +21,6 @@ using namespace transport;
 namespace {
 
 constexpr std::int64_t seconds_per_week = 7 * 24 * 3600;
-constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 constexpr std::int64_t nanoseconds_per_microsecond = 1000;
 
 std::int64_t wall_nanoseconds() {

@@ -3,28 +3,29 @@
 #include <algorithm>
 #include <array>
 
+#include "libcoll/base/clock.h"
+
 namespace libcoll::select {
 namespace {
 
 constexpr std::int64_t link_probe_bytes = 8;
-constexpr std::int64_t growth = 8;
+constexpr std::int64_t size_growth = 8;
 constexpr std::int64_t second_bytes = 512;         ///< up to there it is all delay
 constexpr std::int64_t always_tried_bytes = 4096;  ///< unless that takes twice the time there is
 constexpr int most_times = 16;
-constexpr std::size_t tries = 5;
+constexpr std::size_t most_tries = 5;
 constexpr std::int64_t first_calls = 3;
-constexpr std::int64_t sizes_in_time = 6;
+constexpr std::int64_t sizes_in_budget = 6;
 
 /// Of the two sizes that show the bandwidth the longer one is for links on which the shorter one is gone too soon.
 constexpr std::int64_t short_probe_bytes = 32 * 1024;
 constexpr int short_probe_times = 2;
 constexpr std::int64_t long_probe_bytes = 512 * 1024;
 constexpr std::int64_t too_soon_nanoseconds = 250'000;
-constexpr std::int64_t nanoseconds_per_second = 1'000'000'000;
 
 /// One rank's word, of which all are heard.
 struct Word {
-  std::array<std::int64_t, tries> nanoseconds{};
+  std::array<std::int64_t, most_tries> nanoseconds{};
   std::int64_t elapsed = 0;  ///< since the measurement began
   std::int64_t good = 1;
 };
@@ -38,9 +39,9 @@ class Measurement {
         began_(now()),
         words_(static_cast<std::size_t>(group.size())) {}
 
-  /// What one takes, by the slowest rank, the least of the later half of the tries: before them links may let some
+  /// What one takes, by the slowest rank, the least of the later half of the most_tries: before them links may let some
   /// bytes through at once, whose rate counts later. Nothing when one failed.
-  std::optional<std::int64_t> measure(std::int64_t bytes, int times, std::size_t attempts = tries) {
+  std::optional<std::int64_t> measure(std::int64_t bytes, int times, std::size_t attempts = most_tries) {
     Word mine;
     for (std::size_t attempt = 0; attempt < attempts && mine.good != 0; ++attempt) {
       const std::int64_t begin = now_();
@@ -51,7 +52,7 @@ class Measurement {
     if (!group_.allgather(&mine, sizeof mine, words_.data())) return std::nullopt;
     Word slowest = words_.front();
     for (const Word& word : words_) {
-      for (std::size_t attempt = 0; attempt < tries; ++attempt) {
+      for (std::size_t attempt = 0; attempt < most_tries; ++attempt) {
         slowest.nanoseconds[attempt] = std::max(slowest.nanoseconds[attempt], word.nanoseconds[attempt]);
       }
       slowest.elapsed = std::max(slowest.elapsed, word.elapsed);
@@ -92,15 +93,15 @@ std::optional<LinkFigures> find_link_figures(Agreement& group, const Measurable&
 
 namespace {
 
-std::int64_t next_bytes(std::int64_t bytes) { return std::max(second_bytes, growth * bytes); }
+std::int64_t next_bytes(std::int64_t bytes) { return std::max(second_bytes, size_growth * bytes); }
 
 /// Of the next size, by what the last ones took. Delays do not grow with the bytes, and up to `second_bytes` they are
 /// all.
 std::int64_t expected_nanoseconds(const std::vector<CostSample>& samples) {
   const CostSample& last = samples.back();
-  if (samples.size() < 2) return growth * last.nanoseconds;
+  if (samples.size() < 2) return size_growth * last.nanoseconds;
   const std::int64_t more = std::max<std::int64_t>(0, last.nanoseconds - samples[samples.size() - 2].nanoseconds);
-  return std::min(growth * last.nanoseconds, last.nanoseconds + growth * more);
+  return std::min(size_growth * last.nanoseconds, last.nanoseconds + size_growth * more);
 }
 
 }  // namespace
@@ -117,7 +118,7 @@ std::optional<std::vector<CostSample>> sample_calls(Agreement& group, const Meas
     std::optional<std::int64_t> time = measurement.measure(bytes, 1, first_calls);
     if (!time) return std::nullopt;
     const std::int64_t affordable =
-        budget_nanoseconds / sizes_in_time / std::max<std::int64_t>(1, *time * static_cast<std::int64_t>(tries));
+        budget_nanoseconds / sizes_in_budget / std::max<std::int64_t>(1, *time * static_cast<std::int64_t>(most_tries));
     if (affordable > 0 && measurement.elapsed() < budget_nanoseconds) {
       time = measurement.measure(bytes, static_cast<int>(std::min<std::int64_t>(affordable, most_times)));
     }

@@ -7,8 +7,6 @@
 namespace libcoll::select {
 namespace {
 
-constexpr std::int64_t any_size = std::numeric_limits<std::int64_t>::max();
-
 TuningChoice choice_of(CallKind call, std::int64_t up_to_bytes) {
   TuningChoice choice;
   choice.call = call;

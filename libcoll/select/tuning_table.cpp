@@ -14,11 +14,10 @@
 namespace libcoll::select {
 namespace {
 
-constexpr std::int64_t any_size = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t most_ranks = 1 << 24;
 constexpr std::int64_t most_alpha_nanoseconds = 3'600'000'000'000;
 constexpr std::int64_t most_bytes_per_second = std::int64_t{1} << 50;
-constexpr std::int64_t least_segment_bytes = 1024;
+constexpr std::int64_t least_listed_segment_bytes = 1024;
 constexpr std::int64_t most_segment_bytes = std::int64_t{1} << 30;
 constexpr std::int64_t most_in_flight = 1024;
 
@@ -103,7 +102,7 @@ class Reader {
     } else if (key == "up_to") {
       choice.up_to_bytes = bytes(node, "up_to", 0, any_size);
     } else if (key == "segment_bytes") {
-      choice.segment_bytes = bytes(node, "segment_bytes", least_segment_bytes, most_segment_bytes);
+      choice.segment_bytes = bytes(node, "segment_bytes", least_listed_segment_bytes, most_segment_bytes);
     } else if (key == "in_flight") {
       choice.in_flight = bytes(node, "in_flight", 1, most_in_flight);
     } else if (key == "algorithm") {

@@ -15,12 +15,15 @@
 
 namespace libcoll::select {
 
+/// TuningChoice::up_to_bytes of calls of any size.
+inline constexpr std::int64_t any_size = std::numeric_limits<std::int64_t>::max();
+
 /// Calls of one kind up to a size, on communicators of one size.
 struct TuningChoice {
   CallKind call = CallKind::allreduce;
   std::int32_t ranks = 0;  ///< of the communicator; 0: any number
   /// Largest call meant, inclusive: bytes of the vector (allreduce, bcast, reduce), of a block (the others).
-  std::int64_t up_to_bytes = std::numeric_limits<std::int64_t>::max();
+  std::int64_t up_to_bytes = any_size;
   bool native = false;             ///< the program's own MPI is faster; otherwise the plan is
   std::int64_t segment_bytes = 0;  ///< of the plan; 0: as configured
   bool direct = false;             ///< from rank to rank, above LIBCOLL_PLANLESS_MAX too; otherwise by the plan

@@ -55,14 +55,14 @@ struct Steps {
 };
 
 /// A sum over sources and, as Hall's condition wants it, the links that alone can serve them.
-struct Cut {
+struct ClassCut {
   std::int64_t sources = 0;
   std::vector<std::int64_t> widths;
   [[nodiscard]] std::int64_t width() const { return std::accumulate(widths.begin(), widths.end(), std::int64_t{0}); }
 };
 
-Cut cut_of(const Problem& problem, const std::vector<bool>& in_set) {
-  Cut cut;
+ClassCut cut_of(const Problem& problem, const std::vector<bool>& in_set) {
+  ClassCut cut;
   std::vector<bool> reached(problem.links.size(), false);
   for (std::size_t i = 0; i < problem.classes.size(); ++i) {
     if (!in_set[i]) continue;
@@ -108,7 +108,7 @@ Transport<Amount> transport(const Problem& problem, Amount supply, const std::ve
 }
 
 template <class Amount>
-Cut violated_cut(const Problem& problem, const Transport<Amount>& transport) {
+ClassCut violated_cut(const Problem& problem, const Transport<Amount>& transport) {
   std::vector<bool> in_set;
   for (std::size_t i = 0; i < problem.classes.size(); ++i) {
     in_set.push_back(transport.network.on_source_side(static_cast<std::int32_t>(i)));
@@ -116,11 +116,11 @@ Cut violated_cut(const Problem& problem, const Transport<Amount>& transport) {
   return cut_of(problem, in_set);
 }
 
-Cut whole(const Problem& problem) { return cut_of(problem, std::vector<bool>(problem.classes.size(), true)); }
+ClassCut whole(const Problem& problem) { return cut_of(problem, std::vector<bool>(problem.classes.size(), true)); }
 
 /// Whether every source finds room at the load; if not, `cut` becomes one that it violates.
 template <class Amount>
-bool load_suffices(const Problem& problem, const Rational& load, Cut& cut) {
+bool load_suffices(const Problem& problem, const Rational& load, ClassCut& cut) {
   std::vector<Amount> room;
   for (std::size_t i = 0; i < problem.links.size(); ++i) room.push_back(Amount{load.numerator()} * problem.width(i));
   const Transport<Amount> trial = transport(problem, Amount{load.denominator()}, room);
@@ -132,7 +132,7 @@ bool load_suffices(const Problem& problem, const Rational& load, Cut& cut) {
 /// on that ratio: every violated cut is the next candidate.
 Rational fractional_load(const Problem& problem) {
   if (problem.classes.empty()) return 0;
-  Cut cut = whole(problem);
+  ClassCut cut = whole(problem);
   const std::int64_t sources = cut.sources;
   Wide128 width = 0;
   for (std::size_t i = 0; i < problem.links.size(); ++i) width += problem.width(i);
@@ -151,7 +151,7 @@ std::int64_t room_of(const Rational& load, std::int64_t width, std::int64_t most
 }
 
 /// The least load under which whole chunks fit through the cut, each source having `chunks` of them.
-Rational chunked_load(const Cut& cut, std::int64_t chunks) {
+Rational chunked_load(const ClassCut& cut, std::int64_t chunks) {
   const std::int64_t wanted = cut.sources * chunks;
   Rational load(wanted, cut.width());
   for (;;) {
@@ -177,7 +177,7 @@ struct ChunkedPlan {
 /// every link down keeps the max-flow integral and each violated cut a proof that its load is needed.
 ChunkedPlan chunked_plan(const Problem& problem, std::int64_t chunks) {
   Rational load(0);
-  const Cut all = whole(problem);
+  const ClassCut all = whole(problem);
   if (!problem.classes.empty()) load = chunked_load(all, chunks);
   for (;;) {
     std::vector<std::int64_t> room;

@@ -21,10 +21,10 @@ using namespace topology;
 
 namespace {
 
-constexpr NodeId none = -1;
+constexpr NodeId no_parent = -1;
 
-struct Tree {
-  std::vector<NodeId> parent;  ///< none for the root
+struct BinaryTree {
+  std::vector<NodeId> parent;  ///< no_parent for the root
   std::vector<NodeId> order;   ///< parents before their children
   std::int32_t height = 0;
 };
@@ -32,18 +32,18 @@ struct Tree {
 /// The tree in which an odd rank is a leaf and a rank that is an odd multiple of 2^i has two children at distance
 /// 2^(i−1); rank 0 stands above it.
 NodeId in_order_parent(NodeId rank, std::int32_t ranks) {
-  if (rank == 0) return none;
+  if (rank == 0) return no_parent;
   const NodeId lowest = rank & -rank;
   const NodeId above = (rank ^ lowest) | (2 * lowest);
   return above < ranks ? above : rank ^ lowest;
 }
 
-void complete(Tree& tree) {
+void complete(BinaryTree& tree) {
   const std::size_t ranks = tree.parent.size();
   std::vector<std::vector<NodeId>> children(ranks);
   std::vector<std::int32_t> depth(ranks, 0);
   for (std::size_t rank = 0; rank < ranks; ++rank) {
-    if (tree.parent[rank] == none) {
+    if (tree.parent[rank] == no_parent) {
       tree.order.push_back(static_cast<NodeId>(rank));
     } else {
       children[at(tree.parent[rank])].push_back(static_cast<NodeId>(rank));
@@ -51,33 +51,33 @@ void complete(Tree& tree) {
   }
   for (std::size_t taken = 0; taken < tree.order.size(); ++taken) {
     const NodeId rank = tree.order[taken];
-    if (tree.parent[at(rank)] != none) depth[at(rank)] = depth[at(tree.parent[at(rank)])] + 1;
+    if (tree.parent[at(rank)] != no_parent) depth[at(rank)] = depth[at(tree.parent[at(rank)])] + 1;
     tree.height = std::max(tree.height, depth[at(rank)]);
     tree.order.insert(tree.order.end(), children[at(rank)].begin(), children[at(rank)].end());
   }
 }
 
 /// The second tree is the first one with its ranks exchanged by `second`.
-std::array<Tree, 2> two_trees(std::int32_t ranks, auto second) {
-  std::array<Tree, 2> trees;
+std::array<BinaryTree, 2> two_trees(std::int32_t ranks, auto second) {
+  std::array<BinaryTree, 2> trees;
   trees[1].parent.resize(at(ranks));
   for (NodeId rank = 0; rank < ranks; ++rank) {
     const NodeId parent = in_order_parent(rank, ranks);
     trees[0].parent.push_back(parent);
-    trees[1].parent[at(second(rank))] = parent == none ? none : second(parent);
+    trees[1].parent[at(second(rank))] = parent == no_parent ? no_parent : second(parent);
   }
-  for (Tree& tree : trees) complete(tree);
+  for (BinaryTree& tree : trees) complete(tree);
   return trees;
 }
 
 /// The first tree read from the other end (even N) or moved on by one rank, so that odd ranks, the leaves of the first,
 /// change places with even ones.
-std::array<Tree, 2> two_trees_of_all(std::int32_t ranks) {
+std::array<BinaryTree, 2> two_trees_of_all(std::int32_t ranks) {
   return two_trees(ranks, [ranks](NodeId rank) { return ranks % 2 == 0 ? ranks - 1 - rank : (rank + 1) % ranks; });
 }
 
 /// The same of all ranks but 0, which stays above both.
-std::array<Tree, 2> two_trees_below_a_root(std::int32_t ranks) {
+std::array<BinaryTree, 2> two_trees_below_a_root(std::int32_t ranks) {
   return two_trees(ranks, [ranks](NodeId rank) {
     if (rank == 0) return rank;
     return ranks % 2 == 0 ? rank % (ranks - 1) + 1 : ranks - rank;
@@ -126,24 +126,24 @@ bool goes_up(Collective collective) { return collective != Collective::broadcast
 bool goes_down(Collective collective) { return collective != Collective::reduce; }
 
 /// List scheduling: segments in order, both trees in turn, every message as early as its data and the ports allow.
-std::vector<Message> pipeline(Collective collective, const std::array<Tree, 2>& trees, std::int32_t segments) {
+std::vector<Message> pipeline(Collective collective, const std::array<BinaryTree, 2>& trees, std::int32_t segments) {
   const std::size_t ranks = trees[0].parent.size();
   Ports ports(static_cast<std::int32_t>(ranks));
   std::vector<Message> messages;
   for (std::int32_t segment = 0; segment < segments; ++segment) {
     for (const std::int32_t which : {0, 1}) {
-      const Tree& tree = trees[at(which)];
+      const BinaryTree& tree = trees[at(which)];
       std::vector<std::int32_t> ready(ranks, 0);  // step in which the last contribution, later the result, arrives
       for (auto rank = tree.order.rbegin(); rank != tree.order.rend(); ++rank) {
         const NodeId parent = tree.parent[at(*rank)];
-        if (parent == none || !goes_up(collective)) continue;
+        if (parent == no_parent || !goes_up(collective)) continue;
         const std::int32_t step = ports.take(*rank, parent, ready[at(*rank)] + 1);
         ready[at(parent)] = std::max(ready[at(parent)], step);
         messages.push_back({which, segment, *rank, parent, step, TransferKind::reduce});
       }
       for (const NodeId rank : tree.order) {
         const NodeId parent = tree.parent[at(rank)];
-        if (parent == none || !goes_down(collective)) continue;
+        if (parent == no_parent || !goes_down(collective)) continue;
         ready[at(rank)] = ports.take(parent, rank, ready[at(parent)] + 1);
         messages.push_back({which, segment, parent, rank, ready[at(rank)], TransferKind::copy});
       }
@@ -198,7 +198,7 @@ Result<Schedule> plan_double_binary_tree(Collective collective, const Topology& 
     if (const Status status = check_root(topology, options.root); !status) return Error{where + status.error().message};
   }
   const std::int32_t hosts = topology.host_count();
-  const std::array<Tree, 2> trees = rooted ? two_trees_below_a_root(hosts) : two_trees_of_all(hosts);
+  const std::array<BinaryTree, 2> trees = rooted ? two_trees_below_a_root(hosts) : two_trees_of_all(hosts);
   std::int32_t segments = hosts;
   std::vector<Message> messages = pipeline(collective, trees, segments);
   while (options.steps > 0 && steps_of(messages) > options.steps && segments > 1) {

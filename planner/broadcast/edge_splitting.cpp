@@ -195,9 +195,9 @@ std::vector<std::size_t> spread_out(std::size_t size, std::size_t count) {
 }
 
 /// A pairing of all of one switch's capacity.
-class Pattern {
+class CapacityPattern {
  public:
-  Pattern(const SplittingGraph& graph, NodeId w, std::int32_t hosts) : graph_(graph) {
+  CapacityPattern(const SplittingGraph& graph, NodeId w, std::int32_t hosts) : graph_(graph) {
     const std::vector<std::int32_t> cluster = clusters(graph, hosts);
     std::set<NodeId> ports;
     for (const NodeId u : graph.predecessors(w)) ports.insert(u);
@@ -420,7 +420,7 @@ class Splitter {
   }
 
   void remove(NodeId w) {
-    commit(w, Pattern(graph_, w, topology_.host_count()).splits());
+    commit(w, CapacityPattern(graph_, w, topology_.host_count()).splits());
     for (const NodeId t : graph_.successors(w)) {
       std::vector<NodeId> sources = graph_.predecessors(w);
       std::stable_partition(sources.begin(), sources.end(), [&](NodeId u) { return u != t; });

@@ -41,10 +41,10 @@ struct Cut {
 };
 
 /// The auxiliary network of a topology with all capacities to be set.
-class Search {
+class OptimumSearch {
  public:
   /// Trees are rooted at `roots`; empty: at all hosts.
-  explicit Search(const Topology& topology, std::span<const NodeId> roots = {})
+  explicit OptimumSearch(const Topology& topology, std::span<const NodeId> roots = {})
       : topology_(topology),
         widths_(link_widths(topology)),
         roots_(roots.begin(), roots.end()),
@@ -134,7 +134,7 @@ Error too_fine(const Topology& topology) {
 /// that could be done; the host behind the cut is asked again then, those before it need no second visit. Error when no
 /// room could be made.
 template <class Raise>
-Result<bool> serve_all(Search& search, std::span<const NodeId> hosts, const Effort& effort, const Raise& raise) {
+Result<bool> serve_all(OptimumSearch& search, std::span<const NodeId> hosts, const Effort& effort, const Raise& raise) {
   for (;;) {
     const auto unserved = unserved_hosts(search.network(), hosts, 1, effort);
     if (!unserved) return false;
@@ -249,7 +249,7 @@ std::optional<std::vector<UnservedHost>> unserved_hosts(ForestNetwork& network, 
 Result<BottleneckCut> forest_optimum(const Topology& topology, std::span<const NodeId> sinks, std::int32_t* rounds,
                                      std::span<const NodeId> roots, const Effort& effort) {
   if (Status status = check_connected(topology); !status) return status.error();
-  Search search(topology, roots);
+  OptimumSearch search(topology, roots);
   if (!search.fits(1, 1)) return too_fine(topology);
   std::vector<NodeId> all;
   if (sinks.empty()) {
@@ -289,7 +289,7 @@ Rational simplest_between(const Rational& low, const Rational& high) {
 
 Result<Rational> forest_optimum_by_bisection(const Topology& topology) {
   if (Status status = check_connected(topology); !status) return status.error();
-  Search search(topology);
+  OptimumSearch search(topology);
   // Candidates are multiples of 1/grid, closer together than two fractions with denominators up to the bound.
   const std::int64_t bound = search.least_in_width();
   const std::int64_t hosts = topology.host_count();
@@ -329,7 +329,7 @@ std::vector<std::int64_t> tree_capacities(const LinkWidths& widths, const Ration
 Result<TreeCount> fixed_trees(const Topology& topology, std::int64_t trees, std::span<const NodeId> roots,
                               const Effort& effort) {
   if (Status status = check_connected(topology); !status) return status.error();
-  Search search(topology, roots);
+  OptimumSearch search(topology, roots);
   if (!search.fits(1, trees)) return too_fine(topology);
   Rational scale(0);
   for (NodeId host = 0; host < topology.host_count(); ++host) {
@@ -355,7 +355,7 @@ Result<TreeCount> fixed_trees(const Topology& topology, std::int64_t trees, std:
 
 Result<TreeCount> fixed_trees_by_bisection(const Topology& topology, std::int64_t trees) {
   if (Status status = check_connected(topology); !status) return status.error();
-  Search search(topology);
+  OptimumSearch search(topology);
   // U·b is whole for some link (appendix C.4), so U's denominator is at most the largest width.
   const std::int64_t largest = *std::max_element(search.widths().width.begin(), search.widths().width.end());
   const std::int64_t most = topology.host_count() * trees;

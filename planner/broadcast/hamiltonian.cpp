@@ -100,9 +100,9 @@ std::vector<std::vector<NodeId>> circulant_cycles(const Topology& topology) {
 }
 
 /// Backtracking; a path goes on to the neighbour that has fewest ways out (Warnsdorff 1823).
-class Search {
+class CycleSearch {
  public:
-  Search(const Topology& topology, const std::vector<bool>& used)
+  CycleSearch(const Topology& topology, const std::vector<bool>& used)
       : topology_(topology), used_(used), on_path_(at(topology.node_count()), false) {}
 
   std::optional<std::vector<NodeId>> run() {
@@ -181,7 +181,7 @@ std::optional<std::vector<NodeId>> hamiltonian_cycle(const Topology& topology, c
     return cycle;
   }
   if (!hosts_have_links(topology)) return std::nullopt;
-  return Search(topology, used).run();
+  return CycleSearch(topology, used).run();
 }
 
 std::vector<std::vector<NodeId>> disjoint_hamiltonian_cycles(const Topology& topology) {

@@ -43,7 +43,7 @@ std::vector<std::int64_t> multiplicities(const Topology& topology) {
 enum class Turns : std::uint8_t { by_root, by_remaining_height };
 enum class Parents : std::uint8_t { first_added, nearest };
 
-struct Tree {
+struct GrowingTree {
   std::vector<bool> member;         ///< by host
   std::vector<NodeId> nodes;        ///< as they were added
   std::vector<std::int32_t> level;  ///< by host
@@ -80,13 +80,14 @@ class Growth {
 
   [[nodiscard]] std::int32_t height() const {
     std::int32_t most = 0;
-    for (const Tree& tree : trees_) most = std::max(most, *std::max_element(tree.level.begin(), tree.level.end()));
+    for (const GrowingTree& tree : trees_)
+      most = std::max(most, *std::max_element(tree.level.begin(), tree.level.end()));
     return most;
   }
 
  private:
-  Tree sprout(NodeId root) const {
-    Tree tree;
+  GrowingTree sprout(NodeId root) const {
+    GrowingTree tree;
     tree.member.assign(at(topology_.host_count()), false);
     tree.level.assign(at(topology_.host_count()), 0);
     tree.member[at(root)] = true;
@@ -99,10 +100,10 @@ class Growth {
     return tree;
   }
 
-  [[nodiscard]] bool is_complete(const Tree& tree) const { return tree.nodes.size() == tree.member.size(); }
+  [[nodiscard]] bool is_complete(const GrowingTree& tree) const { return tree.nodes.size() == tree.member.size(); }
 
   /// Distance from the root of the farthest host that is lacking: trees have the same height at the same time.
-  std::int32_t remaining_height(Tree& tree) const {
+  std::int32_t remaining_height(GrowingTree& tree) const {
     while (tree.member[at(tree.farthest.back())]) tree.farthest.pop_back();
     return distances_[at(tree.nodes.front())][at(tree.farthest.back())];
   }
@@ -127,7 +128,7 @@ class Growth {
     ++pattern_.steps;
     free_ = capacity_;
     for (const std::size_t i : order) {
-      Tree& tree = trees_[i];
+      GrowingTree& tree = trees_[i];
       while (tree.first_open < tree.nodes.size() && is_closed(tree, tree.nodes[tree.first_open])) ++tree.first_open;
       tree.cursor = tree.first_open;
       tree.reach = least_reach_;
@@ -142,7 +143,7 @@ class Growth {
     return true;
   }
 
-  [[nodiscard]] bool is_closed(const Tree& tree, NodeId node) const {
+  [[nodiscard]] bool is_closed(const GrowingTree& tree, NodeId node) const {
     const auto links = topology_.out_links(node);
     return std::all_of(links.begin(), links.end(), [&](LinkId link) {
       const NodeId next = topology_.link(link).to;
@@ -151,7 +152,7 @@ class Growth {
   }
 
   /// Lines 8–14.
-  bool add_node(Tree& tree, ShardId shard) {
+  bool add_node(GrowingTree& tree, ShardId shard) {
     while (!is_complete(tree)) {
       if (tree.cursor == tree.limit) {
         if (tree.reach == longest_) return false;
@@ -169,7 +170,7 @@ class Growth {
     return false;
   }
 
-  void attach(Tree& tree, ShardId shard, NodeId parent, const std::vector<LinkId>& path) {
+  void attach(GrowingTree& tree, ShardId shard, NodeId parent, const std::vector<LinkId>& path) {
     for (const LinkId link : path) --free_[at(link)];
     const NodeId child = topology_.link(path.back()).to;
     tree.member[at(child)] = true;
@@ -185,7 +186,7 @@ class Growth {
 
   /// Free links from the parent, through switches, to the nearest host that the tree lacks, as many as it may reach
   /// over.
-  std::vector<LinkId> path_to_new(const Tree& tree, NodeId parent) {
+  std::vector<LinkId> path_to_new(const GrowingTree& tree, NodeId parent) {
     ++search_;
     struct Visit {
       NodeId node;
@@ -223,7 +224,7 @@ class Growth {
   DistanceMatrix distances_;
   std::vector<std::int64_t> seen_;  ///< number of the last search that met the switch
   std::int64_t search_ = 0;
-  std::vector<Tree> trees_;
+  std::vector<GrowingTree> trees_;
   std::vector<std::int64_t> free_;
   Pattern pattern_;
 };

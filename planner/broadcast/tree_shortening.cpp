@@ -13,7 +13,7 @@ using namespace topology;
 
 namespace {
 
-constexpr std::int32_t none = -1;
+constexpr std::int32_t no_arc = -1;
 constexpr std::int64_t work_per_edge = 300;  // comparisons for each edge of a tree, all told
 
 /// A tree by host: the arc it comes in over, how deep it is, and what hangs on it.
@@ -22,7 +22,7 @@ class HostTree {
   HostTree(const OutTree& tree, std::span<const CapacityArc> arcs)
       : arcs_(arcs),
         root_(tree.root),
-        in_(tree.edges.size() + 1, none),
+        in_(tree.edges.size() + 1, no_arc),
         depth_(in_.size(), 0),
         below_(in_.size()),
         depths_below_(in_.size()) {
@@ -65,11 +65,11 @@ class HostTree {
  private:
   void sum_up() {
     std::vector<std::int32_t>& known = depth_;
-    std::fill(known.begin(), known.end(), none);
+    std::fill(known.begin(), known.end(), no_arc);
     known[at(root_)] = 0;
     std::vector<NodeId> way;
     for (NodeId host = 0; host < static_cast<NodeId>(in_.size()); ++host) {
-      for (NodeId node = host; known[at(node)] == none; node = arcs_[at(in_[at(node)])].from) way.push_back(node);
+      for (NodeId node = host; known[at(node)] == no_arc; node = arcs_[at(in_[at(node)])].from) way.push_back(node);
       for (; !way.empty(); way.pop_back()) {
         known[at(way.back())] = known[at(arcs_[at(in_[at(way.back())])].from)] + 1;
       }
@@ -146,7 +146,7 @@ class Shortening {
   struct Step {
     std::int64_t cost = 0;   ///< what it adds to Σ count·depth²
     std::int64_t count = 0;  ///< copies that take it
-    std::int32_t arc = none;
+    std::int32_t arc = no_arc;
     std::size_t partner = nobody;  ///< the tree that gives its arc up
   };
 
@@ -165,7 +165,7 @@ class Shortening {
       if (fitting > 0 && can_split(tree, fitting)) consider({fitting * gain, fitting, arc, nobody}, best);
       if (fitting < trees_[tree].count) exchange(tree, host, arc, gain, best);
     }
-    if (best.arc == none) return false;
+    if (best.arc == no_arc) return false;
     take(best, tree, host);
     return true;
   }

@@ -26,9 +26,9 @@ constexpr const char* host_key = "host";
 constexpr const char* injection_key = "injection_bandwidth";
 constexpr const char* forward_key = "nics_forward";
 
-class Reader {
+class GraphmlReader {
  public:
-  Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  GraphmlReader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
 
   Result<Topology> read() {
     pugi::xml_document document;
@@ -160,7 +160,9 @@ std::string exact(double number) {
 
 }  // namespace
 
-Result<Topology> read_graphml(std::string_view text, const std::string& file) { return Reader(text, file).read(); }
+Result<Topology> read_graphml(std::string_view text, const std::string& file) {
+  return GraphmlReader(text, file).read();
+}
 
 std::string write_graphml(const Topology& topology) {
   pugi::xml_document document;

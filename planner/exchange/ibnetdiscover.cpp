@@ -49,9 +49,9 @@ struct End {
   std::int32_t line = 0;
 };
 
-class Reader {
+class DiscoveryReader {
  public:
-  Reader(std::string_view text, const std::string& file, const NodeNameMap& names)
+  DiscoveryReader(std::string_view text, const std::string& file, const NodeNameMap& names)
       : lines_(text, file), names_(names) {}
 
   Result<Subnet> read() {
@@ -241,7 +241,7 @@ Result<NodeNameMap> read_node_name_map(std::string_view text, const std::string&
 }
 
 Result<Subnet> read_ibnetdiscover(std::string_view text, const std::string& file, const NodeNameMap& names) {
-  return Reader(text, file, names).read();
+  return DiscoveryReader(text, file, names).read();
 }
 
 }  // namespace libcoll::exchange

@@ -11,7 +11,7 @@ using namespace topology;
 
 namespace {
 
-constexpr std::size_t most_ports = 254;
+constexpr std::size_t most_simulated_ports = 254;
 constexpr const char* of_own_switch = "-switch";
 
 /// Whether a host needs a switch of its own: adapters do not forward.
@@ -52,7 +52,7 @@ Status check_node(const Topology& topology, NodeId node) {
   if (name.empty() || name.find_first_of("\"\n") != std::string::npos) {
     return Error{"found a node named '" + name + "', expected a name that fits between quotes"};
   }
-  if (topology.out_links(node).size() >= most_ports) {
+  if (topology.out_links(node).size() >= most_simulated_ports) {
     return Error{"found " + std::to_string(topology.out_links(node).size()) + " links of '" + name +
                  "', expected fewer than 254: InfiniBand devices have no more ports"};
   }

@@ -20,10 +20,6 @@ using namespace topology;
 
 namespace {
 
-const SubnetPort& port_of(const Subnet& subnet, const PortId& id) {
-  return *find_port(subnet.devices[at(id.device)], id.port);
-}
-
 std::string port_text(std::int32_t place) { return "port " + std::to_string(place + 1); }
 
 /// The places of ports that both hosts have, ascending.
@@ -57,9 +53,9 @@ Status check_host(const Subnet& subnet, const SubnetTopology& fabric, NodeId hos
   return {};
 }
 
-class Builder {
+class PortFabricBuilder {
  public:
-  Builder(const Subnet& subnet, const SubnetTopology& fabric) : subnet_(subnet), from_(fabric) {}
+  PortFabricBuilder(const Subnet& subnet, const SubnetTopology& fabric) : subnet_(subnet), from_(fabric) {}
 
   Result<PortFabric> build() {
     for (NodeId host = 0; host < from_.topology.host_count(); ++host) {
@@ -244,7 +240,7 @@ bool has_port_fabric(const Subnet& subnet, const SubnetTopology& fabric) {
 }
 
 Result<PortFabric> port_fabric(const Subnet& subnet, const SubnetTopology& fabric) {
-  return Builder(subnet, fabric).build();
+  return PortFabricBuilder(subnet, fabric).build();
 }
 
 std::vector<double> demand_of_ports(const PortFabric& ports) {

@@ -20,10 +20,6 @@ using namespace topology;
 
 namespace {
 
-const SubnetPort& port_of(const Subnet& subnet, const PortId& id) {
-  return *find_port(subnet.devices[at(id.device)], id.port);
-}
-
 Status check_host_ports(const Subnet& subnet, const SubnetTopology& fabric) {
   for (NodeId host = 0; host < fabric.topology.host_count(); ++host) {
     if (subnet.devices[at(port_of(subnet, fabric.host_ports[at(host)].front()).peer)].is_switch) continue;

@@ -35,9 +35,9 @@ struct OwnSwitch {
   std::int64_t other_bandwidth = 0;  ///< of the switch's other cables
 };
 
-class Builder {
+class SubnetTopologyBuilder {
  public:
-  Builder(const Subnet& subnet, std::string file) : subnet_(subnet), file_(std::move(file)) {}
+  SubnetTopologyBuilder(const Subnet& subnet, std::string file) : subnet_(subnet), file_(std::move(file)) {}
 
   Result<SubnetTopology> build(HostSwitches host_switches) {
     if (const Status status = find_hosts(); !status) return status.error();
@@ -311,7 +311,7 @@ Result<SubnetTopology> numbered_as(const SubnetTopology& fabric, const Topology&
 }
 
 Result<SubnetTopology> topology_of(const Subnet& subnet, const std::string& file, HostSwitches host_switches) {
-  return Builder(subnet, file).build(host_switches);
+  return SubnetTopologyBuilder(subnet, file).build(host_switches);
 }
 
 }  // namespace libcoll::exchange

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "planner/base/index.h"
 #include "planner/base/result.h"
 #include "planner/exchange/subnet.h"
 #include "planner/topology/topology.h"
@@ -18,6 +19,11 @@ struct PortId {
   std::int32_t port = 0;
   friend bool operator==(const PortId&, const PortId&) = default;
 };
+
+/// Precondition: the device has the port.
+inline const SubnetPort& port_of(const Subnet& subnet, const PortId& id) {
+  return *find_port(subnet.devices[at(id.device)], id.port);
+}
 
 /// What becomes of a switch to which exactly one host is cabled.
 enum class HostSwitches : std::uint8_t {

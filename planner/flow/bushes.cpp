@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "planner/base/index.h"
+#include "planner/base/infinity.h"
 #include "planner/flow/cycle_canceller.h"
 
 namespace libcoll::flow {
@@ -17,7 +18,6 @@ using namespace topology;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 constexpr double first_power = 8;
 constexpr double power_growth = 1.6;
 constexpr double fastest_growth = 4;
@@ -25,7 +25,7 @@ constexpr double largest_power = 1e6;
 constexpr double power_for_gap = 8;  // over a gap: what p is to be near a solution with that gap
 // Prices stay above zero so that lengths grow strictly along every link: that is what orders a bush.
 constexpr double least_price = 1e-9;
-constexpr double least_flow = 1e-11;  // below is dust of cancellation
+constexpr double least_bush_flow = 1e-11;  // below is dust of cancellation
 // A shift has to gain this part of the gap that is left, or it waits until the gap is smaller.
 constexpr double worth_shifting = 0.05;
 constexpr double worth_copying = 0.7;
@@ -71,7 +71,7 @@ class Prices {
 
   /// dπ/dload.
   [[nodiscard]] double slope(std::size_t link_class) const {
-    return power_ * price_[link_class] / std::max(load_[link_class], least_flow);
+    return power_ * price_[link_class] / std::max(load_[link_class], least_bush_flow);
   }
 
   [[nodiscard]] double price(std::size_t link_class) const { return price_[link_class]; }
@@ -357,7 +357,7 @@ class Equilibrator {
     }
     for (const std::int32_t link : used_) {
       double& flow = bush.flow[at(link)];
-      flow = flow - amount > least_flow ? flow - amount : 0;
+      flow = flow - amount > least_bush_flow ? flow - amount : 0;
       busiest_[at(problem_.to[at(link)])] = -1;
     }
     for (const std::int32_t link : shortest_) {

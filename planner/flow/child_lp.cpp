@@ -15,14 +15,13 @@ using namespace topology;
 
 namespace {
 
-constexpr std::int32_t no_column = -1;
-constexpr double least_flow = 1e-9;  // what is below is noise of the master's solver
-constexpr double slack = 1e-6;       // that the noise may need: charged dearly, so that it stays unused
+constexpr double least_child_flow = 1e-9;  // what is below is noise of the master's solver
+constexpr double slack = 1e-6;             // that the noise may need: charged dearly, so that it stays unused
 
 }  // namespace
 
 std::int64_t child_lp_columns(const Topology& topology, std::span<const double> flow) {
-  const auto used = std::count_if(flow.begin(), flow.end(), [](double amount) { return amount > least_flow; });
+  const auto used = std::count_if(flow.begin(), flow.end(), [](double amount) { return amount > least_child_flow; });
   return (std::int64_t{topology.host_count()} - 1) * used;
 }
 
@@ -36,7 +35,7 @@ Result<std::vector<std::vector<double>>> solve_child_lp(const Topology& topology
     if (destination == source || amounts[at(destination)] <= 0) continue;
     for (LinkId link = 0; link < topology.link_count(); ++link) {
       const Link& ends = topology.link(link);
-      const bool idle = ends.to == source || ends.from == destination || flow[at(link)] <= least_flow;
+      const bool idle = ends.to == source || ends.from == destination || flow[at(link)] <= least_child_flow;
       column[at(destination)].push_back(idle ? no_column : program.add_column({0, no_bound, 1}));
       if (!idle) capacity_rows[at(link)].entries.push_back({column[at(destination)].back(), 1});
     }

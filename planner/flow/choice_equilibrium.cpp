@@ -10,21 +10,21 @@
 #include <utility>
 
 #include "planner/base/index.h"
+#include "planner/base/infinity.h"
 
 namespace libcoll::flow {
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double first_power = 8;
-constexpr double power_growth = 1.6;
-constexpr double fastest_growth = 2;
-constexpr double largest_power = 1e6;
-constexpr double least_weight = 1e-9;      // below is dust
-constexpr double worth_shifting = 0.05;    // a shift has to gain this part of the gap
-constexpr std::int32_t patience = 25;      // passes that together improve the gap by less than a tenth
-constexpr std::int32_t most_halvings = 8;  // of a Newton step that overshoots
-
 class Equilibration {
+  static constexpr double first_power = 8;
+  static constexpr double power_growth = 1.6;
+  static constexpr double fastest_growth = 2;
+  static constexpr double largest_power = 1e6;
+  static constexpr double least_weight = 1e-9;      // below is dust
+  static constexpr double worth_shifting = 0.05;    // a shift has to gain this part of the gap
+  static constexpr std::int32_t patience = 25;      // passes that together improve the gap by less than a tenth
+  static constexpr std::int32_t most_halvings = 8;  // of a Newton step that overshoots
+
  public:
   explicit Equilibration(const ChunkProblem& problem)
       : problem_(problem),

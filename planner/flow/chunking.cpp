@@ -22,7 +22,7 @@ namespace {
 constexpr std::int32_t default_max_chunks = 8;
 constexpr std::size_t most_shortest_paths = 16;  // candidates added per pair
 constexpr std::size_t most_pairs_to_polish = 100'000;
-constexpr double tolerance = 1e-9;  // of sums of loads
+constexpr double load_tolerance = 1e-9;  // of sums of loads
 
 /// What the accepted loss leaves.
 double accepted_cost(double fluid_cost, const PlanOptions& options) {
@@ -165,13 +165,13 @@ ChunkSolution choose_chunks(const ChunkProblem& problem, double fluid_cost, cons
   std::optional<ChunkSolution> best;
   for (std::int32_t chunks = 1; chunks <= limit; ++chunks) {
     const double least = least_cost(problem, fluid_cost, chunks);
-    if (best && least >= best->cost * (1 - tolerance)) continue;
+    if (best && least >= best->cost * (1 - load_tolerance)) continue;
     ChunkSolution solution = round_weights(problem, chunks);
     // Negotiation about many pairs is slow: then what was asked for is enough.
     const double enough = problem.commodities.size() > most_pairs_to_polish ? std::max(least, accepted) : least;
-    if (search) solution = negotiate(problem, solution, enough * (1 + tolerance));
-    if (!best || solution.cost < best->cost * (1 - tolerance)) best = std::move(solution);
-    if (best->cost <= accepted * (1 + tolerance) || deadline.passed()) break;
+    if (search) solution = negotiate(problem, solution, enough * (1 + load_tolerance));
+    if (!best || solution.cost < best->cost * (1 - load_tolerance)) best = std::move(solution);
+    if (best->cost <= accepted * (1 + load_tolerance) || deadline.passed()) break;
   }
   return std::move(*best);
 }
@@ -185,7 +185,7 @@ Chunking round_to_chunks(const Topology& topology, const ConcurrentFlow& plan, c
     // So many pairs are mostly good enough as they are: no need for other paths to choose from then.
     Chunking chunking = on_heaviest_paths(plan, hosts, options.demand);
     chunking.loss = std::max(0.0, 1 - fluid_cost / chunking.cost);
-    if (chunking.cost <= accepted_cost(fluid_cost, options) * (1 + tolerance)) return chunking;
+    if (chunking.cost <= accepted_cost(fluid_cost, options) * (1 + load_tolerance)) return chunking;
   }
   const auto round = [&](const std::vector<PairPaths>& pairs, std::int32_t max_chunks) {
     PlanOptions limits = options;

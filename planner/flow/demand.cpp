@@ -18,15 +18,15 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-constexpr std::int64_t largest_length = 1'000'000'000;
+constexpr std::int64_t largest_demand_length = 1'000'000'000;
 constexpr std::int64_t unit_of_demand = std::int64_t{1} << 30;
-constexpr std::int64_t finest_denominator = 1'000'000'000;
+constexpr std::int64_t finest_demand_denominator = 1'000'000'000;
 
 std::vector<std::int64_t> integer_lengths(std::span<const double> prices) {
   const double largest = *std::max_element(prices.begin(), prices.end());
   std::vector<std::int64_t> lengths(prices.size(), 1);
   if (largest <= 0) return lengths;
-  const double scale = static_cast<double>(largest_length) / largest;
+  const double scale = static_cast<double>(largest_demand_length) / largest;
   // Never 0, so that every pair is at a distance.
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     lengths[i] = std::max<std::int64_t>(1, std::llround(prices[i] * scale));
@@ -83,9 +83,9 @@ FlowCertificate certify_demand_flow(const Topology& topology, std::span<const do
   const long double below = static_cast<long double>(distances) * static_cast<long double>(unit_capacity);
   certificate.flow_upper_bound =
       std::nextafter(static_cast<double>(above / below), std::numeric_limits<double>::infinity());
-  const auto load = static_cast<double>(below / above * static_cast<long double>(finest_denominator));
+  const auto load = static_cast<double>(below / above * static_cast<long double>(finest_demand_denominator));
   certificate.load_lower_bound = {std::max<std::int64_t>(0, static_cast<std::int64_t>(std::floor(load)) - 1),
-                                  finest_denominator};
+                                  finest_demand_denominator};
   return certificate;
 }
 

@@ -25,7 +25,7 @@ using namespace topology;
 namespace {
 
 constexpr double default_seconds = 30;
-constexpr double tolerance = 1e-6;  // of the LP relaxation
+constexpr double relaxation_tolerance = 1e-6;  // of the LP relaxation
 constexpr std::int64_t most_columns_for_interior_point = 20'000;
 constexpr double seconds_for_interior_point = 10;  // more than it takes for so many columns
 constexpr double link_mcf_gap = 1e-3;
@@ -33,10 +33,10 @@ constexpr double link_mcf_gap = 1e-3;
 /// Whole paths make whole loads: no choice loads its hottest link less than the relaxation, rounded up on some link.
 double round_bound_up(const ChunkProblem& problem, double relaxed) {
   const bool whole = std::all_of(problem.size.begin(), problem.size.end(), [](double size) { return size == 1; });
-  if (!whole) return relaxed * (1 - tolerance);
+  if (!whole) return relaxed * (1 - relaxation_tolerance);
   double least = 0;
   for (const double capacity : problem.capacity) {
-    const double load = std::ceil(relaxed * capacity - tolerance) / capacity;
+    const double load = std::ceil(relaxed * capacity - relaxation_tolerance) / capacity;
     if (least <= 0 || load < least) least = load;
   }
   return least;
@@ -83,7 +83,7 @@ struct Choices {
 Choices choose(const ChunkProblem& problem, double relaxed, double gap, const Deadline& deadline) {
   Choices result;
   result.bound = round_bound_up(problem, relaxed);
-  const double enough = result.bound * (1 + std::max(gap, tolerance));
+  const double enough = result.bound * (1 + std::max(gap, relaxation_tolerance));
   result.solution = negotiate(problem, round_weights(problem, 1), enough);
   result.method = "local search, proven by the relaxation";
   if (result.solution.cost <= enough) return result;
@@ -91,10 +91,10 @@ Choices choose(const ChunkProblem& problem, double relaxed, double gap, const De
   // Only what is better counts: with whole loads that is a step of one on the fastest link at least.
   const double fastest = *std::max_element(problem.capacity.begin(), problem.capacity.end());
   const bool whole = std::all_of(problem.size.begin(), problem.size.end(), [](double size) { return size == 1; });
-  const double most = result.solution.cost - (whole ? 0.5 / fastest : tolerance);
+  const double most = result.solution.cost - (whole ? 0.5 / fastest : relaxation_tolerance);
   const ChoiceProgram choices = formulate(problem, result.bound, most);
   const Result<IntegerSolution> solved =
-      solve_integer_with_glpk(choices.program, std::max(gap, tolerance), deadline.remaining());
+      solve_integer_with_glpk(choices.program, std::max(gap, relaxation_tolerance), deadline.remaining());
   if (!solved) return result;  // the solver gave up: what the search found stands
   if (solved->status == LpStatus::infeasible) {
     result.bound = most;

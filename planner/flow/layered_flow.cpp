@@ -26,7 +26,7 @@ constexpr double most_work = 2e9;  // links relaxed
 constexpr double least_phases = 20;
 constexpr double most_phases = 400;
 constexpr std::int32_t phases_between_bounds = 10;
-constexpr std::int64_t most_columns = 20'000;
+constexpr std::int64_t most_layered_columns = 20'000;
 
 class Phases {
  public:
@@ -164,7 +164,7 @@ LayeredFlow layered_flow(const Topology& topology, const LayerOrders& orders, st
   result.pairs = phases.pairs();
   std::int64_t columns = 0;
   for (const PairPaths& pair : result.pairs) columns += static_cast<std::int64_t>(pair.paths.size());
-  if (columns > most_columns || result.load <= (1 + enough) * result.bound) return result;
+  if (columns > most_layered_columns || result.load <= (1 + enough) * result.bound) return result;
   Result<PathFlow> again =
       solve_path_lp(topology, link_classes(topology, {}), result.pairs, demand, deadline.remaining());
   if (!again || again->load >= result.load) return result;

@@ -23,8 +23,7 @@ using namespace topology;
 
 namespace {
 
-constexpr std::int64_t most_columns = 300'000;
-constexpr std::int32_t no_column = -1;
+constexpr std::int64_t most_link_columns = 300'000;
 
 struct Commodity {
   NodeId source = 0;
@@ -118,9 +117,10 @@ Result<Schedule> plan_mcf(const Topology& topology, const PlanOptions& options) 
   const Topology& graph = network->topology;
   const std::int64_t hosts = graph.host_count();
   const std::int64_t columns = hosts * (hosts - 1) * graph.link_count();
-  if (columns > most_columns) {
+  if (columns > most_link_columns) {
     return Error{"mcf on " + topology.name() + ": the LP (1)-(5) has " + std::to_string(columns) +
-                 " columns, expected at most " + std::to_string(most_columns) + ": use mcf-path or mcf-decomposed"};
+                 " columns, expected at most " + std::to_string(most_link_columns) +
+                 ": use mcf-path or mcf-decomposed"};
   }
   LinkLp lp;
   add_commodities(graph, options.demand, lp);

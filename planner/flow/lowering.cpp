@@ -31,11 +31,9 @@ using namespace topology;
 
 namespace {
 
-constexpr double proven = 1e-6;  // a gap that is the solver's noise
 // What a linear program may have for a bound or a re-optimisation on the side: a second or two.
-constexpr std::int64_t most_columns = 20'000;
+constexpr std::int64_t most_master_columns = 20'000;
 // Paper 003 §5.5: LASH never needed more layers. Where it does, what a way around may cost of F.
-constexpr std::int32_t usual_layers = 4;
 constexpr double accepted_layer_loss = 0.02;
 // What it may cost, and take, where there is no time for more layers.
 constexpr double accepted_in_haste = 0.1;
@@ -526,8 +524,8 @@ FlowCertificate tightest_bound(const Topology& topology, const LinkClasses& clas
     FlowCertificate priced = certify(topology, prices, demand);
     if (priced.flow_upper_bound < best.flow_upper_bound) best = std::move(priced);
   }
-  if (best.flow_upper_bound * load <= 1 + proven) return best;
-  if (master_lp_columns(topology, classes) > most_columns || deadline.passed()) return best;
+  if (best.flow_upper_bound * load <= 1 + solver_gap) return best;
+  if (master_lp_columns(topology, classes) > most_master_columns || deadline.passed()) return best;
   if (auto optimal = optimal_certificate(topology, classes, demand, deadline)) {
     if (optimal->flow_upper_bound < best.flow_upper_bound) return std::move(*optimal);
   }
@@ -567,7 +565,7 @@ double limit_routes(const Topology& topology, ConcurrentFlow& flow, std::int32_t
   if (!limited) return 0;
   const std::int32_t hosts = topology.host_count();
   double load = largest_load(flow.classes, flow.pairs, hosts, options.demand);
-  if (columns <= most_columns) {
+  if (columns <= most_master_columns) {
     Result<PathFlow> again = solve_path_lp(topology, flow.classes, flow.pairs, options.demand, deadline.remaining());
     if (again.ok() && again->load < load) {
       load = again->load;

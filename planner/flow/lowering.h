@@ -18,6 +18,12 @@
 
 namespace libcoll::flow {
 
+/// Layers where none are asked for (paper 003 §5.5).
+inline constexpr std::int32_t usual_layers = 4;
+
+/// A gap to the bound that is noise of the LP solver.
+inline constexpr double solver_gap = 1e-6;
+
 /// Paths with weights for every pair, as a planner found them.
 struct FluidPlan {
   InjectionNetwork network;

@@ -14,8 +14,6 @@ using namespace topology;
 
 namespace {
 
-constexpr std::int32_t no_column = -1;
-
 /// The program and where its parts are.
 struct MasterLp {
   LinearProgram program;

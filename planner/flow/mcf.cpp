@@ -21,7 +21,7 @@ using namespace topology;
 
 namespace {
 
-constexpr double proven = 1e-9;  // a gap that is rounding
+constexpr double rounding_gap = 1e-9;  // a gap that is rounding
 
 /// A budget of layers is about routes, whether they are written out or not.
 bool needs_paths(const PlanOptions& options) { return options.schedule || options.max_layers > 0; }
@@ -60,7 +60,7 @@ std::optional<FluidPlan> dimension_ordered(const InjectionNetwork& network, cons
     plan.flow.pairs.push_back({route.source, route.destination, {{route.links, 1}}});
   }
   const double load = largest_load(plan.flow.classes, plan.flow.pairs, topology.host_count(), {});
-  if (plan.flow.certificate.flow_upper_bound * load > 1 + proven) return std::nullopt;
+  if (plan.flow.certificate.flow_upper_bound * load > 1 + rounding_gap) return std::nullopt;
   plan.flow.flow = std::min(1 / load, plan.flow.certificate.flow_upper_bound);
   plan.network = network;
   plan.method = plan.flow.method + ", dimension order";

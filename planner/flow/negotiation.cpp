@@ -12,15 +12,15 @@
 namespace libcoll::flow {
 namespace {
 
-constexpr std::int32_t most_rounds = 100;  // of negotiation, per step to gain
-constexpr double congestion = 1;           // price of a unit of overload
-constexpr double tolerance = 1e-6;         // of the LP solution behind the weights, and of sums of sizes
-constexpr double least_gain = 1e-3;        // of a group's load: what a step aims to gain at least
+constexpr std::int32_t most_negotiation_rounds = 100;  // of negotiation, per step to gain
+constexpr double congestion = 1;                       // price of a unit of overload
+constexpr double size_tolerance = 1e-6;                // of the LP solution behind the weights, and of sums of sizes
+constexpr double least_gain = 1e-3;                    // of a group's load: what a step aims to gain at least
 
 /// Whether every load is a whole number of chunks.
 bool whole(const ChunkProblem& problem) {
   return std::all_of(problem.size.begin(), problem.size.end(),
-                     [](double size) { return std::abs(size - std::round(size)) < tolerance; });
+                     [](double size) { return std::abs(size - std::round(size)) < size_tolerance; });
 }
 
 std::vector<std::int32_t> round_commodity(const std::vector<Choice>& choices, std::int32_t chunks) {
@@ -28,7 +28,7 @@ std::vector<std::int32_t> round_commodity(const std::vector<Choice>& choices, st
   std::vector<double> remainder;
   for (const Choice& choice : choices) {
     const double exact = choice.weight * chunks;
-    counts.push_back(static_cast<std::int32_t>(std::floor(exact + tolerance)));
+    counts.push_back(static_cast<std::int32_t>(std::floor(exact + size_tolerance)));
     remainder.push_back(exact - counts.back());
   }
   std::vector<std::size_t> order(choices.size());
@@ -135,15 +135,15 @@ class Negotiation {
       const double peak = best_peaks_[at(problem_.group[i])] * problem_.capacity[i];
       const bool aim = problem_.group[i] == group;
       if (whole_) {
-        room_[i] = aim ? std::ceil(peak - tolerance) - 1 : std::floor(peak + tolerance);
+        room_[i] = aim ? std::ceil(peak - size_tolerance) - 1 : std::floor(peak + size_tolerance);
       } else {
         room_[i] = aim ? peak - std::max(smallest_ / 2, least_gain * peak) : peak;
       }
-      room_[i] += tolerance;
+      room_[i] += size_tolerance;
       history_[i] = 1;
       overloaded_[i] = load_[i] > room_[i] ? 1 : 0;
     }
-    for (std::int32_t round = 0; round < most_rounds; ++round) {
+    for (std::int32_t round = 0; round < most_negotiation_rounds; ++round) {
       if (!raise_prices()) return true;
       for (const std::size_t i : movable_) {
         for (std::size_t k = first_choice_[i]; k < first_choice_[i + 1]; ++k) {
@@ -221,7 +221,7 @@ double least_cost(const ChunkProblem& problem, double fluid_cost, std::int32_t c
   if (problem.groups != 1 || !whole(problem)) return fluid_cost;
   double least = std::numeric_limits<double>::infinity();
   for (const double capacity : problem.capacity) {
-    const double most = std::ceil(fluid_cost * chunks * capacity - tolerance * chunks);
+    const double most = std::ceil(fluid_cost * chunks * capacity - size_tolerance * chunks);
     least = std::min(least, most / (capacity * chunks));
   }
   return std::max(least, fluid_cost);

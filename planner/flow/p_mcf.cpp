@@ -22,9 +22,8 @@ using namespace topology;
 
 namespace {
 
-constexpr double proven = 1e-6;                // a gap that is the solver's noise
-constexpr std::int64_t most_columns = 20'000;  // the LP takes half a minute then
-constexpr double equilibrium_gap = 1e-3;       // beyond
+constexpr std::int64_t most_path_columns = 20'000;  // the LP takes half a minute then
+constexpr double equilibrium_gap = 1e-3;            // beyond
 
 /// What a flow on some path sets comes to.
 struct Candidate {
@@ -107,20 +106,20 @@ std::optional<Candidate> around_link_mcf(const Topology& fabric, const Injection
   for (const PairPaths& pair : sets) result.paths += static_cast<std::int64_t>(pair.paths.size());
   const double bound = flow->certificate.flow_upper_bound;
   result.bound = 1 / bound;
-  if (result.load * bound > 1 + proven) {
-    Result<Candidate> shared = solve_on(fabric, network, classes, sets, options, deadline, most_columns);
+  if (result.load * bound > 1 + solver_gap) {
+    Result<Candidate> shared = solve_on(fabric, network, classes, sets, options, deadline, most_path_columns);
     if (shared && shared->load < result.load) result = std::move(*shared);
   }
   if (result.pairs.empty()) {
     for (PairPaths& pair : sets) std::erase_if(pair.paths, [](const WeightedPath& path) { return path.weight <= 0; });
     result.pairs = std::move(sets);
   }
-  result.optimal = result.load * bound <= 1 + proven;
+  result.optimal = result.load * bound <= 1 + solver_gap;
   result.prices = prices_of(fabric, flow->certificate);
   return result;
 }
 
-constexpr std::int32_t most_rounds = 8;  // of other disjoint sets, while they gain
+constexpr std::int32_t most_set_rounds = 8;  // of other disjoint sets, while they gain
 constexpr std::int32_t most_failures = 3;
 constexpr std::int64_t most_paths = 4'000;        // beyond, there is no time for an LP in every round
 constexpr std::int64_t most_near_paths = 50'000;  // nor for anything else
@@ -142,7 +141,7 @@ void choose_better_sets(const Topology& fabric, const InjectionNetwork& network,
                         const PathSet& set, const PlanOptions& options, const Deadline& deadline, Candidate& best) {
   std::vector<double> prices = best.prices;
   std::int32_t failures = 0;
-  for (std::int32_t round = 0; round < most_rounds && failures < most_failures && !deadline.passed(); ++round) {
+  for (std::int32_t round = 0; round < most_set_rounds && failures < most_failures && !deadline.passed(); ++round) {
     const std::vector<std::int64_t> lengths = lengths_of(prices, fabric.links().size());
     Result<Candidate> other = solve_on(fabric, network, classes, candidate_paths(fabric, set, classes.sources, lengths),
                                        options, deadline, most_paths);
@@ -168,7 +167,7 @@ Result<Schedule> plan_p_mcf(const Topology& topology, const PlanOptions& options
   if (disjoint) best = around_link_mcf(topology, *network, classes, options, deadline);
   if (!best || (!best->optimal && best->paths <= most_near_paths)) {
     Result<Candidate> plain = solve_on(topology, *network, classes, candidate_paths(topology, *set, classes.sources),
-                                       options, deadline, disjoint && best ? most_paths : most_columns);
+                                       options, deadline, disjoint && best ? most_paths : most_path_columns);
     if (!plain) return plain.error();
     if (!best || plain->load < best->load) best = std::move(*plain);
   }

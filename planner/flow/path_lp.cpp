@@ -16,7 +16,7 @@ using namespace topology;
 
 namespace {
 
-constexpr double least_weight = 1e-7;  // what is below is noise of the solver
+constexpr double least_path_weight = 1e-7;  // what is below is noise of the solver
 
 /// The program and where its parts are.
 struct PathLp {
@@ -67,7 +67,7 @@ void read_weights(PairPaths& pair, const std::vector<std::int32_t>& columns, con
   double total = 0;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     const double weight = primal[at(columns[i])];
-    pair.paths[i].weight = weight > least_weight ? weight : 0;
+    pair.paths[i].weight = weight > least_path_weight ? weight : 0;
     total += pair.paths[i].weight;
   }
   std::erase_if(pair.paths, [](const WeightedPath& path) { return !(path.weight > 0); });

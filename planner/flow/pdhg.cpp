@@ -31,7 +31,7 @@ constexpr std::int32_t first_evaluation = 20;  // steps to the first look at the
 constexpr double evaluation_growth = 1.1;
 // Evaluations that together improve neither the iterate nor the residual by a tenth: a gap may stand still for long
 // while the residual falls, but what does neither has stalled.
-constexpr std::int32_t patience = 5;
+constexpr std::int32_t restart_patience = 5;
 constexpr double far_from_gap = 4;        // times the gap asked for
 constexpr std::int32_t most_skipped = 4;  // looks at the bound only, in a row
 constexpr double least_share = 0.05;      // of the gap, times a node's inflow: below is noise of the iteration
@@ -511,7 +511,7 @@ FlowSolution solve_by_pdhg(const FlowProblem& problem, FlowSolution start, const
     } else {
       ++waiting;
     }
-    if (best.gap() <= limits.gap || late || waiting > patience) return best;
+    if (best.gap() <= limits.gap || late || waiting > restart_patience) return best;
   }
 }
 

@@ -29,7 +29,6 @@ using namespace topology;
 
 namespace {
 
-constexpr std::int32_t usual_layers = 4;  // paper 003 §5.5
 constexpr double any_load = std::numeric_limits<double>::infinity();
 
 Schedule lower_routes(const Topology& topology, const char* algorithm, std::vector<Route> routes) {

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::int32_t most_passes = 30;  // of each power, and fewer where nothing moves
 constexpr double powers[] = {2, 6};       // of the loads that are summed: first even, then without peaks
-constexpr double tolerance = 1e-9;        // of sums of powers
+constexpr double power_tolerance = 1e-9;  // of sums of powers
 
 /// One chunk on its way.
 struct Unit {
@@ -126,7 +126,7 @@ class Partition {
     for (std::int32_t step = 0; step < steps_; ++step) {
       if (step == unit.step) continue;
       const double candidate = price(unit, step, power);
-      if (candidate >= least - tolerance) continue;
+      if (candidate >= least - power_tolerance) continue;
       best = step;
       least = candidate;
     }

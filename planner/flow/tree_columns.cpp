@@ -17,7 +17,7 @@ using namespace topology;
 
 namespace {
 
-constexpr std::int32_t most_rounds = 400;
+constexpr std::int32_t most_pricing_rounds = 400;
 constexpr double worth_adding = 1e-9;  // relative gain of a column
 constexpr double unused = 1e-12;       // weight of a column
 
@@ -124,7 +124,7 @@ class Master {
     std::vector<double> paid(problem_.sources.size(), std::numeric_limits<double>::infinity());
     price_columns(equal, paid, best);
     best.load = load();
-    for (std::int32_t round = 0; round < most_rounds && best.gap() > limits_.gap && !limits_.late(); ++round) {
+    for (std::int32_t round = 0; round < most_pricing_rounds && best.gap() > limits_.gap && !limits_.late(); ++round) {
       std::vector<double> prices;
       if (!solve_master(prices, paid)) break;
       best.load = std::min(best.load, load());

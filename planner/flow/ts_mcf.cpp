@@ -29,10 +29,9 @@ using namespace topology;
 
 namespace {
 
-constexpr std::int32_t no_column = -1;
-constexpr double near_fluid = 0.01;  // of the fluid bound: enough steps
-constexpr double least_flow = 1e-9;  // relative to a pair's data: what is below is noise of the solver
-constexpr double least_weight = 1e-7;
+constexpr double near_fluid = 0.01;          // of the fluid bound: enough steps
+constexpr double least_stepped_flow = 1e-9;  // relative to a pair's data: what is below is noise of the solver
+constexpr double least_stepped_weight = 1e-7;
 constexpr std::size_t most_choices = 32;          // ways in time that chunks of a pair may choose from
 constexpr std::int64_t most_lp_columns = 20'000;  // beyond, paths are put in time first
 constexpr double flow_gap = 0.002;                // of the link MCF whose paths are put in time
@@ -124,7 +123,7 @@ std::vector<std::vector<double>> values(const std::vector<std::vector<std::int32
     std::vector<double>& amounts = result.emplace_back();
     for (const std::int32_t column : of_step) {
       const double amount = column == no_column ? 0 : primal[at(column)];
-      amounts.push_back(amount > least_flow ? amount : 0);
+      amounts.push_back(amount > least_stepped_flow ? amount : 0);
     }
   }
   return result;
@@ -139,11 +138,11 @@ class Peeler {
   std::vector<TimedPath> peel(NodeId destination, double amount) {
     std::map<std::pair<std::vector<LinkId>, std::vector<std::int32_t>>, double> found;
     double missing = amount;
-    while (missing > least_weight * amount) {
+    while (missing > least_stepped_weight * amount) {
       if (!walk_back(destination)) break;
       double taken = missing;
       for (const double* part : parts_) taken = std::min(taken, *part);
-      for (double* part : parts_) *part = *part - taken > least_flow ? *part - taken : 0;
+      for (double* part : parts_) *part = *part - taken > least_stepped_flow ? *part - taken : 0;
       missing -= taken;
       found[without_detours()] += taken;
     }
@@ -304,7 +303,8 @@ Result<Stepped> solve_steps(const Topology& topology, const LinkClasses& rows, d
     Result<TimeSteppedFlow> flow = solve_time_stepped(topology, rows, steps, options.demand, deadline.remaining());
     if (!flow && deadline.passed()) break;
     if (!flow) return flow.error();
-    if (!best || flow->load < best->flow.load * (1 - least_weight)) best = Stepped{std::move(*flow), steps, "LP"};
+    if (!best || flow->load < best->flow.load * (1 - least_stepped_weight))
+      best = Stepped{std::move(*flow), steps, "LP"};
   }
   if (best) return std::move(*best);
   const Result<std::vector<Route>> routes = sssp_routes(topology);

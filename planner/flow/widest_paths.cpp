@@ -17,7 +17,7 @@ using namespace topology;
 
 namespace {
 
-constexpr double least_weight = 1e-7;
+constexpr double least_widest_weight = 1e-7;
 
 /// The links of source→destination by the last links of a tree; empty where the tree does not lead there.
 std::vector<LinkId> path_of(const Topology& topology, const std::vector<LinkId>& last_link, NodeId source,
@@ -71,7 +71,7 @@ std::vector<LinkId> widest_path(const Topology& topology, NodeId source, NodeId 
 PairPaths extract_widest_paths(const Topology& topology, NodeId source, NodeId destination, std::vector<double>& flow,
                                double amount) {
   PairPaths pair{source, destination, {}};
-  const double noise = least_weight * amount;
+  const double noise = least_widest_weight * amount;
   double missing = amount;
   while (missing > noise) {
     std::vector<LinkId> links = widest_path(topology, source, destination, flow, noise);

@@ -9,6 +9,7 @@
 namespace libcoll::lp {
 
 inline constexpr double no_bound = std::numeric_limits<double>::infinity();
+inline constexpr std::int32_t no_column = -1;  ///< where a variable is left out
 
 enum class Sense : std::uint8_t { minimise, maximise };
 

@@ -7,17 +7,14 @@
 #include <string>
 #include <utility>
 
+#include "planner/base/infinity.h"
 #include "planner/reconfigure/integer_interval.h"
 
 namespace libcoll::reconfigure {
-namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 HarvestStep step_seconds(const CongestionFrontier& frontier, double bytes, const HarvestModel& model) {
-  HarvestStep best{0, {}, infinite};
+  HarvestStep best{0, {}, infinity};
   for (const FlowPoint& point : frontier) {
     const double seconds =
         model.alpha_seconds + model.delta_seconds * point.hops + bytes * point.congestion / model.bytes_per_second;
@@ -134,7 +131,7 @@ HarvestPlan Harvest::plan(const HarvestModel& model) const {
   std::vector<std::vector<double>> seconds;
   for (std::size_t configuration = 0; configuration < configurations().size(); ++configuration) {
     std::vector<double>& row = seconds.emplace_back();
-    if (initial_) row.push_back(configuration == *initial_ ? 0 : infinite);
+    if (initial_) row.push_back(configuration == *initial_ ? 0 : infinity);
     for (std::size_t step = 0; step < steps; ++step) row.push_back(step_on(configuration, step, model).seconds);
   }
   RewiringPlan rewirings = plan_rewirings(best_configurations(seconds), model.reconfiguration_seconds);
@@ -152,7 +149,7 @@ HarvestPlan Harvest::plan(const HarvestModel& model) const {
       plan.steps.push_back(step_on(interval.configuration, step, model));
     }
   }
-  plan.static_seconds = infinite;
+  plan.static_seconds = infinity;
   for (const std::size_t fixed : candidates_.fixed) {
     const double fixed_seconds = sequence_seconds(std::vector(steps, fixed), model);
     if (!(fixed_seconds < plan.static_seconds)) continue;
@@ -210,7 +207,7 @@ Result<double> Harvest::solve(const HarvestModel& model, double seconds, const D
   std::vector<std::vector<IntervalChoice>> bounds(steps.size());
   for (std::size_t a = 0; a < steps.size(); ++a) {
     for (std::size_t b = a; b < steps.size(); ++b) {
-      double known = infinite;
+      double known = infinity;
       for (std::size_t configuration = 0; configuration < configurations().size(); ++configuration) {
         known = std::min(known, seconds_on({a, b, configuration}, model));
       }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "planner/base/index.h"
+#include "planner/base/infinity.h"
 #include "planner/lp/glpk_solver.h"
 #include "planner/lp/linear_program.h"
 #include "planner/reconfigure/step_flow.h"
@@ -21,7 +22,6 @@ using namespace topology;
 
 namespace {
 
-constexpr double infinite = std::numeric_limits<double>::infinity();
 constexpr double tangent_ratio = 1.3;  // between the first tangents' θ
 constexpr int max_programs = 2000;
 
@@ -64,7 +64,7 @@ class IntervalProgram {
   Result<IntegerOptimum> solve(double incumbent) {
     const auto start = std::chrono::steady_clock::now();
     IntegerOptimum optimum{{"found by integer program", nodes_, {}}, incumbent, 0, 0};
-    if (optimum.seconds == infinite) {
+    if (optimum.seconds == infinity) {
       if (const Status status = consider(one_way_ring(), optimum); !status) return status.error();
     }
     scale_ = optimum.seconds;
@@ -107,7 +107,7 @@ class IntervalProgram {
       if (!frontier) return frontier.error();
       if (frontier->empty()) return {};  // the program has none such
       if (!program_.columns.empty() && frontier->back().congestion > 0) add_tangent(i, 1 / frontier->back().congestion);
-      double least = infinite;
+      double least = infinity;
       for (const FlowPoint& point : *frontier) {
         least = std::min(least, groups_[i].steps * model_.delta_seconds * point.hops +
                                     groups_[i].bytes * point.congestion / model_.bytes_per_second);

@@ -2,18 +2,16 @@
 
 #include <limits>
 
+#include "planner/base/infinity.h"
+
 namespace libcoll::reconfigure {
-namespace {
-
-constexpr double infinite = std::numeric_limits<double>::infinity();
-
-}  // namespace
+namespace {}  // namespace
 
 std::vector<std::vector<IntervalChoice>> best_configurations(const std::vector<std::vector<double>>& seconds) {
   const std::size_t steps = seconds.empty() ? 0 : seconds.front().size();
   std::vector<std::vector<IntervalChoice>> best(steps);
   for (std::size_t a = 0; a < steps; ++a) {
-    best[a].assign(steps - a, IntervalChoice{infinite, 0});
+    best[a].assign(steps - a, IntervalChoice{infinity, 0});
     for (std::size_t configuration = 0; configuration < seconds.size(); ++configuration) {
       double sum = 0;
       for (std::size_t b = a; b < steps; ++b) {
@@ -31,10 +29,10 @@ RewiringPlan plan_rewirings(const std::vector<std::vector<IntervalChoice>>& best
   // fastest[k][a]: DP[a][k]; next[k][a]: where its first interval ends.
   std::vector<std::vector<double>> fastest;
   std::vector<std::vector<std::size_t>> next;
-  RewiringPlan plan{infinite, {}};
+  RewiringPlan plan{infinity, {}};
   std::size_t rewirings = 0;
   for (std::size_t k = 0; k < steps; ++k) {
-    fastest.emplace_back(steps + 1, infinite);
+    fastest.emplace_back(steps + 1, infinity);
     next.emplace_back(steps + 1, steps);
     for (std::size_t a = 0; a < steps; ++a) {
       if (k == 0) {
@@ -53,7 +51,7 @@ RewiringPlan plan_rewirings(const std::vector<std::vector<IntervalChoice>>& best
     plan.seconds = total;
     rewirings = k;
   }
-  if (plan.seconds == infinite) return plan;
+  if (plan.seconds == infinity) return plan;
   std::size_t a = 0;
   for (std::size_t k = rewirings;; --k) {
     const std::size_t b = k == 0 ? steps : next[k][a];

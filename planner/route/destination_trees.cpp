@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "planner/base/index.h"
+#include "planner/base/infinity.h"
 #include "planner/route/table_completion.h"
 
 namespace libcoll::route {
@@ -17,12 +18,11 @@ using namespace topology;
 
 namespace {
 
-constexpr std::int32_t most_rounds = 60;
-constexpr std::int32_t patience = 15;  // rounds without less overload
-constexpr double steepness = 12;       // a full link costs e^12 times as much as an empty one
-constexpr double least_price = 0.02;   // of a full link's: what a hop costs at least
-constexpr double dearer = 1.3;         // a link that stays overloaded, from round to round
-constexpr double infinite = std::numeric_limits<double>::infinity();
+constexpr std::int32_t most_price_rounds = 60;
+constexpr std::int32_t overload_patience = 15;  // rounds without less overload
+constexpr double steepness = 12;                // a full link costs e^12 times as much as an empty one
+constexpr double least_hop_price = 0.02;        // of a full link's: what a hop costs at least
+constexpr double dearer = 1.3;                  // a link that stays overloaded, from round to round
 
 /// The links of a lane from the last to the first, as a search from a destination meets them.
 struct Step {
@@ -57,14 +57,14 @@ class TreeSearch {
            std::span<const double> price) {
     steps_ = &steps;
     after_.resize(steps.size());
-    std::fill(cost_.begin(), cost_.end(), infinite);
+    std::fill(cost_.begin(), cost_.end(), infinity);
     cost_[at(destination)] = 0;
     first_[at(destination)] = none;
     // A link that comes earlier can only be crossed before, so one pass suffices.
     for (std::size_t i = 0; i < steps.size(); ++i) {
       const Step& step = steps[i];
       const double onward = cost_[at(step.to)];
-      if (onward == infinite || step.from == destination) continue;
+      if (onward == infinity || step.from == destination) continue;
       if (step.to != destination && !forwards[at(step.to)]) continue;
       const LinkId given = tree.next[at(step.from)];
       if (given != no_entry && given != step.link) continue;
@@ -138,8 +138,9 @@ class TreeRouting {
 
   /// Rounds until no link is overloaded; false where that does not come about.
   bool settle() {
-    double least = infinite;
-    for (std::int32_t round = 0, waited = 0; round < most_rounds && waited < patience; ++round, ++waited) {
+    double least = infinity;
+    for (std::int32_t round = 0, waited = 0; round < most_price_rounds && waited < overload_patience;
+         ++round, ++waited) {
       const double excess = overload();
       if (excess == 0) return true;
       if (excess < least) {
@@ -164,7 +165,7 @@ class TreeRouting {
 
   void measure(LinkId link) {
     const double full = load_[at(link)] / room_[at(link)];
-    price_[at(link)] = history_[at(link)] * (std::exp(steepness * std::min(full - 1, 2.0)) + least_price);
+    price_[at(link)] = history_[at(link)] * (std::exp(steepness * std::min(full - 1, 2.0)) + least_hop_price);
   }
 
   /// Links of the tree from a node on.
@@ -213,7 +214,7 @@ class TreeRouting {
   /// Whether all hosts can join the tree that the last search was for.
   [[nodiscard]] bool whole(std::size_t number) const {
     for (NodeId host = 0; host < topology_.host_count(); ++host) {
-      if (searches_[number].cost(host) == infinite) return false;
+      if (searches_[number].cost(host) == infinity) return false;
     }
     return true;
   }
@@ -236,7 +237,7 @@ class TreeRouting {
     const auto cost = [&](std::size_t number) { return searches_[number].cost(pairs_[pair].source); };
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return cost(a) < cost(b); });
     for (const std::size_t number : order) {
-      if (cost(number) == infinite) break;
+      if (cost(number) == infinity) break;
       const std::vector<LinkId> links = searches_[number].path(pairs_[pair].source);
       add(pair, number, links);
       search(number, destination);

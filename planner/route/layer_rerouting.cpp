@@ -21,7 +21,7 @@ using namespace topology;
 namespace {
 
 constexpr std::int32_t most_passes = 16;
-constexpr std::int32_t patience = 4;  // passes that together do not lower the load
+constexpr std::int32_t rerouting_patience = 4;  // passes that together do not lower the load
 // A link as full as the fullest is e^0.3 times as long as one with 1 % less: routes that had to take long ways find
 // shorter ones. From pass to pass more, so that at the end only what crosses the fullest links moves.
 constexpr double first_steepness = 30;
@@ -269,7 +269,7 @@ std::optional<double> settle(Rerouter& rerouter, std::span<Route> routes, const 
   double least = rerouter.load();
   rerouter.aim_at(least);
   std::optional<Saved> best;  // where the routes are not the best themselves
-  for (std::int32_t pass = 0, waiting = 0; pass < most_passes && waiting < patience && !deadline.passed();
+  for (std::int32_t pass = 0, waiting = 0; pass < most_passes && waiting < rerouting_patience && !deadline.passed();
        ++pass, ++waiting) {
     if (!best) best.emplace(routes);
     rerouter.improve();

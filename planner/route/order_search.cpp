@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "planner/base/index.h"
+#include "planner/base/infinity.h"
 
 namespace libcoll::route {
 
@@ -20,12 +21,11 @@ constexpr std::int32_t phases = 60;         // of multiplicative weights
 constexpr std::int32_t settled_phase = 20;  // prices count from here on
 constexpr double rate = 0.15;               // of the weights in the first phase
 constexpr double rate_decay = 0.01;         // from phase to phase
-constexpr double least_price = 1e-6;        // of the dearest link's
-constexpr std::int32_t most_rounds = 3000;
+constexpr double least_link_price = 1e-6;   // of the dearest link's
+constexpr std::int32_t most_search_rounds = 3000;
 constexpr std::int32_t tries_per_round = 100;  // moves that are looked at by one set of prices
 constexpr std::int32_t moves_per_round = 3;    // that are kept of them
 constexpr double first_temperature = 0.003;    // of the flow
-constexpr double infinite = std::numeric_limits<double>::infinity();
 
 /// A lane's links, ascending.
 using Sequence = std::vector<LinkId>;
@@ -54,7 +54,7 @@ class AscendingPaths {
   double sum(const std::vector<Sequence>& lanes, const std::vector<double>& price, std::vector<double>* load) {
     trees_.resize(lanes.size());
     double total = 0;
-    for (NodeId destination = 0; destination < topology_.node_count() && total < infinite; ++destination) {
+    for (NodeId destination = 0; destination < topology_.node_count() && total < infinity; ++destination) {
       if (to_[at(destination)].empty()) continue;
       for (std::size_t lane = 0; lane < lanes.size(); ++lane) grow(lanes[lane], price, destination, trees_[lane]);
       for (const Demand& demand : to_[at(destination)]) {
@@ -62,7 +62,7 @@ class AscendingPaths {
           return a.distance[at(demand.source)] < b.distance[at(demand.source)];
         });
         total += demand.size * nearest.distance[at(demand.source)];
-        if (load == nullptr || total == infinite) continue;
+        if (load == nullptr || total == infinity) continue;
         for (LinkId link = nearest.first[at(demand.source)]; link != none; link = nearest.after[at(link)]) {
           (*load)[at(link)] += demand.size;
         }
@@ -86,7 +86,7 @@ class AscendingPaths {
   /// A link that comes earlier can only be crossed before, so one pass from the last to the first suffices.
   void grow(const Sequence& lane, const std::vector<double>& price, NodeId destination, Tree& tree) {
     effort_ -= static_cast<std::int64_t>(lane.size());
-    tree.distance.assign(at(topology_.node_count()), infinite);
+    tree.distance.assign(at(topology_.node_count()), infinity);
     tree.first.assign(tree.distance.size(), none);
     tree.after.resize(lane.size());
     tree.distance[at(destination)] = 0;
@@ -94,7 +94,7 @@ class AscendingPaths {
       const LinkId id = lane[place];
       const Link& link = topology_.link(id);
       const double onward = tree.distance[at(link.to)];
-      if (onward == infinite || link.from == destination) continue;
+      if (onward == infinity || link.from == destination) continue;
       if (link.to != destination && !forwards_[at(link.to)]) continue;
       const double distance = onward + price[at(id)];
       if (distance >= tree.distance[at(link.from)]) continue;
@@ -138,13 +138,13 @@ class OrderSearch {
     PricedFlow present = flow_of(lanes_);
     best_ = lanes_;
     double most = present.flow;
-    for (std::int32_t round = 0; round < most_rounds && effort_ > 0 && !deadline_.passed(); ++round) {
+    for (std::int32_t round = 0; round < most_search_rounds && effort_ > 0 && !deadline_.passed(); ++round) {
       if (present.flow == 0) break;
       const std::vector<Sequence> before = lanes_;
       if (!shorten(present.price)) continue;
       PricedFlow next = flow_of(lanes_);
       const double left =
-          std::min(static_cast<double>(effort_) / whole_effort, 1 - static_cast<double>(round) / most_rounds);
+          std::min(static_cast<double>(effort_) / whole_effort, 1 - static_cast<double>(round) / most_search_rounds);
       const double temperature = first_temperature * most * std::max(0.0, left);
       if (next.flow < present.flow && std::exp((next.flow - present.flow) / temperature) <= random_part()) {
         lanes_ = before;
@@ -171,7 +171,7 @@ class OrderSearch {
     for (std::int32_t phase = 0; phase < phases; ++phase) {
       for (std::size_t link = 0; link < links; ++link) price[link] = weight[link] / capacity_[link];
       std::fill(load.begin(), load.end(), 0);
-      if (paths_.sum(lanes, price, &load) == infinite) return {};
+      if (paths_.sum(lanes, price, &load) == infinity) return {};
       double most = 0;
       double most_carried = 0;
       for (std::size_t link = 0; link < links; ++link) {
@@ -188,7 +188,7 @@ class OrderSearch {
         weight[link] *= std::exp(rate / (1 + rate_decay * phase) * load[link] / capacity_[link] / most);
         dearest = std::max(dearest, weight[link]);
       }
-      for (double& each : weight) each = std::max(each / dearest, least_price);
+      for (double& each : weight) each = std::max(each / dearest, least_link_price);
     }
     return result;
   }

@@ -21,7 +21,7 @@ using namespace topology;
 namespace {
 
 /// What a reader of MSCCL XML takes and how it spells things.
-struct Reader {
+struct MscclReader {
   Dialect dialect;
   std::string_view name;
   std::string_view reduce_scatter;
@@ -30,7 +30,7 @@ struct Reader {
   std::size_t max_blocks;  ///< thread blocks per rank
   std::size_t max_steps;   ///< steps per thread block
 };
-constexpr std::array<Reader, 3> readers{{
+constexpr std::array<MscclReader, 3> readers{{
     {Dialect::msccl, "msccl", "reduce_scatter", "alltoall", false, 216, 256},
     {Dialect::rccl, "rccl", "reducescatter", "alltoall", false, 64, 64},
     // This reader expects "allreduce" for an all-to-all, on purpose.
@@ -47,8 +47,8 @@ constexpr std::size_t max_ranks = 1024;             // children per element
 constexpr std::size_t max_name = 63;
 constexpr std::int64_t max_bytes = std::int64_t{1} << 27;  // what the original takes when nothing is said
 
-const Reader& reader_of(Dialect dialect) {
-  return *std::find_if(readers.begin(), readers.end(), [&](const Reader& r) { return r.dialect == dialect; });
+const MscclReader& reader_of(Dialect dialect) {
+  return *std::find_if(readers.begin(), readers.end(), [&](const MscclReader& r) { return r.dialect == dialect; });
 }
 
 struct Place {
@@ -143,7 +143,7 @@ struct Message {
 
 class Emitter {
  public:
-  Emitter(const Schedule& schedule, const Reader& reader)
+  Emitter(const Schedule& schedule, const MscclReader& reader)
       : schedule_(schedule),
         reader_(reader),
         layout_(schedule),
@@ -352,7 +352,7 @@ class Emitter {
   }
 
   const Schedule& schedule_;
-  const Reader& reader_;
+  const MscclReader& reader_;
   Layout layout_;
   std::vector<Rank> ranks_;
   std::int32_t channel_groups_ = 1;
@@ -363,12 +363,12 @@ class Emitter {
 
 // --- Limits. ---
 
-Status over_limit(const Reader& reader, const std::string& what, std::int64_t value, std::int64_t limit) {
+Status over_limit(const MscclReader& reader, const std::string& what, std::int64_t value, std::int64_t limit) {
   return Error{"the " + std::string(reader.name) + " dialect takes at most " + std::to_string(limit) + " " + what +
                ", this schedule needs " + std::to_string(value)};
 }
 
-Status check_speakable(const Schedule& schedule, const Reader& reader) {
+Status check_speakable(const Schedule& schedule, const MscclReader& reader) {
   const std::int64_t ranks = schedule.topology.host_count();
   const bool moves_blocks = schedule.collective == Collective::allgather || schedule.collective == Collective::alltoall;
   if (!moves_blocks && reader.blocks_only) {
@@ -381,7 +381,7 @@ Status check_speakable(const Schedule& schedule, const Reader& reader) {
   return {};
 }
 
-Status check_rank(const Rank& rank, const Reader& reader, std::size_t ranks) {
+Status check_rank(const Rank& rank, const MscclReader& reader, std::size_t ranks) {
   const auto as_number = [](std::size_t value) { return static_cast<std::int64_t>(value); };
   if (rank.blocks.size() > reader.max_blocks) {
     return over_limit(reader, "thread blocks per rank", as_number(rank.blocks.size()), as_number(reader.max_blocks));
@@ -423,7 +423,7 @@ std::string plain_name(const Schedule& schedule) {
   return name.substr(0, max_name);
 }
 
-std::string_view collective_name(Collective collective, const Reader& reader) {
+std::string_view collective_name(Collective collective, const MscclReader& reader) {
   if (collective == Collective::reduce_scatter) return reader.reduce_scatter;
   if (collective == Collective::alltoall) return reader.alltoall;
   return to_string(collective);
@@ -437,7 +437,7 @@ std::int32_t channel_count(const std::vector<Rank>& ranks) {
   return channels;
 }
 
-void write_head(std::string& text, const Schedule& schedule, const Reader& reader, const Emitter& emitter) {
+void write_head(std::string& text, const Schedule& schedule, const MscclReader& reader, const Emitter& emitter) {
   text += "<algo";
   attribute(text, "name", plain_name(schedule));
   attribute(text, "proto", "Simple");
@@ -495,14 +495,14 @@ void write_rank(std::string& text, const Rank& rank, std::size_t id, const Layou
 }  // namespace
 
 Result<Dialect> parse_dialect(std::string_view text) {
-  for (const Reader& reader : readers) {
+  for (const MscclReader& reader : readers) {
     if (text == reader.name) return reader.dialect;
   }
   return Error{"unknown dialect '" + std::string(text) + "', expected msccl, rccl or verifier"};
 }
 
 Result<std::string> write_msccl(const Schedule& schedule, Dialect dialect) {
-  const Reader& reader = reader_of(dialect);
+  const MscclReader& reader = reader_of(dialect);
   if (!schedule.wirings.empty()) return Error{"MSCCL has no word for rewiring the fabric"};
   if (const Status status = check_speakable(schedule, reader); !status.ok()) return status.error();
   const std::vector<std::string> faults = verify(schedule, 1);

@@ -20,7 +20,7 @@ namespace {
 constexpr unsigned bits_per_byte = 7;
 constexpr std::uint8_t more = 1U << bits_per_byte;
 
-class Writer {
+class PackedWriter {
  public:
   void number(std::uint64_t value) {
     for (; value >= more; value >>= bits_per_byte) bytes_ += static_cast<char>((value % more) | more);
@@ -47,10 +47,10 @@ class Writer {
   std::string bytes_;
 };
 
-/// Reads what a Writer wrote; once something does not fit, everything reads as zero.
-class Reader {
+/// Reads what a PackedWriter wrote; once something does not fit, everything reads as zero.
+class PackedReader {
  public:
-  explicit Reader(std::string_view bytes) : rest_(bytes) {}
+  explicit PackedReader(std::string_view bytes) : rest_(bytes) {}
 
   std::uint64_t number() {
     std::uint64_t value = 0;
@@ -115,11 +115,11 @@ class Fields {
  public:
   using Values = std::array<std::int64_t, Count>;
 
-  void write(Writer& writer, const Values& values) {
+  void write(PackedWriter& writer, const Values& values) {
     for (std::size_t i = 0; i < Count; ++i) writer.integer(difference(values[i], last_[i]));
     last_ = values;
   }
-  const Values& read(Reader& reader) {
+  const Values& read(PackedReader& reader) {
     for (std::int64_t& value : last_) value = difference(reader.integer(), difference(0, value));
     return last_;
   }
@@ -139,7 +139,7 @@ constexpr std::int64_t most_of_a_kind = INT32_MAX;
 
 // ---- writing ------------------------------------------------------------------------------------------------------
 
-void write_topology(Writer& writer, const Topology& topology) {
+void write_topology(PackedWriter& writer, const Topology& topology) {
   writer.text(topology.name());
   writer.number(topology.nics_forward() ? 1 : 0);
   writer.integer(topology.injection_bytes_per_second());
@@ -157,7 +157,7 @@ void write_topology(Writer& writer, const Topology& topology) {
   }
 }
 
-void write_wirings(Writer& writer, const std::vector<Wiring>& wirings) {
+void write_wirings(PackedWriter& writer, const std::vector<Wiring>& wirings) {
   writer.number(wirings.size());
   for (const Wiring& wiring : wirings) {
     writer.integer(wiring.step);
@@ -169,7 +169,7 @@ void write_wirings(Writer& writer, const std::vector<Wiring>& wirings) {
   }
 }
 
-void write_routes(Writer& writer, const std::vector<Route>& routes) {
+void write_routes(PackedWriter& writer, const std::vector<Route>& routes) {
   writer.number(routes.size());
   Fields<4> fields;
   for (const Route& route : routes) {
@@ -180,7 +180,7 @@ void write_routes(Writer& writer, const std::vector<Route>& routes) {
   }
 }
 
-void write_transfers(Writer& writer, const std::vector<Transfer>& transfers) {
+void write_transfers(PackedWriter& writer, const std::vector<Transfer>& transfers) {
   writer.number(transfers.size());
   Fields<8> fields;
   for (const Transfer& transfer : transfers) {
@@ -191,7 +191,7 @@ void write_transfers(Writer& writer, const std::vector<Transfer>& transfers) {
 
 // ---- reading ------------------------------------------------------------------------------------------------------
 
-Result<Topology> read_topology(Reader& reader) {
+Result<Topology> read_topology(PackedReader& reader) {
   std::string name = reader.text();
   const bool nics_forward = reader.number() != 0;
   const std::int64_t injection = reader.integer(0, INT64_MAX);
@@ -217,7 +217,7 @@ Result<Topology> read_topology(Reader& reader) {
   return topology;
 }
 
-void read_wirings(Reader& reader, Schedule& schedule) {
+void read_wirings(PackedReader& reader, Schedule& schedule) {
   schedule.wirings.resize(reader.count());
   for (Wiring& wiring : schedule.wirings) {
     wiring.step = static_cast<std::int32_t>(reader.integer(0, most_steps));
@@ -233,7 +233,7 @@ void read_wirings(Reader& reader, Schedule& schedule) {
   }
 }
 
-void read_routes(Reader& reader, Schedule& schedule) {
+void read_routes(PackedReader& reader, Schedule& schedule) {
   const std::int64_t last_host = schedule.topology.host_count() - 1;
   schedule.routes.resize(reader.count());
   Fields<4> fields;
@@ -257,7 +257,7 @@ void read_routes(Reader& reader, Schedule& schedule) {
   }
 }
 
-void read_transfers(Reader& reader, Schedule& schedule) {
+void read_transfers(PackedReader& reader, Schedule& schedule) {
   const std::int64_t hosts = schedule.topology.host_count();
   const std::int64_t shards = schedule.collective == Collective::alltoall ? hosts * hosts : hosts;
   const auto routes = static_cast<std::int64_t>(schedule.routes.size());
@@ -280,7 +280,7 @@ void read_transfers(Reader& reader, Schedule& schedule) {
 }  // namespace
 
 std::string pack_schedule(const Schedule& schedule) {
-  Writer writer;
+  PackedWriter writer;
   writer.number(static_cast<std::uint64_t>(schedule.collective));
   writer.text(schedule.algorithm);
   write_topology(writer, schedule.topology);
@@ -306,7 +306,7 @@ Result<Schedule> unpack_schedule(std::string_view bytes) {
   const auto refused = [&](const std::string& why) {
     return Error{"a packed schedule of " + std::to_string(bytes.size()) + " bytes is not one: " + why};
   };
-  Reader reader(bytes);
+  PackedReader reader(bytes);
   Schedule schedule;
   const std::uint64_t collective = reader.number();
   if (collective > static_cast<std::uint64_t>(Collective::reduce)) return refused("it is of no known collective");

@@ -37,9 +37,9 @@ struct PlacedClass {
 };
 
 /// Reads one file. The first refusal is kept and ends the reading; what is read after it does not count.
-class Reader {
+class BindingReader {
  public:
-  explicit Reader(std::string_view file) : file_(file) {}
+  explicit BindingReader(std::string_view file) : file_(file) {}
 
   Result<RouteBinding> read(const toml::table& root) {
     for (auto&& [key, value] : in_file_order(root)) {
@@ -231,9 +231,16 @@ class Fingerprint {
 
 }  // namespace
 
+std::optional<std::string> setting_of(const RouteClassBinding& binding, std::string_view name) {
+  for (const auto& [key, value] : binding.settings) {
+    if (key == name) return value;
+  }
+  return std::nullopt;
+}
+
 Result<RouteBinding> read_route_binding(std::string_view text, std::string_view origin) {
   const Result<toml::table> table = read_toml(text, origin);
-  return table ? Reader(origin).read(*table) : table.error();
+  return table ? BindingReader(origin).read(*table) : table.error();
 }
 
 Result<RouteBinding> load_route_binding(const std::string& path) {

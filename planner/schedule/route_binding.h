@@ -28,6 +28,9 @@ struct RouteClassBinding {
   friend bool operator==(const RouteClassBinding&, const RouteClassBinding&) = default;
 };
 
+/// The value of a setting, if the class has one.
+std::optional<std::string> setting_of(const RouteClassBinding& binding, std::string_view name);
+
 /// Which back end tells classes apart.
 enum class SteeringBackend : std::uint8_t {
   ucp,  ///< one UCP context and worker per class, with its settings

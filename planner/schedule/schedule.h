@@ -16,6 +16,11 @@
 
 namespace libcoll::schedule {
 
+/// Beyond these a schedule is absurd: readers and the verifier refuse it.
+inline constexpr std::int32_t max_steps = 1 << 20;
+inline constexpr std::int32_t max_layers = 256;
+inline constexpr std::int32_t max_classes = 4096;
+
 enum class Collective : std::uint8_t { allgather, reduce_scatter, allreduce, alltoall, broadcast, reduce };
 
 std::string_view to_string(Collective collective);

@@ -30,9 +30,9 @@ std::vector<std::vector<std::int32_t>> routes_in_use(const Schedule& schedule) {
   return used;
 }
 
-class LinkLoads {
+class SinglePathLoads {
  public:
-  explicit LinkLoads(const Schedule& schedule) : routes_(schedule.routes) {
+  explicit SinglePathLoads(const Schedule& schedule) : routes_(schedule.routes) {
     std::int64_t fastest = 1;
     for (const Link& link : schedule.topology.links()) fastest = std::max(fastest, link.bandwidth_bytes_per_second);
     for (const Link& link : schedule.topology.links()) {
@@ -72,7 +72,7 @@ std::vector<std::int32_t> single_path_routes(const Schedule& schedule) {
   std::stable_sort(pairs.begin(), pairs.end(),
                    [&used](std::size_t a, std::size_t b) { return used[a].size() < used[b].size(); });
   std::vector<std::int32_t> chosen(used.size(), direct);
-  LinkLoads loads(schedule);
+  SinglePathLoads loads(schedule);
   for (int round = 0; round < rounds; ++round) {
     for (const std::size_t pair : pairs) {
       if (used[pair].empty()) continue;

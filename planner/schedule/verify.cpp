@@ -22,9 +22,6 @@ namespace {
 
 // Beyond these a file is absurd or a proof would not fit in memory (about 1 GiB).
 constexpr std::int32_t max_hosts = 32768;
-constexpr std::int32_t max_steps = 1 << 20;
-constexpr std::int32_t max_layers = 256;
-constexpr std::int32_t max_classes = 4096;
 constexpr std::int64_t max_state_words = std::int64_t{1} << 27;
 // Shards are followed together as long as their state fits into a cache, roughly (16 MiB).
 constexpr std::int64_t block_state_words = std::int64_t{1} << 21;

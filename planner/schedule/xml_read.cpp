@@ -17,9 +17,6 @@ namespace {
 
 // A file beyond these is absurd; shard ids N² stay within 32 bits.
 constexpr std::int64_t max_nodes = 32768;
-constexpr std::int64_t max_steps = 1 << 20;
-constexpr std::int64_t max_layers = 256;
-constexpr std::int64_t max_classes = 4096;
 constexpr std::int64_t max_length = 1'000'000'000;
 constexpr std::int64_t max_int32 = std::numeric_limits<std::int32_t>::max();
 
@@ -55,9 +52,9 @@ std::optional<Rational> parse_rational(std::string_view text) {
 
 /// Reads one file. The first fault is kept and makes every later read a no-op that returns a harmless value,
 /// so that callers need to look once per element only.
-class Reader {
+class XmlReader {
  public:
-  Reader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
+  XmlReader(std::string_view text, const std::string& file) : text_(text), file_(file) {}
 
   Result<Schedule> read() {
     pugi::xml_document document;
@@ -367,6 +364,6 @@ class Reader {
 
 }  // namespace
 
-Result<Schedule> read_schedule(std::string_view text, const std::string& file) { return Reader(text, file).read(); }
+Result<Schedule> read_schedule(std::string_view text, const std::string& file) { return XmlReader(text, file).read(); }
 
 }  // namespace libcoll::schedule

@@ -20,7 +20,7 @@ using namespace topology;
 namespace {
 
 /// Appends elements with attributes to a text.
-class Writer {
+class XmlWriter {
  public:
   void open(int depth, std::string_view name) {
     text_.append(static_cast<std::size_t>(depth) * 2, ' ');
@@ -88,7 +88,7 @@ class Writer {
   std::string text_;
 };
 
-void write_node(Writer& writer, const Node& node) {
+void write_node(XmlWriter& writer, const Node& node) {
   writer.open(2, "node");
   writer.attribute("name", node.name);
   if (!node.host.empty()) writer.attribute("host", node.host);
@@ -96,7 +96,7 @@ void write_node(Writer& writer, const Node& node) {
   writer.end_empty();
 }
 
-void write_link(Writer& writer, const Link& link) {
+void write_link(XmlWriter& writer, const Link& link) {
   writer.open(2, "link");
   writer.attribute("from", link.from);
   writer.attribute("to", link.to);
@@ -105,7 +105,7 @@ void write_link(Writer& writer, const Link& link) {
   writer.end_empty();
 }
 
-void write_topology(Writer& writer, const Topology& topology) {
+void write_topology(XmlWriter& writer, const Topology& topology) {
   writer.open(1, "topology");
   writer.attribute("name", topology.name());
   writer.attribute("nics_forward", topology.nics_forward() ? 1 : 0);
@@ -116,7 +116,7 @@ void write_topology(Writer& writer, const Topology& topology) {
   writer.close(1, "topology");
 }
 
-void write_proof(Writer& writer, const Proof& proof) {
+void write_proof(XmlWriter& writer, const Proof& proof) {
   writer.open(1, "proof");
   writer.attribute("bandwidth_time", proof.bandwidth_time.to_string());
   writer.attribute("bandwidth_bound", proof.bandwidth_bound.to_string());
@@ -127,7 +127,7 @@ void write_proof(Writer& writer, const Proof& proof) {
   writer.end_empty();
 }
 
-void write_wiring(Writer& writer, const Topology& topology, const Wiring& wiring) {
+void write_wiring(XmlWriter& writer, const Topology& topology, const Wiring& wiring) {
   std::string links;
   std::string bandwidths;
   bool usual = true;
@@ -145,7 +145,7 @@ void write_wiring(Writer& writer, const Topology& topology, const Wiring& wiring
   writer.end_empty();
 }
 
-void write_route(Writer& writer, const Route& route) {
+void write_route(XmlWriter& writer, const Route& route) {
   writer.open(1, "route");
   writer.attribute("u", route.source);
   writer.attribute("v", route.destination);
@@ -155,7 +155,7 @@ void write_route(Writer& writer, const Route& route) {
   writer.end_empty();
 }
 
-void write_transfer(Writer& writer, const Transfer& transfer) {
+void write_transfer(XmlWriter& writer, const Transfer& transfer) {
   writer.open(2, "t");
   writer.attribute("u", transfer.from);
   writer.attribute("v", transfer.to);
@@ -168,7 +168,7 @@ void write_transfer(Writer& writer, const Transfer& transfer) {
 }
 
 /// One <step> for each run of transfers of the same step, so that any order of the list survives.
-void write_transfers(Writer& writer, const std::vector<Transfer>& transfers) {
+void write_transfers(XmlWriter& writer, const std::vector<Transfer>& transfers) {
   for (std::size_t i = 0; i < transfers.size(); ++i) {
     if (i == 0 || transfers[i].step != transfers[i - 1].step) {
       writer.open(1, "step");
@@ -183,7 +183,7 @@ void write_transfers(Writer& writer, const std::vector<Transfer>& transfers) {
 }  // namespace
 
 std::string write_schedule(const Schedule& schedule) {
-  Writer writer;
+  XmlWriter writer;
   writer.reserve(schedule.routes.size() + schedule.transfers.size());
   writer.open(0, "libcoll_schedule");
   writer.attribute("version", 1);

@@ -118,9 +118,9 @@ struct Colouring {
 /// What refinement saw, round by round: equal for nodes that an automorphism exchanges.
 using Trace = std::vector<std::uint64_t>;
 
-class Search {
+class AutomorphismSearch {
  public:
-  Search(const Topology& topology, double seconds)
+  AutomorphismSearch(const Topology& topology, double seconds)
       : topology_(topology),
         count_(topology.node_count()),
         deadline_(std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds)),
@@ -331,7 +331,7 @@ std::vector<Automorphism> family_automorphisms(const Topology& topology) {
 }
 
 AutomorphismGroup find_automorphisms(const Topology& topology, double seconds) {
-  return Search(topology, seconds).run(family_automorphisms(topology));
+  return AutomorphismSearch(topology, seconds).run(family_automorphisms(topology));
 }
 
 std::vector<Automorphism> transversal(const Topology& topology, std::span<const Automorphism> generators, NodeId root) {

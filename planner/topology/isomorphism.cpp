@@ -49,9 +49,9 @@ bool balanced(const Coloring& coloring) {
   return std::all_of(surplus.begin(), surplus.end(), [](std::int32_t s) { return s == 0; });
 }
 
-class Search {
+class IsomorphismSearch {
  public:
-  Search(const Topology& a, const Topology& b, std::int64_t budget) : a_(a), b_(b), budget_(budget) {}
+  IsomorphismSearch(const Topology& a, const Topology& b, std::int64_t budget) : a_(a), b_(b), budget_(budget) {}
 
   std::optional<Automorphism> run(Coloring coloring) {
     if (budget_ <= 0 || !refine(coloring)) return std::nullopt;
@@ -137,7 +137,7 @@ bool paired(const Topology& topology) {
 std::optional<Automorphism> find_isomorphism(const Topology& a, const Topology& b, std::int64_t budget) {
   if (a.node_count() != b.node_count() || a.link_count() != b.link_count()) return std::nullopt;
   const Colors one_color(at(a.node_count()), 0);
-  return Search(a, b, budget).run({one_color, one_color, 1});
+  return IsomorphismSearch(a, b, budget).run({one_color, one_color, 1});
 }
 
 std::optional<Automorphism> reverse_symmetry(const Topology& topology) {

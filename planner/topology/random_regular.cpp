@@ -42,7 +42,7 @@ class Random {
 Edge ordered(NodeId a, NodeId b) { return a < b ? Edge(a, b) : Edge(b, a); }
 
 /// A simple graph in the making.
-class Draft {
+class GraphDraft {
  public:
   bool try_add(const Edge& edge) {
     if (edge.first == edge.second || !set_.insert(edge).second) return false;
@@ -85,7 +85,7 @@ std::vector<Edge> pairing(std::int32_t nodes, std::int32_t degree, Random& rando
 
 /// Nothing when a fault withstands the switches.
 std::optional<std::set<Edge>> draw(std::int32_t nodes, std::int32_t degree, Random& random) {
-  Draft draft;
+  GraphDraft draft;
   std::vector<Edge> faults;
   for (const Edge& edge : pairing(nodes, degree, random)) {
     if (!draft.try_add(edge)) faults.push_back(edge);

@@ -26,7 +26,7 @@ std::string listed(std::initializer_list<std::string_view> words) {
 }
 
 /// The fabric as read so far, before removals. Lines say where each node and link came from.
-struct Draft {
+struct TopologyDraft {
   std::string name;
   std::vector<Node> nodes;
   std::vector<Line> node_lines;
@@ -84,7 +84,7 @@ class Reader {
   std::optional<Error> error_;
   std::int64_t default_bandwidth_ = default_bandwidth_bytes_per_second;
   double default_latency_ = default_latency_seconds;
-  Draft draft_;
+  TopologyDraft draft_;
   std::map<std::string, Line, std::less<>> hosts_;
 };
 
@@ -297,7 +297,7 @@ void Reader::add_node(Node node, Line line) {
 }
 
 void Reader::number_hosts_first() {
-  Draft ordered;
+  TopologyDraft ordered;
   ordered.name = draft_.name;
   for (const bool switches : {false, true}) {
     for (std::size_t i = 0; i < draft_.nodes.size(); ++i) {

@@ -46,7 +46,7 @@ Result<std::vector<std::int32_t>> numbers_of(std::string_view arguments, char se
   return numbers;
 }
 
-Status check_size(std::int64_t nodes, std::int64_t links) {
+Status check_switched_size(std::int64_t nodes, std::int64_t links) {
   if (nodes > max_nodes) {
     return Error{"found more than " + std::to_string(max_nodes) + " hosts and switches, expected at most as many"};
   }
@@ -65,7 +65,7 @@ Result<Topology> make_fat_tree(std::string_view arguments) {
   std::int64_t hosts = 1;
   for (std::int32_t level = 0; level < levels && hosts <= max_nodes; ++level) hosts *= arity;
   const std::int64_t per_level = hosts / arity;
-  if (const Status status = check_size(hosts + levels * per_level, 2 * levels * hosts); !status) return status.error();
+  if (const Status status = check_switched_size(hosts + levels * per_level, 2 * levels * hosts); !status) return status.error();
   Wiring wiring(static_cast<std::int32_t>(hosts), static_cast<std::int32_t>(levels * per_level));
   const auto switch_at = [&](std::int32_t level, std::int64_t place) {
     return static_cast<NodeId>(hosts + level * per_level + place);
@@ -114,7 +114,7 @@ Result<Topology> make_bigraph(std::string_view arguments) {
   }
   const std::int32_t side = switches / 2;
   const std::int64_t hosts = std::int64_t{hosts_per_switch} * switches;
-  if (const Status status = check_size(hosts + switches, 2 * hosts + std::int64_t{2} * side * side); !status) {
+  if (const Status status = check_switched_size(hosts + switches, 2 * hosts + std::int64_t{2} * side * side); !status) {
     return status.error();
   }
   Wiring wiring(static_cast<std::int32_t>(hosts), switches);

@@ -119,10 +119,8 @@ constexpr std::uint32_t copied = UCP_OP_ATTR_FLAG_FAST_CMPL;
 constexpr std::size_t most_copied_bytes = 32 * std::size_t{1024};
 
 /// What the user has set: the route class's own setting, or that of the environment.
-std::optional<std::string> setting_of(const RouteClassBinding& binding, std::string_view name) {
-  for (const auto& [key, value] : binding.settings) {
-    if (key == name) return value;
-  }
+std::optional<std::string> set_by_user(const RouteClassBinding& binding, std::string_view name) {
+  if (std::optional<std::string> own = setting_of(binding, name)) return own;
   const char* value = std::getenv(("UCX_" + std::string(name)).c_str());
   return value == nullptr ? std::nullopt : std::optional<std::string>(value);
 }
@@ -130,7 +128,7 @@ std::optional<std::string> setting_of(const RouteClassBinding& binding, std::str
 /// Lets the longest summands be copied, where the user has not set how long a copied send may be.
 void allow_long_summands(ucp_config_t* config, const RouteClassBinding& binding) {
   constexpr const char* name = "RNDV_SEND_NBR_THRESH";
-  if (setting_of(binding, name)) return;
+  if (set_by_user(binding, name)) return;
   // A version without it takes summands as it takes other messages.
   static_cast<void>(ucp_config_modify(config, name, std::to_string(most_memory_segment_bytes + 1).c_str()));
 }
@@ -141,13 +139,13 @@ constexpr std::array<unsigned, 2> long_names_since{1, 15};
 /// UCX asks after peers that are silent, and gives up a connection whose cable is out for half a minute. Calls may go
 /// by other links meanwhile and need it later. One that data waits on lives for minutes: so do the others then.
 void keep_idle_connections(ucp_config_t* config, const RouteClassBinding& binding) {
-  if (!setting_of(binding, "KEEPALIVE_INTERVAL")) {
+  if (!set_by_user(binding, "KEEPALIVE_INTERVAL")) {
     static_cast<void>(ucp_config_modify(config, "KEEPALIVE_INTERVAL", "inf"));
   }
-  if (setting_of(binding, "TCP_KEEPIDLE")) return;
-  const std::string devices = setting_of(binding, "NET_DEVICES").value_or(value_of(config, "NET_DEVICES"));
+  if (set_by_user(binding, "TCP_KEEPIDLE")) return;
+  const std::string devices = set_by_user(binding, "NET_DEVICES").value_or(value_of(config, "NET_DEVICES"));
   // UCX warns of settings for what it does not use.
-  if (!has_tcp(setting_of(binding, "TLS").value_or(value_of(config, "TLS")), devices)) return;
+  if (!has_tcp(set_by_user(binding, "TLS").value_or(value_of(config, "TLS")), devices)) return;
   std::array<unsigned, 2> version{};
   unsigned patch = 0;
   ucp_get_version(&version[0], &version[1], &patch);
@@ -157,7 +155,7 @@ void keep_idle_connections(ucp_config_t* config, const RouteClassBinding& bindin
 
 /// Larger messages are copied into sockets by the kernel before they complete, when nothing is agreed with the
 /// receiver.
-bool without_rendezvous(const RouteClassBinding& binding) { return setting_of(binding, "RNDV_THRESH") == "inf"; }
+bool without_rendezvous(const RouteClassBinding& binding) { return set_by_user(binding, "RNDV_THRESH") == "inf"; }
 
 Status open_context(Rail& rail, const RouteClassBinding& binding, HostMates mates) {
   ucp_config_t* config = nullptr;
