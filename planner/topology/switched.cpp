@@ -65,7 +65,8 @@ Result<Topology> make_fat_tree(std::string_view arguments) {
   std::int64_t hosts = 1;
   for (std::int32_t level = 0; level < levels && hosts <= max_nodes; ++level) hosts *= arity;
   const std::int64_t per_level = hosts / arity;
-  if (const Status status = check_switched_size(hosts + levels * per_level, 2 * levels * hosts); !status) return status.error();
+  if (const Status status = check_switched_size(hosts + levels * per_level, 2 * levels * hosts); !status)
+    return status.error();
   Wiring wiring(static_cast<std::int32_t>(hosts), static_cast<std::int32_t>(levels * per_level));
   const auto switch_at = [&](std::int32_t level, std::int64_t place) {
     return static_cast<NodeId>(hosts + level * per_level + place);
