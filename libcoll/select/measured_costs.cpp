@@ -39,7 +39,7 @@ class Measurement {
         began_(now()),
         words_(static_cast<std::size_t>(group.size())) {}
 
-  /// What one takes, by the slowest rank, the least of the later half of the most_tries: before them links may let some
+  /// What one takes, by the slowest rank, the least of the later half of the tries: before them links may let some
   /// bytes through at once, whose rate counts later. Nothing when one failed.
   std::optional<std::int64_t> measure(std::int64_t bytes, int times, std::size_t attempts = most_tries) {
     Word mine;
