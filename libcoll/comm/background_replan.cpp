@@ -1,7 +1,6 @@
 #include "libcoll/comm/background_replan.h"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 #include "libcoll/recover/agreement_tree.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <mutex>
-#include <numeric>
 #include <utility>
 
 #include "libcoll/base/clock.h"

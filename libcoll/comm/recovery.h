@@ -5,10 +5,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "libcoll/comm/background_replan.h"
 #include "libcoll/comm/communicator_plans.h"

@@ -12,7 +12,6 @@
 #include <set>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "libcoll/base/config.h"

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <utility>
 #include <variant>
 
 #include "libcoll/command/child_work.h"

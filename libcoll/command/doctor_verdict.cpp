@@ -1,7 +1,6 @@
 #include "libcoll/command/doctor_verdict.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <utility>

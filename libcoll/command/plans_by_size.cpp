@@ -1,7 +1,6 @@
 #include "libcoll/command/plans_by_size.h"
 
 #include <array>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
 

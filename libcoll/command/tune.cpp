@@ -11,7 +11,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
-#include <utility>
 
 #include "libcoll/base/config.h"
 #include "libcoll/command/command.h"

@@ -9,11 +9,9 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <csignal>
 #include <iostream>
 #include <sstream>
-#include <string_view>
 #include <utility>
 
 #include "libcoll/base/safe_file.h"

@@ -6,12 +6,10 @@
 #include <cstdint>
 #include <list>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "libcoll/base/calls.h"

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <utility>
 
 #include "libcoll/base/system_error.h"
 #include "planner/topology/writer.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 
 #include "libcoll/base/clock.h"
 #include "libcoll/execute/concatenation.h"

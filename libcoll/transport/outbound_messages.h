@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <deque>
 #include <span>
-#include <vector>
 
 #include "libcoll/transport/packet_router.h"
 #include "libcoll/transport/recovery_directory.h"

@@ -1,7 +1,6 @@
 #include "planner/broadcast/cut_bound.h"
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "planner/broadcast/forest_optimum.h"

@@ -1,6 +1,5 @@
 #include "planner/flow/block_distances.h"
 
-#include <algorithm>
 #include <cstddef>
 
 #include "planner/flow/vector_target.h"

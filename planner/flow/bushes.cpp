@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <memory>
-#include <numeric>
 #include <utility>
 
 #include "planner/base/index.h"

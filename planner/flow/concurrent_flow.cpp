@@ -4,10 +4,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <numeric>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "planner/base/index.h"

@@ -5,7 +5,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "planner/base/result.h"
 #include "planner/flow/certificate.h"

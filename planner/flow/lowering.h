@@ -1,7 +1,6 @@
 // What the all-to-all planners share: from a fluid plan over paths to a schedule with its proof and figures.
 #pragma once
 
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>

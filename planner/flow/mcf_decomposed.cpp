@@ -1,6 +1,5 @@
 #include "planner/flow/mcf_decomposed.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "planner/base/result.h"
 #include "planner/flow/link_classes.h"

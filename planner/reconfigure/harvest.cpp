@@ -1,7 +1,6 @@
 #include "planner/reconfigure/harvest.h"
 
 #include <algorithm>
-#include <limits>
 #include <random>
 #include <span>
 #include <string>

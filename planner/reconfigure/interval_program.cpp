@@ -1,7 +1,5 @@
 #include "planner/reconfigure/interval_program.h"
 
-#include <limits>
-
 #include "planner/base/infinity.h"
 
 namespace libcoll::reconfigure {

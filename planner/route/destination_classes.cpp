@@ -5,7 +5,6 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <string>
 #include <tuple>
 #include <utility>
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <span>
 #include <string>
-#include <vector>
 
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"

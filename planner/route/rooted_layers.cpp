@@ -4,7 +4,6 @@
 #include <array>
 #include <iterator>
 #include <optional>
-#include <string>
 
 #include "planner/base/index.h"
 #include "planner/route/acyclic_layer.h"

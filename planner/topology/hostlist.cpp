@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
-#include <utility>
 
 #include "planner/topology/generators.h"
 #include "planner/topology/reader.h"

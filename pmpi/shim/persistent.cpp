@@ -2,7 +2,6 @@
 
 #include <mutex>
 #include <optional>
-#include <tuple>
 #include <type_traits>
 #include <unordered_map>
 #include <utility>

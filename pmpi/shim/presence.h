@@ -1,7 +1,6 @@
 // Which processes of the job have libcoll, as the preloaded library has found out (preload/presence.h).
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 

@@ -1,6 +1,5 @@
 // Calls that move blocks and change nothing in them: allgather(v), alltoall(v, w), bcast.
 #include <array>
-#include <numeric>
 #include <vector>
 
 #include "pmpi/shim/blocks.h"

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <utility>
 
 #include "pmpi/shim/process.h"
 #include "pmpi/shim/serve.h"

@@ -5,7 +5,6 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <random>
 #include <utility>
 #include <vector>
 

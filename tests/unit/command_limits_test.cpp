@@ -1,7 +1,6 @@
 // Limits that are given are kept: of time by every command, of the gap by plans.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <string>
 
 #include "planner/base/deadline.h"

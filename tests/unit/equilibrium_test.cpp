@@ -1,7 +1,6 @@
 // What stands in for linear programs where those are too large, and flows of whole units.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <cstdint>
 #include <vector>
 

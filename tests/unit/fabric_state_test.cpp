@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "libcoll/fabric/counters.h"
 #include "libcoll/fabric/fabric.h"

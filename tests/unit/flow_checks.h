@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <random>
 #include <set>
-#include <string>
 #include <utility>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <variant>
 
 #include "planner/base/index.h"
 #include "planner/broadcast/bidirectional_ring.h"

@@ -15,7 +15,6 @@
 #include <set>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "libcoll/node/call_order.h"

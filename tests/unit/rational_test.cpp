@@ -8,7 +8,6 @@
 #include <limits>
 #include <random>
 #include <string>
-#include <vector>
 
 namespace libcoll::rational_test {
 namespace {

@@ -6,14 +6,11 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
-#include <functional>
 #include <memory>
-#include <numeric>
 #include <optional>
 #include <random>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 

@@ -3,9 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 
