@@ -1,8 +1,9 @@
-/* What crosses between libcoll_pmpi.so, which is preloaded, and the core for the MPI of the process
- * (libcoll_core_openmpi.so and so on: preload/mpi_family.c), which it loads when it is needed.
+/* What crosses between libcoll_pmpi.so, which is preloaded, and libcoll_core.so, which it loads when it is needed.
  * Plain C: neither sees the other's libraries. Both have to be of one version. */
 #ifndef LIBCOLL_PMPI_CORE_INTERFACE_H
 #define LIBCOLL_PMPI_CORE_INTERFACE_H
+
+#include "pmpi/mpi_interface.h"
 
 /* The intercepted functions, as numbers. */
 enum libcoll_intercepted {
@@ -31,6 +32,7 @@ struct libcoll_presence {
 /* What the preload offers to the core. */
 struct libcoll_preload {
   const char* version;
+  const struct libcoll_mpi_interface* mpi;
   const struct libcoll_presence* presence;
   /* The definition of a name that comes after the preload's in load order; NULL when there is none. */
   void* (*next_symbol)(const char* name);
@@ -38,7 +40,8 @@ struct libcoll_preload {
 
 /* What the core offers to the preload. */
 struct libcoll_core {
-  /* By libcoll_intercepted: functions with MPI's parameters. */
+  /* By libcoll_intercepted: functions with MPI's parameters; of handles narrower than 64 bits the rest means nothing.
+   */
   void* const* functions;
   /* After MPI_Init, on all ranks of the world. */
   void (*after_init)(void);
@@ -46,7 +49,9 @@ struct libcoll_core {
   long (*calls_served)(const char* collective);
 };
 
-/* The one symbol of a core. NULL when the versions differ, or MPI lacks a function that the core calls. `preload` has
+#define LIBCOLL_CORE_LIBRARY "libcoll_core.so"
+
+/* The one symbol of the core. NULL when the versions differ, or MPI lacks a function that the core calls. `preload` has
  * to stay. */
 #define LIBCOLL_OPEN_CORE "libcoll_open_core"
 typedef const struct libcoll_core* libcoll_open_core_function(const struct libcoll_preload* preload);

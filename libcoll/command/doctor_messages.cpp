@@ -104,10 +104,6 @@ bool is_greeting(const Json& json, const std::string& token) {
 }
 
 Json to_json(const RankReport& report) {
-  Json cores = Json::array();
-  for (const CoreReport& core : report.cores) {
-    cores.push_back({{"file", core.file}, {"version", core.version}, {"error", core.error}});
-  }
   return {{"rank", report.rank},
           {"ranks", report.ranks},
           {"names", report.names},
@@ -116,7 +112,8 @@ Json to_json(const RankReport& report) {
           {"preload", report.preload},
           {"preload_version", report.preload_version},
           {"preload_obstacle", report.preload_obstacle},
-          {"cores", cores},
+          {"core_version", report.core_version},
+          {"core_error", report.core_error},
           {"topology", report.topology},
           {"topology_error", report.topology_error},
           {"binding_error", report.binding_error},
@@ -136,14 +133,8 @@ RankReport report_from(const Json& json) {
   read(json, "preload", report.preload);
   read(json, "preload_version", report.preload_version);
   read(json, "preload_obstacle", report.preload_obstacle);
-  for (const Json& core : list_field(json, "cores")) {
-    if (core.is_object()) {
-      CoreReport& read_core = report.cores.emplace_back();
-      read(core, "file", read_core.file);
-      read(core, "version", read_core.version);
-      read(core, "error", read_core.error);
-    }
-  }
+  read(json, "core_version", report.core_version);
+  read(json, "core_error", report.core_error);
   read(json, "topology", report.topology);
   read(json, "topology_error", report.topology_error);
   read(json, "binding_error", report.binding_error);

@@ -36,6 +36,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* preload_name = "libcoll_pmpi.so";
+constexpr const char* core_name = "libcoll_core.so";
 
 // ---- what is loaded -----------------------------------------------------------------------------------------------
 
@@ -74,33 +75,18 @@ std::string version_of_preload(const std::string& path) {
   return version == nullptr ? std::string() : std::string(static_cast<const char*>(version));
 }
 
-CoreReport look_at_core(const fs::path& path) {
-  CoreReport report{path.filename().string(), "", ""};
+void look_at_core(const std::string& preload, RankReport& report) {
+  const fs::path path = fs::path(preload).parent_path() / core_name;
   void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
   void* function = library == nullptr ? nullptr : dlsym(library, "libcoll_describe_settings");
   if (function == nullptr) {
     const char* error = dlerror();
-    report.error = error == nullptr ? "it is no core of libcoll" : error;
-    return report;
+    report.core_error = error == nullptr ? "it is no core of libcoll" : error;
+    return;
   }
   std::array<char, 256> text{};
   reinterpret_cast<void (*)(char*, std::size_t)>(function)(text.data(), text.size());
-  report.version = std::string(text.data()).substr(0, std::string_view(text.data()).find(' '));
-  return report;
-}
-
-std::vector<CoreReport> look_at_cores(const std::string& preload) {
-  std::vector<fs::path> files;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(preload).parent_path(), error)) {
-    const std::string name = entry.path().filename();
-    if (name.starts_with("libcoll_core_") && name.ends_with(".so")) files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  std::vector<CoreReport> cores;
-  cores.reserve(files.size());
-  for (const fs::path& file : files) cores.push_back(look_at_core(file));
-  return cores;
+  report.core_version = std::string(text.data()).substr(0, std::string_view(text.data()).find(' '));
 }
 
 // ---- environment --------------------------------------------------------------------------------------------------
@@ -168,7 +154,7 @@ RankReport look_around(const LoadedConfig& loaded, char* const* environment) {
     report.preload_obstacle = obstacle_to_preload();
   } else {
     report.preload_version = version_of_preload(report.preload);
-    report.cores = look_at_cores(report.preload);
+    look_at_core(report.preload, report);
   }
   const Result<Topology> topology = load_topology(config.topology);
   if (topology) {

@@ -10,13 +10,6 @@
 
 namespace libcoll::command {
 
-/// A core beside the preloaded library.
-struct CoreReport {
-  std::string file;     ///< "libcoll_core_openmpi.so"
-  std::string version;  ///< empty: it cannot be loaded
-  std::string error;    ///< why
-};
-
 /// What one process says.
 struct RankReport {
   std::int32_t rank = -1;
@@ -27,9 +20,10 @@ struct RankReport {
   std::string preload;             ///< path of the library that is loaded; empty: none is
   std::string preload_version;     ///< empty: not known
   std::string preload_obstacle;    ///< why none is loaded
-  std::vector<CoreReport> cores;
-  std::string topology;        ///< digest of the topology as it is read here
-  std::string topology_error;  ///< or why it cannot be read
+  std::string core_version;        ///< of the core beside it; empty: it cannot be loaded
+  std::string core_error;          ///< why
+  std::string topology;            ///< digest of the topology as it is read here
+  std::string topology_error;      ///< or why it cannot be read
   std::string binding_error;
   std::vector<std::string> device_faults;  ///< of the route binding here, as sentences
   std::string cache;                       ///< directory

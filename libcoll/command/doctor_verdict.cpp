@@ -78,16 +78,10 @@ void judge_versions(const std::vector<RankReport>& reports, std::vector<Finding>
     check("the libcoll command", report.version);
     if (report.preload.empty()) continue;
     check(report.preload, report.preload_version);
-    bool any = false;
-    for (const CoreReport& core : report.cores) {
-      any = any || core.error.empty();
-      // One for an MPI that this host does not have cannot be loaded, and need not.
-      if (core.error.empty()) check(core.file, core.version);
-    }
-    if (!any) {
-      other.add("there is no core of libcoll that can be loaded beside " + report.preload +
-                    (report.cores.empty() ? "" : " (" + report.cores.front().error + ")"),
-                report);
+    if (report.core_error.empty()) {
+      check("libcoll_core.so", report.core_version);
+    } else {
+      other.add("the core beside " + report.preload + " cannot be loaded (" + report.core_error + ")", report);
     }
   }
   other.move_to(findings, Severity::fault, "version",

@@ -13,29 +13,28 @@ static void* object(const char* name) {
   return found != NULL ? found : libcoll_next_symbol(name);
 }
 
-/* Open MPI's handles are addresses of objects. */
-static libcoll_word open_mpi_world(void) { return (libcoll_word)object("ompi_mpi_comm_world"); }
-static libcoll_word open_mpi_int(void) { return (libcoll_word)object("ompi_mpi_int"); }
-static libcoll_word open_mpi_min(void) { return (libcoll_word)object("ompi_mpi_op_min"); }
-
-/* MPICH's are numbers, fixed by the MPICH ABI initiative: MPI_COMM_WORLD, MPI_INT, MPI_MIN. */
-static libcoll_word mpich_world(void) { return 0x44000000; }
-static libcoll_word mpich_int(void) { return 0x4c000405; }
-static libcoll_word mpich_min(void) { return 0x58000002; }
-
-/* The standard's are numbers, too (MPI-5.0, appendix A). */
-static libcoll_word standard_world(void) { return 0x101; }
-static libcoll_word standard_int(void) { return 0x209; }
-static libcoll_word standard_min(void) { return 0x22; }
+#ifdef LIBCOLL_OTHER_MPIS
+#define DESCRIBE_STANDARD_ABI (&libcoll_describe_standard_abi)
+#else
+#define DESCRIBE_STANDARD_ABI NULL
+#endif
+#ifdef LIBCOLL_HAS_MPICH
+#define DESCRIBE_MPICH (&libcoll_describe_mpich)
+#else
+#define DESCRIBE_MPICH NULL
+#endif
 
 enum { open_mpi, mpich, standard_abi, family_count };
 static const struct libcoll_mpi_family families[family_count] = {
-    {"Open MPI", "libcoll_core_openmpi.so", &open_mpi_world, &open_mpi_int, &open_mpi_min, "OMPI_COMM_WORLD_SIZE",
-     "OMPI_COMM_WORLD_RANK"},
-    {"MPICH", "libcoll_core_mpich.so", &mpich_world, &mpich_int, &mpich_min, "PMI_SIZE", "PMI_RANK"},
+    {"Open MPI", &libcoll_describe_openmpi, "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+    {"MPICH", DESCRIBE_MPICH, "PMI_SIZE", "PMI_RANK"},
     /* Any MPI can be behind it, and any launcher before it. */
-    {"the MPI standard ABI", "libcoll_core_standard_abi.so", &standard_world, &standard_int, &standard_min, NULL, NULL},
+    {"the MPI standard ABI", DESCRIBE_STANDARD_ABI, NULL, NULL},
 };
+
+const struct libcoll_mpi_interface* libcoll_describe_mpi(const struct libcoll_mpi_family* family) {
+  return family->describe(&object);
+}
 
 static bool is_loaded(const char* library) {
   void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
@@ -81,8 +80,7 @@ static bool is_known_open_mpi(const char* version) {
   return strncmp(version, "Open MPI v4.", 12) == 0 || strncmp(version, "Open MPI v5.", 12) == 0;
 }
 
-const struct libcoll_mpi_family* libcoll_find_mpi_family(char* reason, size_t size) {
-  reason[0] = '\0';
+static const struct libcoll_mpi_family* find_family(char* reason, size_t size) {
   if (has_standard_abi()) {
     if (!is_bound_to_another()) return &families[standard_abi];
     snprintf(reason, size, "the process has two MPIs, one of them by the MPI standard ABI, and calls the other");
@@ -98,6 +96,14 @@ const struct libcoll_mpi_family* libcoll_find_mpi_family(char* reason, size_t si
   if (has_open_mpi && is_known_open_mpi(version)) return &families[open_mpi];
   snprintf(reason, size, "unsupported MPI (expected Open MPI 4 or 5, MPICH or the MPI standard ABI, found %.40s)",
            version);
+  return NULL;
+}
+
+const struct libcoll_mpi_family* libcoll_find_mpi_family(char* reason, size_t size) {
+  reason[0] = '\0';
+  const struct libcoll_mpi_family* found = find_family(reason, size);
+  if (found == NULL || found->describe != NULL) return found;
+  snprintf(reason, size, "this libcoll was built without %s", found->name);
   return NULL;
 }
 

@@ -5,24 +5,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "pmpi/words.h"
+#include "pmpi/shim/shim.h"
 
-/* MPIs with one binary interface, and the core for them. */
+/* MPIs with one binary interface. */
 struct libcoll_mpi_family {
   const char* name;
-  const char* core;
-  /* Handles that the preload itself needs. */
-  libcoll_word (*world)(void);
-  libcoll_word (*int_type)(void);
-  libcoll_word (*min_operation)(void);
+  libcoll_describe_function* describe; /* NULL: this build of libcoll has no shim for them */
   /* By which its launcher says how many processes it has started; NULL: there is none that is its alone. */
   const char* size_variable;
   const char* rank_variable;
 };
 
-/* The family of the MPI that is loaded; NULL where there is none, or no core for it. `reason`, where there is one, is
+/* The family of the MPI that is loaded; NULL where there is none, or no shim for it. `reason`, where there is one, is
  * a sentence about that, else empty. MPI need not be initialised. */
 const struct libcoll_mpi_family* libcoll_find_mpi_family(char* reason, size_t size);
+
+const struct libcoll_mpi_interface* libcoll_describe_mpi(const struct libcoll_mpi_family* family);
 
 /* Its processes talk to hydra, which expects of those that begin to do so that they go on to the end. */
 bool libcoll_uses_hydra(const struct libcoll_mpi_family* family);

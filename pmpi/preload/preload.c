@@ -42,7 +42,7 @@ static const char* const names[] = {
 static const struct libcoll_mpi_family* family;
 static const struct libcoll_core* core;
 static struct libcoll_presence presence;
-static const struct libcoll_preload preload = {LIBCOLL_VERSION, &presence, &libcoll_next_symbol};
+static struct libcoll_preload preload = {LIBCOLL_VERSION, NULL, &presence, &libcoll_next_symbol};
 
 static pthread_mutex_t deciding = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool decided;
@@ -64,7 +64,7 @@ static int world_size(void) {
   typedef int size_function(libcoll_word, int*);
   size_function* size_of = LIBCOLL_FUNCTION(size_function*, libcoll_next_symbol("PMPI_Comm_size"));
   int size = 1;
-  if (size_of != NULL) size_of(family->world(), &size);
+  if (size_of != NULL) size_of(preload.mpi->comm_world, &size);
   return size;
 }
 
@@ -75,7 +75,8 @@ static bool all_agree(bool mine) {
   int vote = mine ? 1 : 0;
   int least = 0;
   return allreduce != NULL &&
-         allreduce(&vote, &least, 1, family->int_type(), family->min_operation(), family->world()) == 0 && least == 1;
+         allreduce(&vote, &least, 1, preload.mpi->int_type, preload.mpi->min, preload.mpi->comm_world) == 0 &&
+         least == 1;
 }
 
 /* ---- the log, until there is one */
@@ -91,7 +92,7 @@ static void warn(const char* message) {
   if (write(STDERR_FILENO, line, size) < 0) return;
 }
 
-/* Whether there is a core for this MPI, and a job that it can do something for. */
+/* Whether the core knows this MPI, and there is a job that it can do something for. */
 static bool mpi_is_supported(void) {
   char message[256];
   family = libcoll_find_mpi_family(message, sizeof message);
@@ -103,7 +104,7 @@ static bool mpi_is_supported(void) {
 /* ---- the decision */
 
 static void open_core(void) {
-  void* library = libcoll_open_beside(family->core);
+  void* library = libcoll_open_beside(LIBCOLL_CORE_LIBRARY);
   libcoll_open_core_function* open =
       library == NULL ? NULL : LIBCOLL_FUNCTION(libcoll_open_core_function*, dlsym(library, LIBCOLL_OPEN_CORE));
   if (open == NULL) {
@@ -148,7 +149,9 @@ static bool needs_core(void) {
 
 /* `together`: all ranks of the world are here. */
 static void decide(bool together) {
-  if (!mpi_is_supported() || !needs_core()) return;
+  if (!mpi_is_supported()) return;
+  preload.mpi = libcoll_describe_mpi(family);
+  if (!needs_core()) return;
   open_core();
   /* The ranks that have a core would wait for those that have none. */
   const bool serve = together && presence.known && presence.serves && presence.absentees == 0;

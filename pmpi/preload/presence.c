@@ -95,8 +95,8 @@ static void describe_settings(char* text, size_t size) {
   if (!libcoll_has_configuration_file()) return;
   /* Tools of PMIx that are no programs of MPI must not get one. */
   char reason[256];
-  const struct libcoll_mpi_family* family = libcoll_find_mpi_family(reason, sizeof reason);
-  void* core = family == NULL ? NULL : libcoll_open_beside(family->core);
+  if (libcoll_find_mpi_family(reason, sizeof reason) == NULL) return;
+  void* core = libcoll_open_beside(LIBCOLL_CORE_LIBRARY);
   if (core == NULL) return;
   libcoll_describe_settings_function* describe =
       LIBCOLL_FUNCTION(libcoll_describe_settings_function*, dlsym(core, LIBCOLL_DESCRIBE_SETTINGS));

@@ -1,4 +1,4 @@
-#include "pmpi/shim/fall_through_cache.h"
+#include "libcoll/serve/fall_through_cache.h"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-namespace libcoll::pmpi {
+namespace libcoll::fall_through_cache_test {
 
 using namespace observe;
-using namespace pmpi;
+using namespace serve;
 
 namespace {
 
@@ -140,4 +140,4 @@ TEST_F(PrecedentTest, SomeReasonsDoNotLast) {
 }
 
 }  // namespace
-}  // namespace libcoll::pmpi
+}  // namespace libcoll::fall_through_cache_test

@@ -1,4 +1,4 @@
-#include "pmpi/shim/reentrancy_guard.h"
+#include "libcoll/serve/reentrancy_guard.h"
 
 #include <gtest/gtest.h>
 
@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <string>
 
-namespace libcoll::pmpi {
+namespace libcoll::reentrancy_guard_test {
 
-using namespace pmpi;
+using namespace serve;
 
 namespace {
 
@@ -101,4 +101,4 @@ TEST_F(EntranceTest, RemembersTheCommunicator) {
 }
 
 }  // namespace
-}  // namespace libcoll::pmpi
+}  // namespace libcoll::reentrancy_guard_test

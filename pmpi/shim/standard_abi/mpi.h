@@ -1,5 +1,5 @@
 /* The part of MPI's standard binary interface (MPI-5.0, chapter 20 and appendix A) that libcoll uses: its types, its
- * values, and the functions that the shim calls or serves. Any MPI that has a libmpi_abi has these. */
+ * values, and the functions that libcoll calls or serves. Any MPI that has a libmpi_abi has these. */
 #ifndef LIBCOLL_PMPI_SHIM_STANDARD_ABI_MPI_H
 #define LIBCOLL_PMPI_SHIM_STANDARD_ABI_MPI_H
 
