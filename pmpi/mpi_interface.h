@@ -41,6 +41,7 @@ struct libcoll_mpi_datatype {
 
 struct libcoll_mpi_interface {
 #define LIBCOLL_MPI_HANDLE(name, type, symbol) libcoll_handle name;
+/* NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration */
 #define LIBCOLL_MPI_ADDRESS(name, type, symbol) void* name;
 #define LIBCOLL_MPI_NUMBER(name, symbol) int name;
 #include "pmpi/mpi_constants.def"

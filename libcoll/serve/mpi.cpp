@@ -18,8 +18,10 @@ void write_int(MpiStatus* status, std::size_t offset, int value) noexcept {
 const char* find_mpi(const libcoll_mpi_interface& description, void* (*find)(const char* name)) {
   mpi.description = &description;
   mpi.handle_mask = description.handle_bytes == sizeof(std::uint64_t) ? ~std::uint64_t{0} : 0xffffffffU;
+// NOLINTBEGIN(bugprone-macro-parentheses): names of types
 #define LIBCOLL_MPI_HANDLE(name, type, symbol) mpi.name = type{description.name};
 #define LIBCOLL_MPI_ADDRESS(name, type, symbol) mpi.name = static_cast<type*>(description.name);
+// NOLINTEND(bugprone-macro-parentheses)
 #define LIBCOLL_MPI_NUMBER(name, symbol) mpi.name = description.name;
 #include "pmpi/mpi_constants.def"
 #undef LIBCOLL_MPI_HANDLE

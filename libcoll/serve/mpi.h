@@ -88,6 +88,7 @@ struct Mpi {
 #undef LIBCOLL_MPI_HANDLE
 #undef LIBCOLL_MPI_ADDRESS
 #undef LIBCOLL_MPI_NUMBER
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a declaration
 #define LIBCOLL_MPI_FUNCTION(name, Name, parameters) int(*name) parameters;
 #include "libcoll/serve/mpi_functions.def"
 #undef LIBCOLL_MPI_FUNCTION

@@ -2,7 +2,7 @@
 #include "pmpi/shim/shim.h"
 
 #include <mpi.h>
-#include <string.h>
+#include <stddef.h>
 
 #ifdef OPEN_MPI
 /* Its handles are addresses of objects in its library, which the preload does not need: they are found by name. */
@@ -37,20 +37,15 @@ static void fill_layout(void) {
 }
 
 static void fill_datatypes(void) {
-  enum {
-    count = 0
-#define LIBCOLL_DATATYPE(symbol, type_class, kernel) +1
+  const struct libcoll_mpi_datatype list[] = {
+#define LIBCOLL_DATATYPE(symbol, type_class, kernel) {NUMBER_OF(symbol), libcoll_##type_class, libcoll_kernel_##kernel},
 #include "pmpi/shim/datatypes.def"
 #undef LIBCOLL_DATATYPE
   };
-  static struct libcoll_mpi_datatype datatypes[count];
-  struct libcoll_mpi_datatype* next = datatypes;
-#define LIBCOLL_DATATYPE(symbol, type_class, kernel) \
-  *next++ = (struct libcoll_mpi_datatype){NUMBER_OF(symbol), libcoll_##type_class, libcoll_kernel_##kernel};
-#include "pmpi/shim/datatypes.def"
-#undef LIBCOLL_DATATYPE
+  static struct libcoll_mpi_datatype datatypes[sizeof list / sizeof *list];
   described.datatypes = datatypes;
-  described.datatype_count = count;
+  described.datatype_count = sizeof list / sizeof *list;
+  for (size_t i = 0; i < described.datatype_count; ++i) datatypes[i] = list[i];
 }
 
 static void fill_behaviour(void) {
