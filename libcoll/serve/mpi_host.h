@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "libcoll/comm/runtime.h"
+#include "libcoll/comm/host_communicator.h"
 #include "libcoll/serve/mpi.h"
 
 namespace libcoll::serve {
