@@ -64,6 +64,7 @@ NAMESPACES = {
     "libcoll/base": "libcoll",
     "planner/broadcast/lp": "libcoll::broadcast_lp",
     "planner/plan": "libcoll::default_plan",
+    "libcoll/serve/core": "libcoll::serve",
 }
 # Folders above all others, with what lies in them.
 ABOVE_ALL = ("benchmarks", "tests", "libcoll/api/example")

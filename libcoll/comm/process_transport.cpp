@@ -14,6 +14,7 @@
 #include "libcoll/transport/library_version.h"
 #include "libcoll/transport/ofi/ofi_transport.h"
 #include "libcoll/transport/packet.h"
+#include "libcoll/transport/ucx_library.h"
 #include "libcoll/transport/uct/uct_transport.h"
 
 namespace libcoll::comm {
@@ -61,6 +62,7 @@ void tell_of_version(const KnownLibrary& library, std::optional<LibraryVersion> 
 Result<std::unique_ptr<Transport>> ProcessTransport::make_transport(std::string_view name) {
   static std::array<std::once_flag, 2> told;
   if (name == "ucx") {
+    if (const Status there = require_ucx(); !there) return there.error();
     tell_of_version(known_ucx, ucx_version(), told[0]);
     if (binding_.backend == SteeringBackend::uct) return make_uct_transport(binding_);
     // Where messages are sent again, a peer that has ended its last call may leave before all are confirmed: its

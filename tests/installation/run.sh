@@ -85,8 +85,8 @@ others=$(nm -D --defined-only "$libraries/libcoll_pmpi.so" | awk '$2 != "A" {pri
 [[ -z $others ]] || fail "the preload exports $others"
 others=$(nm -D --defined-only "$libraries/libcoll_core.so" | awk '$2 != "A" {print $3}' | grep -v '^libcoll_' || true)
 [[ -z $others ]] || fail "the core exports $others"
-needed=$(objdump -p "$libraries/libcoll_core.so" | awk '$1 == "NEEDED" {print $2}' | grep mpi || true)
-[[ -z $needed ]] || fail "the core, which serves any MPI, needs $needed"
+needed=$(objdump -p "$libraries/libcoll_core.so" | awk '$1 == "NEEDED" {print $2}' | grep -E 'mpi|libuc' || true)
+[[ -z $needed ]] || fail "the core, which serves any MPI and loads UCX when it is needed, needs $needed"
 others=$(nm -D --defined-only "$libraries/libcoll.so" | awk '$2 != "A" {print $3}' | grep -v '^libcoll_[a-z_]*@@LIBCOLL_API_1$' || true)
 [[ -z $others ]] || fail "the library exports $others"
 declared=$(grep -o 'libcoll_[a-z_]*(' include/libcoll.h | tr -d '(' | sort -u)

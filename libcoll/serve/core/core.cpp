@@ -5,11 +5,12 @@
 #include <string_view>
 
 #include "libcoll/base/config.h"
+#include "libcoll/serve/core/ucx_functions.h"
 #include "libcoll/serve/entries.h"
 #include "libcoll/serve/mpi.h"
 #include "libcoll/serve/next.h"
 #include "libcoll/serve/process.h"
-#include "libcoll/transport/ucx/ucx_transport.h"
+#include "libcoll/transport/ucx_library.h"
 #include "libcoll/version.h"
 #include "pmpi/core_interface.h"
 
@@ -19,7 +20,7 @@ __attribute__((visibility("default"))) const libcoll_core* libcoll_open_core(con
   if (std::string_view(preload->version) != LIBCOLL_VERSION) return nullptr;
   libcoll::serve::preload = preload;
   if (libcoll::serve::find_mpi(*preload->mpi, preload->next_symbol) != nullptr) return nullptr;
-  libcoll::transport::ucx::disable_ucx_signal_handlers();
+  libcoll::transport::ucx_loader = &libcoll::serve::load_ucx;
   static const libcoll_core core{libcoll::serve::intercepted_functions(), &libcoll::serve::after_init,
                                  &libcoll::serve::calls_served};
   return &core;

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "libcoll/base/page_size.h"
+#include "libcoll/transport/ucx_library.h"
 
 namespace libcoll::transport::ofi {
 namespace {
@@ -21,6 +22,7 @@ void unmapped(ucm_event_type_t, ucm_event_t*, void*) { UnmapWatch::count(); }
 }  // namespace
 
 Status UnmapWatch::start() {
+  if (Status there = require_ucx(); !there) return there;
   static const ucs_status_t status = ucm_set_event_handler(UCM_EVENT_VM_UNMAPPED, 0, &unmapped, nullptr);
   if (status == UCS_OK) return {};
   return Error{std::string("libucm: watching memory: ") + ucs_status_string(status)};
