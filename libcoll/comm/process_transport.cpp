@@ -14,8 +14,8 @@
 #include "libcoll/transport/library_version.h"
 #include "libcoll/transport/ofi/ofi_transport.h"
 #include "libcoll/transport/packet.h"
-#include "libcoll/transport/ucx_library.h"
 #include "libcoll/transport/uct/uct_transport.h"
+#include "libcoll/transport/ucx_library.h"
 
 namespace libcoll::comm {
 
