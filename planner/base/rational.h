@@ -92,10 +92,10 @@ class Rational {
     constexpr Wide narrow = std::numeric_limits<std::uint64_t>::max();
     while (b > narrow) {
       const Wide rest = a % b;
+      if (rest == 0) return b;
       a = b;
       b = rest;
     }
-    if (b == 0) return a;
     auto u = static_cast<std::uint64_t>(b);
     auto v = static_cast<std::uint64_t>(a % b);
     while (v != 0) {
