@@ -313,8 +313,9 @@ std::vector<Setting> make_settings() {
 #include "libcoll/base/calls.def"
       boolean<&Config::nonblocking>("nonblocking",
                                     "Serve MPI_Iallreduce and the like as their blocking variants; no: MPI's own."),
-      boolean<&Config::progress_thread>("progress_thread",
-                                        "A thread moves nonblocking calls along while the program computes."),
+      boolean<&Config::progress_thread>(
+          "progress_thread",
+          "A thread moves nonblocking calls along while the program computes; on a free core where there is one."),
       bytes<&Config::segment_bytes, 1_K, 1_G>("segment_bytes", "Transfers are cut into segments of this size."),
       bytes<&Config::coalesce_max, 0_K, 16_M>(
           "coalesce_max", "Smaller pieces for one peer and step travel in one message; up to half of it by one route."),

@@ -1,6 +1,7 @@
 #include "libcoll/comm/membership.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -34,6 +35,7 @@ struct Introduction {
   std::uint32_t obstacle;  ///< pack_reason()
   std::uint32_t address_bytes;
   std::uint32_t has_device_memory;  ///< or may have
+  std::uint32_t seeks_core;         ///< for its progress thread
   std::uint32_t fabric_is_watched;
   std::uint32_t fabric_has_changed;
   std::int64_t start_nanoseconds;  ///< of the runtime, in the first communicator
@@ -51,6 +53,13 @@ std::int32_t domain_of_process() {
   const Result<std::int32_t> domain = numa_domain();
   if (!domain) log(LogLevel::info, domain.error().message);
   return domain.ok() ? *domain : -1;
+}
+
+/// Of this process; empty: it has all, or hwloc cannot tell.
+std::string binding_of_process() {
+  const Result<std::string> processors = bound_processors();
+  if (!processors) log(LogLevel::info, processors.error().message);
+  return processors.ok() ? *processors : std::string();
 }
 
 }  // namespace
@@ -85,6 +94,9 @@ std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t sta
   if (!runtime_.obstacle()) {
     mine.address_bytes = static_cast<std::uint32_t>(runtime_.transport().address().size());
   }
+  const bool several_worlds = host.spans_worlds();
+  const bool is_world = host.size() == host.world_size() && !several_worlds;
+  mine.seeks_core = is_world && runtime_.seeks_core_for_progress_thread() ? 1 : 0;
   mine.identity = runtime_.identity(host.host_name(), host.world_rank(), host.world_size());
   std::vector<Introduction> all(static_cast<std::size_t>(host.size()));
   if (!host.allgather(&mine, sizeof mine, all.data())) return Reason::settings_differ;
@@ -92,6 +104,7 @@ std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t sta
   // From here on every rank looks at the same data and comes to the same end.
   facts_->fabric_is_watched = all.front().fabric_is_watched != 0;
   std::size_t longest = 0;
+  bool seeks_core = false;
   std::vector<RankIdentity> ranks;
   for (const Introduction& rank : all) {
     ranks.push_back(rank.identity);
@@ -100,9 +113,9 @@ std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t sta
     longest = std::max<std::size_t>(longest, rank.address_bytes);
     may_have_device_memory_ = may_have_device_memory_ || rank.has_device_memory != 0;
     facts_->fabric_has_changed = facts_->fabric_has_changed || rank.fabric_has_changed != 0;
+    seeks_core = seeks_core || rank.seeks_core != 0;
     longest_start_nanoseconds_ = std::max(longest_start_nanoseconds_, rank.start_nanoseconds);
   }
-  const bool several_worlds = host.spans_worlds();
   RankNodes found = nodes_of_ranks(runtime_.topology(), ranks, several_worlds);
   std::vector<NodeId> nodes = std::move(found.nodes);
   if (nodes.empty() && on_one_host(ranks)) nodes.assign(all.size(), 0);
@@ -110,8 +123,7 @@ std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t sta
     if (found.unknown) runtime_.tell_of_unknown_host(ranks[*found.unknown], host.rank() == 0);
     return Reason::unknown_nodes;
   }
-  if (host.size() == host.world_size() && !several_worlds)
-    runtime_.set_node(nodes[static_cast<std::size_t>(host.rank())]);
+  if (is_world) runtime_.set_node(nodes[static_cast<std::size_t>(host.rank())]);
   NodeId node_count = 0;
   const std::optional<Reason> chosen = choose_part(host.rank() == 0, nodes, node_count);
   if (chosen) return chosen;
@@ -125,7 +137,30 @@ std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t sta
   }
   if (!host.reach_all(runtime_)) return Reason::transport;
   const std::optional<Reason> exchanged = exchange_addresses(host, longest, places);
-  return exchanged ? exchanged : settle(host, places, node_count);
+  if (exchanged) return exchanged;
+  if (seeks_core && !seek_core_for_progress_thread(host)) return Reason::transport;
+  return settle(host, places, node_count);
+}
+
+bool Membership::seek_core_for_progress_thread(HostCommunicator& host) {
+  using List = std::array<char, 512>;  // where it is longer, the rank counts as bound to nothing
+  List mine{};
+  const std::string binding = binding_of_process();
+  if (binding.size() < mine.size()) binding.copy(mine.data(), binding.size());
+  std::vector<List> all(static_cast<std::size_t>(host.size()));
+  if (!host.allgather(mine.data(), mine.size(), all.data())) return false;
+  if (!runtime_.seeks_core_for_progress_thread()) return true;
+  std::vector<std::string> here;
+  std::size_t place = 0;
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    if (facts_->hosts[rank] != facts_->hosts[static_cast<std::size_t>(rank_)]) continue;
+    if (rank == static_cast<std::size_t>(rank_)) place = here.size();
+    here.emplace_back(all[rank].data());
+  }
+  const Result<std::string> core = free_core(here, place);
+  if (!core) log(LogLevel::info, core.error().message);
+  runtime_.give_core_to_progress_thread(core.ok() ? *core : std::string());
+  return true;
 }
 
 std::optional<Reason> Membership::choose_part(bool keep_part, std::vector<NodeId>& nodes, NodeId& node_count) {

@@ -111,6 +111,8 @@ class Membership {
  private:
   std::optional<observe::Reason> exchange_addresses(HostCommunicator& host, std::size_t longest,
                                                     std::vector<node::RankPlace>& places);
+  /// Collective over the world, where a rank seeks one. False: not heard from the others.
+  bool seek_core_for_progress_thread(HostCommunicator& host);
   /// Who talks to whom: the nodes' only ranks, or their leaders.
   std::optional<observe::Reason> settle(HostCommunicator& host, const std::vector<node::RankPlace>& places,
                                         topology::NodeId nodes);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <string>
 #include <thread>
 
 namespace libcoll::comm {
@@ -20,6 +21,9 @@ class ProgressThread {
   ProgressThread(const ProgressThread&) = delete;
   ProgressThread& operator=(const ProgressThread&) = delete;
 
+  /// To these processors ("4-5"); where the system refuses, the thread stays where it is.
+  void bind(const std::string& processors);
+
   /// There is something to do, or to stop for. Under the runtime's lock.
   void wake() { wake_.notify_one(); }
 
@@ -27,7 +31,7 @@ class ProgressThread {
   void run();
 
   Runtime& runtime_;
-  std::condition_variable wake_;
+  std::condition_variable_any wake_;
   bool stop_ = false;  ///< under the runtime's lock
   std::thread thread_;
 };

@@ -71,6 +71,7 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
   const std::int64_t began = steady_nanoseconds();
   LoadedConfig loaded = load_config(environment);
   config_ = std::move(loaded.config);
+  runs_progress_thread_ = seeks_core_ = config_.progress_thread;
   configure_log(config_.log_level, world_rank);
   // Every rank reads the same settings as a rule; one voice is enough.
   if (world_rank == 0) {
@@ -256,10 +257,13 @@ void Runtime::look_after(Unattended& call) {
 void Runtime::wake_progress_thread() {
   if (!has_progress_thread()) return;
   try {
-    if (progress_thread_ == nullptr) progress_thread_ = std::make_unique<ProgressThread>(*this);
+    if (progress_thread_ == nullptr) {
+      progress_thread_ = std::make_unique<ProgressThread>(*this);
+      if (!progress_processors_.empty()) progress_thread_->bind(progress_processors_);
+    }
     progress_thread_->wake();
   } catch (const std::system_error& error) {
-    config_.progress_thread = false;
+    runs_progress_thread_ = false;
     log(LogLevel::warn, std::string("no progress thread: ") + error.what());
   }
 }
@@ -279,6 +283,13 @@ bool Runtime::step_unattended() noexcept {
   if (!unattended_.empty()) unattended_.exchange_signs_of_life(Clock::now());
   std::erase_if(lingering_, [this](Flush& flush) { return transport_->flushed(flush, {}); });
   return moved;
+}
+
+void Runtime::give_core_to_progress_thread(const std::string& processors) {
+  const std::lock_guard guard(lock_);
+  seeks_core_ = false;
+  progress_processors_ = processors;
+  if (progress_thread_ != nullptr && !processors.empty()) progress_thread_->bind(processors);
 }
 
 void Runtime::stop_progress_thread() { progress_thread_.reset(); }

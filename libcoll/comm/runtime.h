@@ -19,6 +19,7 @@
 #include "libcoll/comm/process_transport.h"
 #include "libcoll/comm/rank_nodes.h"
 #include "libcoll/comm/running_call.h"
+#include "libcoll/comm/runtime_lock.h"
 #include "libcoll/comm/unattended_calls.h"
 #include "libcoll/execute/task_graph.h"
 #include "libcoll/observe/statistics.h"
@@ -94,7 +95,7 @@ class Runtime {
   /// Of what the host's own MPI can do, which is part of it. Before the first communicator.
   void set_host_digest(std::uint64_t host);
   /// The lock around posting and progress of the transport.
-  [[nodiscard]] std::mutex& lock() { return lock_; }
+  [[nodiscard]] RuntimeLock& lock() { return lock_; }
   [[nodiscard]] transport::Transport& transport() { return *transport_; }
   /// The same transport where it sends again what was lost; null elsewhere.
   [[nodiscard]] transport::ResilientTransport* resilient() const { return transport_.resilient(); }
@@ -137,12 +138,12 @@ class Runtime {
   void set_background_progress(void (*how)(bool closely) noexcept);
   [[nodiscard]] bool has_background_progress() const { return background_progress_; }
   /// Nobody will: a thread of ours moves calls along that nobody waits for.
-  void use_progress_thread() { config_.progress_thread = true; }
+  void use_progress_thread() { runs_progress_thread_ = true; }
   /// Whether calls that nobody waits for go on while the program is in MPI, those of reductions that MPI does
   /// (`calls_mpi`) included.
   [[nodiscard]] bool progresses_unattended(bool calls_mpi) const {
     return background_progress_ ||
-           (config_.progress_thread && (threads_may_call_mpi_ || (!over_host_messages() && !calls_mpi)));
+           (runs_progress_thread_ && (threads_may_call_mpi_ || (!over_host_messages() && !calls_mpi)));
   }
   /// Any thread may call MPI at any time.
   void set_threads_may_call_mpi() { threads_may_call_mpi_ = true; }
@@ -175,6 +176,10 @@ class Runtime {
   }
   /// Ends the thread, if there is one. Not under lock().
   void stop_progress_thread();
+  /// A core that the application leaves free is still to be found for the thread that the user asked for.
+  [[nodiscard]] bool seeks_core_for_progress_thread() const { return seeks_core_; }
+  /// It has been sought: processors ("4-5"), empty where there are none. Not under lock().
+  void give_core_to_progress_thread(const std::string& processors);
   /// Whether all of them were taken.
   [[nodiscard]] bool idle() {
     const std::lock_guard guard(lock_);
@@ -226,7 +231,7 @@ class Runtime {
   /// Whether it need not be waited for, because something else makes progress. Under the lock.
   bool leave_to_others(transport::Flush& flush);
   [[nodiscard]] bool has_progress_thread() const {
-    return config_.progress_thread && (!over_host_messages() || threads_may_call_mpi_);
+    return runs_progress_thread_ && (!over_host_messages() || threads_may_call_mpi_);
   }
   /// Starts it if need be. Under the lock.
   void wake_progress_thread();
@@ -243,13 +248,16 @@ class Runtime {
   std::unique_ptr<observe::Trace> trace_;
   std::uint64_t settings_digest_ = 0;
   std::uint64_t host_digest_ = 0;
-  std::mutex lock_;
+  RuntimeLock lock_;
   std::shared_ptr<IdPool> communicator_ids_ = std::make_shared<IdPool>(transport::TagSpace::max_communicator);
   plan::PlanSource plans_;
   std::once_flag translations_once_;
   std::vector<topology::Automorphism> translations_;
   UnattendedCalls unattended_;
   std::vector<transport::Flush> lingering_;  ///< left to the progress thread
+  bool runs_progress_thread_ = false;
+  bool seeks_core_ = false;
+  std::string progress_processors_;  ///< empty: those that it is started on
   std::unique_ptr<ProgressThread> progress_thread_;
   std::atomic<topology::NodeId> node_{-1};
   topology::NodeId placed_ = not_placed;  ///< by the placement file

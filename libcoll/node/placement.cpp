@@ -1,7 +1,11 @@
 #include "libcoll/node/placement.h"
 
 #include <hwloc.h>
+#include <sched.h>
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <type_traits>
 
@@ -44,6 +48,57 @@ std::int32_t domain_of(const Structure& structure, const CpuSet& cpus) {
   return -1;
 }
 
+Result<CpuSet> parse_list(const std::string& cpus) {
+  CpuSet set(hwloc_bitmap_alloc());
+  if (set == nullptr || hwloc_bitmap_list_sscanf(set.get(), cpus.c_str()) != 0) {
+    return Error{"\"" + cpus + "\" is no list of processors"};
+  }
+  return set;
+}
+
+std::string list_of(hwloc_const_bitmap_t cpus) {
+  char* text = nullptr;
+  if (hwloc_bitmap_list_asprintf(&text, cpus) < 0) return {};
+  const std::unique_ptr<char, decltype(&std::free)> owner(text, &std::free);
+  return text;
+}
+
+/// Cores that have none of `used`, those of `domain` only where it is not negative.
+std::vector<hwloc_obj_t> cores_without(const Structure& structure, const CpuSet& used, std::int32_t domain) {
+  std::vector<hwloc_obj_t> cores;
+  const hwloc_obj_t node =
+      domain < 0 ? hwloc_get_root_obj(structure.get())
+                 : hwloc_get_obj_by_type(structure.get(), HWLOC_OBJ_NUMANODE, static_cast<unsigned>(domain));
+  hwloc_obj_t core = nullptr;
+  while ((core = hwloc_get_next_obj_inside_cpuset_by_type(structure.get(), node->cpuset, HWLOC_OBJ_CORE, core)) !=
+         nullptr) {
+    if (hwloc_bitmap_intersects(core->cpuset, used.get()) == 0) cores.push_back(core);
+  }
+  return cores;
+}
+
+Result<std::string> free_core(const Structure& structure, const std::vector<std::string>& bindings, std::size_t rank) {
+  const CpuSet used(hwloc_bitmap_alloc());
+  if (used == nullptr) return Error{"no memory for a set of processors"};
+  std::vector<std::int32_t> domains;
+  for (const std::string& binding : bindings) {
+    if (binding.empty()) return std::string();
+    const Result<CpuSet> cpus = parse_list(binding);
+    if (!cpus) return cpus.error();
+    hwloc_bitmap_or(used.get(), used.get(), cpus->get());
+    domains.push_back(domain_of(structure, *cpus));
+  }
+  // Ranks whose domain has no free core take their turn among all.
+  for (std::int32_t& domain : domains) {
+    if (domain >= 0 && cores_without(structure, used, domain).empty()) domain = -1;
+  }
+  const std::vector<hwloc_obj_t> cores = cores_without(structure, used, domains[rank]);
+  if (cores.empty()) return std::string();
+  const auto mine = domains.begin() + static_cast<std::ptrdiff_t>(rank);
+  const auto turn = static_cast<std::size_t>(std::count(domains.begin(), mine, *mine));
+  return list_of(cores[turn % cores.size()]->cpuset);
+}
+
 }  // namespace
 
 Result<std::int32_t> numa_domain() {
@@ -59,11 +114,54 @@ Result<std::int32_t> numa_domain() {
 Result<std::int32_t> numa_domain(const std::string& synthetic, const std::string& cpus) {
   const Result<Structure> structure = read_structure(synthetic);
   if (!structure) return structure.error();
-  const CpuSet set(hwloc_bitmap_alloc());
-  if (set == nullptr || hwloc_bitmap_list_sscanf(set.get(), cpus.c_str()) != 0) {
-    return Error{"\"" + cpus + "\" is no list of processors"};
+  const Result<CpuSet> set = parse_list(cpus);
+  if (!set) return set.error();
+  return domain_of(*structure, *set);
+}
+
+Result<std::string> bound_processors() {
+  const Result<Structure> structure = read_structure("");
+  if (!structure) return structure.error();
+  const CpuSet cpus(hwloc_bitmap_alloc());
+  // Of all its threads: one of them may be bound to less than the others.
+  if (cpus == nullptr || hwloc_get_cpubind(structure->get(), cpus.get(), HWLOC_CPUBIND_PROCESS) != 0) {
+    return Error{"hwloc cannot read the processor binding"};
   }
-  return domain_of(*structure, set);
+  if (hwloc_bitmap_isincluded(hwloc_topology_get_topology_cpuset(structure->get()), cpus.get()) != 0) {
+    return std::string();
+  }
+  return list_of(cpus.get());
+}
+
+Result<std::string> free_core(const std::vector<std::string>& bindings, std::size_t rank) {
+  const Result<Structure> structure = read_structure("");
+  if (!structure) return structure.error();
+  return free_core(*structure, bindings, rank);
+}
+
+Result<std::string> free_core(const std::string& synthetic, const std::vector<std::string>& bindings,
+                              std::size_t rank) {
+  const Result<Structure> structure = read_structure(synthetic);
+  if (!structure) return structure.error();
+  return free_core(*structure, bindings, rank);
+}
+
+Status bind_thread(pthread_t thread, const std::string& processors) {
+  const Result<CpuSet> set = parse_list(processors);
+  if (!set) return set.error();
+  const int last = hwloc_bitmap_last(set->get());
+  if (last < 0) return Error{"no processors to bind a thread to"};
+  const std::size_t bytes = CPU_ALLOC_SIZE(last + 1);
+  std::vector<cpu_set_t> mask((bytes + sizeof(cpu_set_t) - 1) / sizeof(cpu_set_t));
+  for (int processor = hwloc_bitmap_first(set->get()); processor >= 0;
+       processor = hwloc_bitmap_next(set->get(), processor)) {
+    CPU_SET_S(static_cast<std::size_t>(processor), bytes, mask.data());
+  }
+  const int error = pthread_setaffinity_np(thread, bytes, mask.data());
+  if (error != 0) {
+    return Error{"a thread cannot be bound to processors " + processors + ": " + std::strerror(error)};
+  }
+  return {};
 }
 
 }  // namespace libcoll::node

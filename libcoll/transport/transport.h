@@ -45,8 +45,9 @@ class Pieces {
 struct Completion {
   Waiter* waiter = nullptr;
   std::uint32_t index = 0;
-  std::size_t bytes = 0;     ///< the transport's: length posted
-  Pieces* pieces = nullptr;  ///< the transport's
+  std::size_t bytes = 0;                 ///< the transport's: length posted
+  Pieces* pieces = nullptr;              ///< the transport's
+  std::uint32_t* outstanding = nullptr;  ///< the transport's: operations of the same route class
   /// Of a receive that failed: a message came, of another length than posted. The transport is as good as before.
   bool other_length = false;
 };

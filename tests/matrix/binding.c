@@ -1,5 +1,6 @@
 /* Where ranks and their memory are bound is theirs and the launcher's: it is the same after calls of all kinds as
- * before them, for every thread of the process. With LIBCOLL_PROGRESS_THREAD=yes one of them is libcoll's. */
+ * before them, for every thread of the process. With LIBCOLL_PROGRESS_THREAD=yes one of them is libcoll's: it is on a
+ * core of its own where no rank of the host is bound to it, as with FREE_CORE=yes one must be. */
 #include <dirent.h>
 #include <linux/mempolicy.h>
 #include <mpi.h>
@@ -28,17 +29,24 @@ static cpu_set_t binding_of(pid_t thread) {
 
 static void check_threads(const cpu_set_t* expected) {
   int threads = 0;
+  int elsewhere = 0;
   DIR* tasks = opendir("/proc/self/task");
   CHECK(tasks != NULL, "no /proc");
   for (const struct dirent* task = readdir(tasks); task != NULL; task = readdir(tasks)) {
     if (task->d_name[0] == '.') continue;
     const cpu_set_t found = binding_of((pid_t)atoi(task->d_name));
-    CHECK(CPU_EQUAL(&found, expected), "thread %s is bound to %d processors, not %d", task->d_name, CPU_COUNT(&found),
-          CPU_COUNT(expected));
     ++threads;
+    if (CPU_EQUAL(&found, expected)) continue;
+    cpu_set_t both;
+    CPU_AND(&both, &found, expected);
+    CHECK(CPU_COUNT(&both) == 0, "thread %s is bound to %d processors of the rank's %d", task->d_name, CPU_COUNT(&both),
+          CPU_COUNT(expected));
+    ++elsewhere;
   }
   closedir(tasks);
   CHECK(threads > 1, "%d threads", threads);
+  CHECK(elsewhere <= 1, "%d threads are not where the rank is", elsewhere);
+  if (getenv("FREE_CORE") != NULL) CHECK(elsewhere == 1, "no thread is on the free core");
 }
 
 int main(int argc, char** argv) {

@@ -3,6 +3,7 @@
 
 #include <mpi.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,16 +22,19 @@ static void check_status(const MPI_Status* status) {
   CHECK(count == 0 && cancelled == 0, "status: %d bytes, cancelled %d", count, cancelled);
 }
 
-/* Among the program's own messages, to itself. */
+/* Among the program's own messages, to itself: each thread's have a tag of their own. */
 static void wait_among_messages(MPI_Request* request) {
   enum { words = 3000 };
   static _Thread_local int sent[words];
   static _Thread_local int received[words];
+  static _Thread_local int tag;
+  static atomic_int last_tag = 77;
+  if (tag == 0) tag = ++last_tag;
   for (int i = 0; i < words; ++i) sent[i] = received[i] + i + 1;
   MPI_Request requests[4] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, *request, MPI_REQUEST_NULL};
   MPI_Status statuses[4];
-  MPI_Irecv(received, words, MPI_INT, 0, 77, MPI_COMM_SELF, &requests[3]);
-  MPI_Isend(sent, words, MPI_INT, 0, 77, MPI_COMM_SELF, &requests[1]);
+  MPI_Irecv(received, words, MPI_INT, 0, tag, MPI_COMM_SELF, &requests[3]);
+  MPI_Isend(sent, words, MPI_INT, 0, tag, MPI_COMM_SELF, &requests[1]);
   CHECK(MPI_Waitall(4, requests, statuses) == MPI_SUCCESS, "MPI_Waitall");
   for (int i = 0; i < 4; ++i) CHECK(requests[i] == MPI_REQUEST_NULL, "request %d is left", i);
   CHECK(received[words - 1] == sent[words - 1], "the message to itself");

@@ -1,10 +1,14 @@
 // Who sits where on the nodes of a communicator: layout and slices, and what hwloc says of a process's binding.
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <numeric>
 #include <random>
 #include <set>
+#include <string>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -165,6 +169,61 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(PlacementErrors, AreSaid) {
   EXPECT_FALSE(numa_domain("numa:two", "0").ok());
   EXPECT_FALSE(numa_domain("core:2 pu:1", "none").ok());
+}
+
+/// A description of a node, what its ranks are bound to, and the cores that they should get.
+struct FreeCores {
+  const char* structure;
+  std::vector<std::string> bindings;
+  std::vector<std::string> expected;
+};
+
+class FreeCore : public testing::TestWithParam<FreeCores> {};
+
+TEST_P(FreeCore, IsNearAndNoRanks) {
+  const FreeCores& node = GetParam();
+  for (std::size_t rank = 0; rank < node.bindings.size(); ++rank) {
+    const Result<std::string> core = free_core(node.structure, node.bindings, rank);
+    ASSERT_TRUE(core.ok()) << core.error().message;
+    EXPECT_EQ(*core, node.expected[rank]) << "rank " << rank;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Zoo, FreeCore,
+    testing::Values(FreeCores{"core:4 pu:1", {"0", "1"}, {"2", "3"}},
+                    FreeCores{"core:4 pu:1", {"0", "1", "2"}, {"3", "3", "3"}},  // fewer than ranks
+                    FreeCores{"core:2 pu:1", {"0", "1"}, {"", ""}},              // none
+                    FreeCores{"core:4 pu:1", {"0", ""}, {"", ""}},               // a rank that may be anywhere
+                    FreeCores{"core:4 pu:2", {"0-1", "2"}, {"4-5", "6-7"}},      // half a core is not free
+                    FreeCores{
+                        "numa:2 core:4 pu:1", {"0", "4", "1", "5"}, {"2", "6", "3", "7"}},     // each in its own domain
+                    FreeCores{"numa:2 core:2 pu:1", {"0", "1", "2"}, {"3", "3", "3"}},         // a full domain
+                    FreeCores{"numa:2 core:4 pu:1", {"2-5"}, {"0"}},                           // across both
+                    FreeCores{"numa:2 core:2 pu:1(indexes=0,2,1,3)", {"0", "1"}, {"2", "3"}},  // numbered round robin
+                    FreeCores{"numa:64 core:64 pu:2", {"8064-8189"}, {"8190-8191"}}));  // more than a cpu_set_t's 1024
+
+TEST(FreeCoreErrors, AreSaid) {
+  EXPECT_FALSE(free_core("numa:two", {"0"}, 0).ok());
+  EXPECT_FALSE(free_core("core:2 pu:1", {"none"}, 0).ok());
+}
+
+TEST(BindThread, TakesWhatTheProcessHas) {
+  const Result<std::string> all = bound_processors();
+  ASSERT_TRUE(all.ok()) << all.error().message;
+  std::thread thread([] {
+    const std::string here = std::to_string(sched_getcpu());
+    EXPECT_TRUE(bind_thread(pthread_self(), here).ok());
+    cpu_set_t found;
+    CPU_ZERO(&found);
+    EXPECT_EQ(sched_getaffinity(0, sizeof found, &found), 0);
+    EXPECT_EQ(CPU_COUNT(&found), 1);
+    EXPECT_TRUE(CPU_ISSET(std::stoi(here), &found));
+    EXPECT_FALSE(bind_thread(pthread_self(), "100000").ok());
+    EXPECT_FALSE(bind_thread(pthread_self(), "").ok());
+    EXPECT_FALSE(bind_thread(pthread_self(), "none").ok());
+  });
+  thread.join();
 }
 
 TEST(PlacementOfThisProcess, CanBeRead) {

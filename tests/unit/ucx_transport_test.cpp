@@ -1,14 +1,18 @@
 // What libcoll's use of UCX costs a process: shared memory, and connections.
 #include "libcoll/transport/ucx/ucx_transport.h"
 
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <ucp/api/ucp.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -23,6 +27,9 @@ using namespace transport::ucx;
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// How often each worker was progressed; null: nobody counts.
+std::map<ucp_worker_h, int>* passes = nullptr;
 
 /// Mappings of memory that UCX shares between processes, System V's or files.
 std::size_t shared_mappings() {
@@ -126,6 +133,43 @@ TEST(UcxTransport, AnswersByTheConnectionThatTheOtherEndMade) {
   EXPECT_EQ(sockets(), before + 2);
 }
 
+/// How often each worker of `transport` is progressed in so many passes, in descending order.
+std::vector<int> workers_passes(Transport& transport, int count) {
+  std::map<ucp_worker_h, int> by_worker;
+  passes = &by_worker;
+  for (int i = 0; i < count; ++i) transport.progress();
+  passes = nullptr;
+  std::vector<int> found;
+  found.reserve(by_worker.size());
+  for (const auto& [worker, times] : by_worker) found.push_back(times);
+  std::sort(found.rbegin(), found.rend());
+  return found;
+}
+
+// An idle worker costs a system call a pass over TCP. Peers connect to it, so it has its turn in one of 16.
+TEST(UcxTransport, ProgressesWorkersThatHaveSomethingOutstanding) {
+  using Passes = std::vector<int>;
+  const auto transport = make_ucx_transport(classes(3, {{"TLS", "tcp"}, {"NET_DEVICES", "lo"}})).value();
+  EXPECT_EQ(workers_passes(*transport, 160), (Passes{160, 160, 160}));
+  std::uint64_t word = 0;
+  Heard receiver;
+  Completion received{&receiver, 0, 0};
+  ASSERT_EQ(transport->receive(1, 7, &word, sizeof word, &received), Posted::pending);
+  EXPECT_EQ(workers_passes(*transport, 160), (Passes{160, 10, 10}));
+
+  const std::uint64_t said = 5;
+  Heard sender;
+  Completion sent{&sender, 0, 0};
+  const PeerId self = transport->connect(transport->address(), 1).value();
+  if (transport->send(self, 7, &said, sizeof said, &sent) == Posted::done) sender.is_heard = true;
+  const Clock::time_point begin = Clock::now();
+  while ((!sender.is_heard || !receiver.is_heard) && Clock::now() - begin < std::chrono::seconds(60)) {
+    transport->progress();
+  }
+  EXPECT_EQ(word, said);
+  EXPECT_EQ(workers_passes(*transport, 160), (Passes{160, 160, 160}));
+}
+
 /// Sockets of this process that the system closes when their peer is silent for some time.
 std::size_t sockets_with_keepalive() {
   std::size_t count = 0;
@@ -158,4 +202,14 @@ TEST(UcxTransport, KeepsConnectionsThatAreIdle) {
 }
 
 }  // namespace
+
+unsigned count_pass(ucp_worker_h worker) {
+  static const auto next = reinterpret_cast<unsigned (*)(ucp_worker_h)>(dlsym(RTLD_NEXT, "ucp_worker_progress"));
+  if (passes != nullptr) ++(*passes)[worker];
+  return next(worker);
+}
+
 }  // namespace libcoll::ucx_transport_test
+
+/// In place of UCX's: the transport calls this one.
+extern "C" unsigned ucp_worker_progress(ucp_worker_h worker) { return libcoll::ucx_transport_test::count_pass(worker); }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstddef>
@@ -37,6 +38,9 @@ Error ucx_error(const char* what, ucs_status_t status) {
   return Error{std::string("UCX: ") + what + ": " + ucs_status_string(status)};
 }
 
+/// A worker without anything outstanding is progressed in one pass of so many.
+constexpr std::uint32_t passes_of_idle_workers = 16;
+
 /// The 64 bits of a tag are matched whole.
 constexpr ucp_tag_t whole_tag = ~ucp_tag_t{0};
 
@@ -59,6 +63,7 @@ struct Rail {
   /// UCX ends a connection with a word of farewell, for which it tries again and again to find room in the socket. On a
   /// connection that is dead and full it would do so until the system gives up: minutes. It has to stay open instead.
   bool stays_open = false;
+  std::uint32_t outstanding = 0;  ///< sends and receives that UCX has yet to complete
 
   Rail() = default;
   Rail(Rail&& other) noexcept
@@ -275,7 +280,7 @@ class UcxTransport final : public Transport {
     const ucs_status_t status = ucp_ep_create(worker, &parameters, &endpoint);
     if (status != UCS_OK) return ucx_error("creating an endpoint", status);
     const auto peer = static_cast<PeerId>(endpoints_.size());
-    endpoints_.push_back({endpoint, worker, false, route_class == 0 && !is_on_another_host(address)});
+    endpoints_.push_back({endpoint, route_class, false, route_class == 0 && !is_on_another_host(address)});
     peers_.emplace(std::pair(address, route_class), peer);
     return peer;
   }
@@ -321,9 +326,16 @@ class UcxTransport final : public Transport {
     return post_receive(route_class, tag, completion, 1, bytes, pieces_, completion);
   }
 
+  /// Workers without anything outstanding have their turn, too, now and then: peers connect to them, and UCX has
+  /// messages of its own.
   bool progress() noexcept override {
+    bool all = event_came_.load(std::memory_order_relaxed) || ++passes_ % passes_of_idle_workers == 0;
+    if (all) event_came_.store(false, std::memory_order_relaxed);
+    all = all || std::none_of(rails_.begin(), rails_.end(), [](const Rail& rail) { return rail.outstanding > 0; });
     bool moved = false;
-    for (const Rail& rail : rails_) moved = ucp_worker_progress(rail.worker) != 0 || moved;
+    for (const Rail& rail : rails_) {
+      if (all || rail.outstanding > 0) moved = ucp_worker_progress(rail.worker) != 0 || moved;
+    }
     return moved;
   }
 
@@ -361,21 +373,18 @@ class UcxTransport final : public Transport {
 
   void block(int timeout_milliseconds) noexcept override {
     epoll_event event{};
-    epoll_wait(epoll_, &event, 1, timeout_milliseconds);
+    if (epoll_wait(epoll_, &event, 1, timeout_milliseconds) > 0) event_came_.store(true, std::memory_order_relaxed);
   }
 
  private:
   struct Endpoint {
     ucp_ep_h handle;
-    ucp_worker_h worker;
+    std::int32_t route_class;
     bool is_broken = false;
     bool is_by_memory = false;
   };
 
-  Rail& rail_of(const Endpoint& endpoint) {
-    return *std::find_if(rails_.begin(), rails_.end(),
-                         [&](const Rail& rail) { return rail.worker == endpoint.worker; });
-  }
+  Rail& rail_of(const Endpoint& endpoint) { return rails_[static_cast<std::size_t>(endpoint.route_class)]; }
 
   static Posted posted(ucs_status_ptr_t request) {
     if (request == nullptr) return Posted::done;
@@ -401,6 +410,7 @@ class UcxTransport final : public Transport {
   static void sent(void* request, ucs_status_t status, void* user_data) {
     ucp_request_free(request);
     const auto* completion = static_cast<Completion*>(user_data);
+    --*completion->outstanding;
     completion->waiter->completed(completion->index, status == UCS_OK);
   }
 
@@ -409,6 +419,7 @@ class UcxTransport final : public Transport {
     auto* const completion = static_cast<Completion*>(user_data);
     completion->other_length =
         status == UCS_ERR_MESSAGE_TRUNCATED || (status == UCS_OK && info->length != completion->bytes);
+    --*completion->outstanding;
     completion->waiter->completed(completion->index, status == UCS_OK && !completion->other_length);
   }
 
@@ -420,7 +431,11 @@ class UcxTransport final : public Transport {
     parameters.cb.send = &UcxTransport::sent;
     parameters.datatype = type;
     parameters.user_data = completion;
-    return posted(ucp_tag_send_nbx(endpoint_of(peer), memory, count, tag, &parameters));
+    const Endpoint& endpoint = endpoints_[static_cast<std::size_t>(peer)];
+    count_outstanding(rail_of(endpoint), completion);
+    const Posted result = posted(ucp_tag_send_nbx(endpoint.handle, memory, count, tag, &parameters));
+    if (result != Posted::pending) --*completion->outstanding;
+    return result;
   }
 
   Posted post_receive(std::int32_t route_class, std::uint64_t tag, void* memory, std::size_t count, std::size_t bytes,
@@ -434,8 +449,17 @@ class UcxTransport final : public Transport {
     parameters.datatype = type;
     completion->bytes = bytes;
     parameters.user_data = completion;
-    const ucp_worker_h worker = rails_[static_cast<std::size_t>(route_class)].worker;
-    return posted(ucp_tag_recv_nbx(worker, memory, count, tag, whole_tag, &parameters));
+    Rail& rail = rails_[static_cast<std::size_t>(route_class)];
+    count_outstanding(rail, completion);
+    const Posted result = posted(ucp_tag_recv_nbx(rail.worker, memory, count, tag, whole_tag, &parameters));
+    if (result == Posted::failed) --*completion->outstanding;
+    return result;
+  }
+
+  /// Before it is posted: the callback may come earlier than the end of the posting.
+  static void count_outstanding(Rail& rail, Completion* completion) {
+    completion->outstanding = &rail.outstanding;
+    ++rail.outstanding;
   }
 
   ucp_ep_h endpoint_of(PeerId peer) const { return endpoints_[static_cast<std::size_t>(peer)].handle; }
@@ -461,13 +485,13 @@ class UcxTransport final : public Transport {
     if (request != nullptr && !UCS_PTR_IS_ERR(request)) flush.requests.push_back(request);
   }
 
-  static void close(const Endpoint& endpoint) {
+  void close(const Endpoint& endpoint) {
     ucp_request_param_t parameters{};
     parameters.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
     parameters.flags = UCP_EP_CLOSE_FLAG_FORCE;
     void* request = ucp_ep_close_nbx(endpoint.handle, &parameters);
     if (request == nullptr || UCS_PTR_IS_ERR(request)) return;
-    while (ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(endpoint.worker);
+    while (ucp_request_check_status(request) == UCS_INPROGRESS) ucp_worker_progress(rail_of(endpoint).worker);
     ucp_request_free(request);
   }
 
@@ -475,8 +499,10 @@ class UcxTransport final : public Transport {
   bool has_broken_ = false;
   bool eager_only_ = true;  ///< no message waits for its receiver, whatever its size
   ucp_datatype_t pieces_ = 0;
-  std::vector<Rail> rails_;  ///< by route class
-  int epoll_ = -1;           ///< over the descriptors of all workers
+  std::vector<Rail> rails_;               ///< by route class
+  std::uint32_t passes_ = 0;              ///< of progress()
+  std::atomic<bool> event_came_ = false;  ///< on some worker's descriptor, while this process slept
+  int epoll_ = -1;                        ///< over the descriptors of all workers
   std::string address_;
   std::vector<Endpoint> endpoints_;
   std::map<std::pair<std::string, std::int32_t>, PeerId> peers_;
