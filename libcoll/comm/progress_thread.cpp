@@ -72,7 +72,8 @@ void ProgressThread::run() {
   while (!stop_) {
     if (!runtime_.has_unattended()) {
       wake_.wait(guard);
-    } else if (runtime_.somebody_waits()) {
+      runtime_.program_makes_progress();  // what it did until now does not count
+    } else if (runtime_.somebody_waits() || runtime_.program_makes_progress()) {
       wake_.wait_for(guard, while_others_wait);
     } else if (runtime_.step_unattended()) {
       if (!runtime_.lock().is_wanted()) continue;

@@ -305,6 +305,7 @@ bool Runtime::arm() {
 }
 
 bool Runtime::progress() noexcept {
+  looks_.store(looks_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   const std::unique_lock guard(lock_, std::try_to_lock);
   return guard.owns_lock() && transport_ && progress_transport();
 }
@@ -323,7 +324,14 @@ void Runtime::attend(bool closely) noexcept {
   attend_(closely);
 }
 
+bool Runtime::program_makes_progress() {
+  constexpr unsigned looks_of_a_wait = 64;
+  const unsigned looks = looks_.load(std::memory_order_relaxed);
+  return looks - std::exchange(looks_seen_, looks) > looks_of_a_wait;
+}
+
 bool Runtime::progress_in_passing() noexcept {
+  looks_.store(looks_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   const unsigned looks = looks_in_vain_.load(std::memory_order_relaxed) + 1;
   looks_in_vain_.store(looks, std::memory_order_relaxed);
   // The lock alone would be felt in MPI's smallest calls.

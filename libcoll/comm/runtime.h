@@ -169,6 +169,9 @@ class Runtime {
   [[nodiscard]] bool has_unattended() const {
     return !unattended_.empty() || unattended_.have_errands() || !lingering_.empty();
   }
+  /// For the progress thread: whether the program has looked for progress over and over since this was last asked, so
+  /// that it waits in MPI.
+  bool program_makes_progress();
   [[nodiscard]] bool somebody_waits() const { return waiting_.load(std::memory_order_relaxed) > 0; }
   bool step_unattended() noexcept;
   [[nodiscard]] int milliseconds_to_next_unattended_advance(int most) const {
@@ -255,6 +258,8 @@ class Runtime {
   std::vector<topology::Automorphism> translations_;
   UnattendedCalls unattended_;
   std::vector<transport::Flush> lingering_;  ///< left to the progress thread
+  std::atomic<unsigned> looks_ = 0;          ///< by the program's threads; some may be lost
+  unsigned looks_seen_ = 0;                  ///< by the progress thread
   bool runs_progress_thread_ = false;
   bool seeks_core_ = false;
   std::string progress_processors_;  ///< empty: those that it is started on

@@ -14,15 +14,22 @@ class RuntimeLock {
     mutex_.lock();
     wanted_.fetch_sub(1, std::memory_order_relaxed);
   }
-  bool try_lock() { return mutex_.try_lock(); }
+  bool try_lock() {
+    if (mutex_.try_lock()) return true;
+    was_asked_for_.store(true, std::memory_order_relaxed);
+    return false;
+  }
   void unlock() { mutex_.unlock(); }
 
-  /// Whether some thread waits for it.
-  [[nodiscard]] bool is_wanted() const { return wanted_.load(std::memory_order_relaxed) > 0; }
+  /// Whether some thread waits for it, or has tried to take it since this was last asked.
+  bool is_wanted() {
+    return was_asked_for_.exchange(false, std::memory_order_relaxed) || wanted_.load(std::memory_order_relaxed) > 0;
+  }
 
  private:
   std::mutex mutex_;
   std::atomic<int> wanted_ = 0;
+  std::atomic<bool> was_asked_for_ = false;
 };
 
 }  // namespace libcoll::comm
