@@ -87,15 +87,15 @@ class Rational {
     return result;
   }
 
-  /// Of a >= 0 and b > 0; divisions of 64 bits as soon as that is enough.
+  /// Of two that are not negative; 1 of two zeros. Divisions of 64 bits as soon as that is enough.
   static Wide common_divisor(Wide a, Wide b) {
     constexpr Wide narrow = std::numeric_limits<std::uint64_t>::max();
     while (b > narrow) {
       const Wide rest = a % b;
-      if (rest == 0) return b;
       a = b;
       b = rest;
     }
+    if (b == 0) return a == 0 ? 1 : a;
     auto u = static_cast<std::uint64_t>(b);
     auto v = static_cast<std::uint64_t>(a % b);
     while (v != 0) {

@@ -99,7 +99,7 @@ TEST(Concatenation, BothEndsNumberMessagesAlike) {
 TEST(DirectExchange, ReducesInTheOrderOfRanksAndGathers) {
   for (const std::int32_t ranks : {2, 3, 4, 5, 8, 9, 13, 27}) {
     for (const unsigned patience : {0U, 4U}) {
-      World<DirectExchange> world(ranks, patience, static_cast<std::uint32_t>(ranks));
+      ExchangeWorld<DirectExchange> world(ranks, patience, static_cast<std::uint32_t>(ranks));
       std::uint32_t call = 0;
       for (const std::int64_t elements : {1, 7, 1, 64}) {
         const auto inputs = inputs_of(ranks, elements, ++call);

@@ -13,9 +13,9 @@ namespace libcoll::test {
 
 /// Every rank of a communicator in one process; messages keep others waiting.
 template <class Exchange>
-class World {
+class ExchangeWorld {
  public:
-  World(std::int32_t ranks, unsigned patience, std::uint32_t seed) : random_(seed) {
+  ExchangeWorld(std::int32_t ranks, unsigned patience, std::uint32_t seed) : random_(seed) {
     auto inner = make_memory_transports(ranks);
     std::vector<transport::PeerId> peers;
     peers.reserve(inner.size());

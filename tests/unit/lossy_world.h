@@ -143,10 +143,10 @@ class Listener final : public transport::RecoveryGroupObserver {
 inline constexpr std::uint32_t communicator = 1;
 
 /// All ranks of a communicator, over one network. Ranks are nodes in another order.
-class World {
+class LossyWorld {
  public:
-  World(Plan plan, const topology::Topology& topology, transport::ResendOptions options = {patience, &read_clock},
-        bool takes_pieces = false)
+  LossyWorld(Plan plan, const topology::Topology& topology, transport::ResendOptions options = {patience, &read_clock},
+             bool takes_pieces = false)
       : plan_(std::move(plan)), random_(17) {
     weather->takes_pieces = takes_pieces;
     std::int32_t classes = 1;

@@ -38,7 +38,7 @@ constexpr NodeId nodes = 8;
 /// One on every node.
 class Repairs {
  public:
-  explicit Repairs(World& world) {
+  explicit Repairs(LossyWorld& world) {
     for (NodeId node = 0; node < nodes; ++node) {
       each.push_back(std::make_unique<Repair>(world.transport(node), communicator, node, nodes, true, "test"));
     }
@@ -66,12 +66,14 @@ class Hearer final : public FailureListener {
   Repair& repair_;
 };
 
-World make_world() { return {planned("hypercube:3", Collective::allreduce, "bfb"), generate("hypercube:3").value()}; }
+LossyWorld make_world() {
+  return {planned("hypercube:3", Collective::allreduce, "bfb"), generate("hypercube:3").value()};
+}
 
 class Agreement : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(Agreement, AllHearTheSameVerdicts) {
-  World world = make_world();
+  LossyWorld world = make_world();
   std::mt19937 random(GetParam());
   std::set<std::pair<int, int>> dead;
   world.weather->fate = [&](const Passing& passing) {
@@ -104,7 +106,7 @@ TEST_P(Agreement, AllHearTheSameVerdicts) {
 INSTANTIATE_TEST_SUITE_P(Seeds, Agreement, testing::Range(1U, 9U));
 
 TEST(Repair, WithoutADeadLinkThereIsNoVerdict) {
-  World world = make_world();
+  LossyWorld world = make_world();
   Repairs repairs(world);
   std::deque<Hearer> hearers;
   for (const auto& repair : repairs.each) hearers.emplace_back(*repair);
@@ -116,7 +118,7 @@ TEST(Repair, WithoutADeadLinkThereIsNoVerdict) {
 
 /// What nobody finds, a message that was only late, must not keep the next cut from being found.
 TEST(Repair, ASearchInVainDoesNotPutOffTheNextForLong) {
-  World world = make_world();
+  LossyWorld world = make_world();
   bool dead = false;
   world.weather->fate = [&](const Passing& passing) {
     const std::pair ends = std::minmax(passing.from, passing.to);
@@ -138,7 +140,7 @@ TEST(Repair, ASearchInVainDoesNotPutOffTheNextForLong) {
 
 /// Messages that get lost while everybody looks for the reason have the reason that is found.
 TEST(Repair, OneCutIsSearchedForOnce) {
-  World world = make_world();
+  LossyWorld world = make_world();
   std::set<std::pair<int, int>> dead = {std::minmax(world.rank_of(5), world.rank_of(7))};
   world.weather->fate = [&](const Passing& passing) {
     return dead.contains(std::minmax(passing.from, passing.to)) ? Fate::stuck : Fate::arrives;
@@ -159,7 +161,7 @@ TEST(Repair, OneCutIsSearchedForOnce) {
 
 /// A rank that is gone leaves the others without a verdict.
 TEST(Repair, NothingIsAgreedWithoutEverybody) {
-  World world = make_world();
+  LossyWorld world = make_world();
   const int gone = world.rank_of(6);
   world.weather->fate = [gone](const Passing& passing) {
     return passing.from == gone || passing.to == gone ? Fate::stuck : Fate::arrives;

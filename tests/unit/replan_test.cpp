@@ -122,7 +122,7 @@ class Renewing {
     });
   }
 
-  World world;
+  LossyWorld world;
   std::vector<std::unique_ptr<Rank>> ranks;
   std::vector<std::unique_ptr<Replan>> replans;
 

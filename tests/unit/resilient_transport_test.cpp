@@ -45,16 +45,16 @@ void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }  // NOL
 class Resilience : public testing::TestWithParam<Kind> {
  protected:
   /// `hops`: between whom packets go from host to host.
-  static World world(const std::string& specification, const std::string& hops) {
+  static LossyWorld world(const std::string& specification, const std::string& hops) {
     return {planned(specification, GetParam().collective, GetParam().algorithm), generate(hops).value(),
             options_for(GetParam().takes_pieces), GetParam().takes_pieces};
   }
-  static World world(const std::string& specification) { return world(specification, specification); }
+  static LossyWorld world(const std::string& specification) { return world(specification, specification); }
   static Job job() { return small_job(GetParam().collective); }
 };
 
 TEST_P(Resilience, NothingIsSentAgainWithoutNeed) {
-  World all = world("hypercube:3");
+  LossyWorld all = world("hypercube:3");
   for (int call = 0; call < 5; ++call) ASSERT_TRUE(all.run(job()));
   EXPECT_EQ(all.counts().messages_sent_again, 0);
   EXPECT_EQ(all.counts().messages_sent_around, 0);
@@ -65,7 +65,7 @@ TEST_P(Resilience, EverySingleMessageMayBeLost) {
   std::int64_t messages = 1;
   for (std::int64_t lost = 0; lost < messages; ++lost) {
     SCOPED_TRACE(lost);
-    World all = world("hypercube:2");
+    LossyWorld all = world("hypercube:2");
     all.lets_go_after_calls = true;
     all.weather->fate = [lost](const Passing& passing) {
       return !passing.packet && passing.number == lost ? Fate::lost : Fate::arrives;
@@ -83,7 +83,7 @@ TEST_P(Resilience, ACableMayDieAtAnyTime) {
   for (const Fate fate : {Fate::lost, Fate::stuck, Fate::halved}) {
     for (const std::int64_t alive : {0, 3, 20, 50}) {
       SCOPED_TRACE(alive);
-      World all = world("hypercube:3");
+      LossyWorld all = world("hypercube:3");
       all.lets_go_after_calls = fate != Fate::stuck;
       const std::set<int> ends = {all.rank_of(0), all.rank_of(1)};
       all.weather->fate = [=, &all](const Passing& passing) {
@@ -102,10 +102,10 @@ TEST_P(Resilience, ACableMayDieAtAnyTime) {
 
 /// One direction of one route class of a pair. In the end its connection, and no other pair's, is not said goodbye to.
 TEST_P(Resilience, ALaneMayDie) {
-  World sample = world("hypercube:3");
+  LossyWorld sample = world("hypercube:3");
   for (std::int32_t route_class = 0; route_class < sample.classes(); ++route_class) {
     SCOPED_TRACE(route_class);
-    std::optional<World> all = world("hypercube:3");
+    std::optional<LossyWorld> all = world("hypercube:3");
     const int from = all->rank_of(5);
     const int to = all->rank_of(4);
     bool is_used = false;
@@ -127,7 +127,7 @@ TEST_P(Resilience, ALaneMayDie) {
 
 /// Cables that leave the graph connected, one after the other.
 TEST_P(Resilience, SeveralCablesMayDie) {
-  World all = world("hypercube:3");
+  LossyWorld all = world("hypercube:3");
   std::set<std::pair<int, int>> dead;
   all.weather->fate = [&](const Passing& passing) {
     return dead.contains({std::min(passing.from, passing.to), std::max(passing.from, passing.to)}) ? Fate::stuck
@@ -142,7 +142,7 @@ TEST_P(Resilience, SeveralCablesMayDie) {
 /// As on a part of a torus: routes of the fabric lead from every node to every other, and three pairs' cross one cable.
 /// What is left is one path, which shares a hop with every other that there was.
 TEST_P(Resilience, RoutesOfTheFabricMayShareACable) {
-  World all = world("hypercube:2", "complete:4");
+  LossyWorld all = world("hypercube:2", "complete:4");
   std::set<std::pair<int, int>> dead;
   for (const auto& [a, b] : {std::pair(0, 1), std::pair(1, 2), std::pair(0, 3)}) {
     dead.emplace(all.rank_of(a), all.rank_of(b));
@@ -156,7 +156,7 @@ TEST_P(Resilience, RoutesOfTheFabricMayShareACable) {
 
 /// Every fifth message and packet is lost.
 TEST_P(Resilience, MuchMayBeLost) {
-  World all = world("hypercube:3");
+  LossyWorld all = world("hypercube:3");
   std::mt19937 random(5);
   all.weather->fate = [&](const Passing&) { return random() % 5 == 0 ? Fate::lost : Fate::arrives; };
   for (int call = 0; call < 3; ++call) ASSERT_TRUE(all.run(job())) << call;
@@ -164,13 +164,13 @@ TEST_P(Resilience, MuchMayBeLost) {
 
 TEST_P(Resilience, FewBytesMayBeKept) {
   const std::string specification = "hypercube:3";
-  World all(planned(specification, GetParam().collective, GetParam().algorithm), generate(specification).value(),
-            options_for(GetParam().takes_pieces, 100), GetParam().takes_pieces);
+  LossyWorld all(planned(specification, GetParam().collective, GetParam().algorithm), generate(specification).value(),
+                 options_for(GetParam().takes_pieces, 100), GetParam().takes_pieces);
   for (int call = 0; call < 3; ++call) ASSERT_TRUE(all.run(job())) << call;
 }
 
 TEST_P(Resilience, WaitingForTheDeadIsNoProgress) {
-  World all = world("hypercube:3");
+  LossyWorld all = world("hypercube:3");
   ASSERT_TRUE(all.run(job()));
   all.rank_lives[6] = false;
   EXPECT_FALSE(all.run(job()));
@@ -193,13 +193,13 @@ INSTANTIATE_TEST_SUITE_P(All, Resilience,
                                          Kind{"alltoall_in_pieces", Collective::alltoall, "mcf-path", true}),
                          [](const auto& information) { return std::string(information.param.name); });
 
-World allreduces(const std::string& specification, bool takes_pieces = false) {
+LossyWorld allreduces(const std::string& specification, bool takes_pieces = false) {
   return {planned(specification, Collective::allreduce, "bfb"), generate(specification).value(),
           options_for(takes_pieces), takes_pieces};
 }
 
 TEST(ResilientTransport, NotesGoFromNodeToNode) {
-  World all = allreduces("hypercube:3");
+  LossyWorld all = allreduces("hypercube:3");
   const Bytes note = {std::byte{1}, std::byte{2}};
   all.transport(0).post_note(communicator, 7, note, NoteWay::best);
   ASSERT_TRUE(all.idle_until([&] { return !all.listeners[7].notes.empty(); }));
@@ -208,7 +208,7 @@ TEST(ResilientTransport, NotesGoFromNodeToNode) {
 }
 
 TEST(ResilientTransport, ChecksFindWhatIsCut) {
-  World all = allreduces("hypercube:3");
+  LossyWorld all = allreduces("hypercube:3");
   std::set<int> ends = {all.rank_of(2), all.rank_of(6)};
   all.weather->fate = [ends](const Passing& passing) {
     return ends.contains(passing.from) && ends.contains(passing.to) ? Fate::stuck : Fate::arrives;
@@ -228,7 +228,7 @@ TEST(ResilientTransport, ChecksFindWhatIsCut) {
 
 /// A process that was busy elsewhere must not hold its own absence against others.
 TEST(ResilientTransport, TimeSpentElsewhereDoesNotCount) {
-  World all = allreduces("hypercube:3");
+  LossyWorld all = allreduces("hypercube:3");
   for (int call = 0; call < 10; ++call) {
     ASSERT_TRUE(all.run(small_job(Collective::allreduce)));
     clock_now += 50 * patience;
@@ -238,7 +238,7 @@ TEST(ResilientTransport, TimeSpentElsewhereDoesNotCount) {
 
 /// What comes after a call has failed is nobody's any more.
 TEST(ResilientTransport, FailedCallsAreForgotten) {
-  World all = allreduces("hypercube:3");
+  LossyWorld all = allreduces("hypercube:3");
   const int mute = all.rank_of(6);
   all.weather->fate = [mute](const Passing& passing) { return passing.from == mute ? Fate::lost : Fate::arrives; };
   ASSERT_FALSE(all.run(small_job(Collective::allreduce)));
@@ -292,7 +292,7 @@ constexpr std::uint32_t annex = 2;
 
 /// Calls of their own order (persistent ones) have their own tags, and what they lose is sent again all the same.
 TEST(ResilientTransport, AnAnnexHasTheCrewsHelp) {
-  World all = allreduces("hypercube:3");
+  LossyWorld all = allreduces("hypercube:3");
   for (NodeId node = 0; node < 8; ++node) all.transport(node).annex(annex, communicator);
   const std::set<int> ends = {all.rank_of(0), all.rank_of(1)};
   all.weather->fate = [ends](const Passing& passing) {
@@ -308,7 +308,7 @@ TEST(ResilientTransport, AnAnnexHasTheCrewsHelp) {
 
 /// Ranks on a part of the nodes number them by themselves. These two have no other way than through other nodes.
 TEST(ResilientTransport, AnAnnexMayNumberItsProcessesOtherwise) {
-  World all = allreduces("hypercube:3");
+  LossyWorld all = allreduces("hypercube:3");
   const std::vector<NodeId> places = {5, 4};
   for (const NodeId node : places) all.transport(node).annex(annex, communicator, places);
   const std::set<int> ends = {all.rank_of(4), all.rank_of(5)};
@@ -330,7 +330,7 @@ TEST(ResilientTransport, AnAnnexMayNumberItsProcessesOtherwise) {
 
 /// Ranks begin calls that wait for nobody long before others do. Nothing is lost then, and no lane is given up.
 TEST(ResilientTransport, WhatIsNotAwaitedYetIsNotLost) {
-  World all = allreduces("hypercube:2");
+  LossyWorld all = allreduces("hypercube:2");
   Letter early(all.transport(0), all.transport(1), TagSpace(communicator, 1).tag(0, 0), 77);
   Letter late(all.transport(0), all.transport(1), TagSpace(communicator, 0).tag(0, 0), 78);
   early.send();
@@ -347,18 +347,18 @@ TEST(ResilientTransport, WhatIsNotAwaitedYetIsNotLost) {
 
 // ---- messages that are not copied -------------------------------------------------------------------------------
 
-Letter letter_between(World& all, std::uint32_t call, std::uint64_t word) {
+Letter letter_between(LossyWorld& all, std::uint32_t call, std::uint64_t word) {
   return {all.transport(0), all.transport(1), TagSpace(communicator, call).tag(0, 0), word};
 }
 
-void pass_time(World& all, std::int64_t patiences) {
+void pass_time(LossyWorld& all, std::int64_t patiences) {
   std::int64_t left = patiences * patience;
   all.idle_until([&] { return --left == 0; });
 }
 
 /// The receiver may be computing for long. What it is asked meanwhile is bounded, and nothing is sent twice.
 TEST(ResilientTransport, LongMessagesWaitForLateReceivers) {
-  World all = allreduces("hypercube:2", true);
+  LossyWorld all = allreduces("hypercube:2", true);
   Letter letter = letter_between(all, 0, 77);
   letter.send();
   pass_time(all, 90);
@@ -371,7 +371,7 @@ TEST(ResilientTransport, LongMessagesWaitForLateReceivers) {
 }
 
 TEST(ResilientTransport, WhatConfirmsLongMessagesMayBeLost) {
-  World all = allreduces("hypercube:2", true);
+  LossyWorld all = allreduces("hypercube:2", true);
   all.weather->fate = [](const Passing& passing) { return passing.packet ? Fate::lost : Fate::arrives; };
   Letter letter = letter_between(all, 0, 77);
   letter.receive();
@@ -385,7 +385,7 @@ TEST(ResilientTransport, WhatConfirmsLongMessagesMayBeLost) {
 }
 
 TEST(ResilientTransport, LongMessagesMayOvertakeEachOther) {
-  World all = allreduces("hypercube:2", true);
+  LossyWorld all = allreduces("hypercube:2", true);
   all.weather->fate = [](const Passing& passing) {
     return !passing.packet && passing.number == 0 ? Fate::lost : Fate::arrives;
   };
@@ -407,7 +407,7 @@ TEST(ResilientTransport, LongMessagesMayOvertakeEachOther) {
 }
 
 /// The first of two letters arrives; that the other one is still expected puts off its confirmation.
-void deliver_one(World& all, Letter& letter, Letter& expected) {
+void deliver_one(LossyWorld& all, Letter& letter, Letter& expected) {
   pass_time(all, 1);
   expected.receive();
   letter.receive();
@@ -420,7 +420,7 @@ void deliver_one(World& all, Letter& letter, Letter& expected) {
 
 /// A message goes the other way soon enough: nothing else says that one has arrived.
 TEST(ResilientTransport, MessagesTheOtherWayConfirm) {
-  World all = allreduces("hypercube:2", true);
+  LossyWorld all = allreduces("hypercube:2", true);
   Letter letter = letter_between(all, 0, 77);
   Letter expected = letter_between(all, 1, 78);
   Letter answer(all.transport(1), all.transport(0), TagSpace(communicator, 0).tag(1, 0), 79);
@@ -434,7 +434,7 @@ TEST(ResilientTransport, MessagesTheOtherWayConfirm) {
 
 /// Whoever falls asleep has nothing else to do.
 TEST(ResilientTransport, NobodySleepsWithoutConfirming) {
-  World all = allreduces("hypercube:2", true);
+  LossyWorld all = allreduces("hypercube:2", true);
   Letter letter = letter_between(all, 0, 77);
   Letter expected = letter_between(all, 1, 78);
   deliver_one(all, letter, expected);
@@ -446,7 +446,7 @@ TEST(ResilientTransport, NobodySleepsWithoutConfirming) {
 
 /// What fails on one communicator does not concern others that share its recovery group.
 TEST(ResilientTransport, AnAnnexIsForgottenByItself) {
-  World all = allreduces("hypercube:2");
+  LossyWorld all = allreduces("hypercube:2");
   for (NodeId node = 0; node < 4; ++node) all.transport(node).annex(annex, communicator);
   Letter forgotten(all.transport(0), all.transport(1), TagSpace(annex, 0).tag(0, 0), 77);
   Letter other(all.transport(0), all.transport(1), TagSpace(communicator, 0).tag(0, 0), 78);

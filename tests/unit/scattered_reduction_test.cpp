@@ -72,7 +72,7 @@ TEST(ScatteredReduction, ReducesToTheSameBitsEverywhere) {
   for (const std::int32_t ranks : {2, 3, 4, 5, 8, 9, 13, 27}) {
     std::vector<std::vector<double>> results;  // by size, of the patient world
     for (const unsigned patience : {0U, 4U}) {
-      World<ScatteredReduction> world(ranks, patience, static_cast<std::uint32_t>(ranks) + patience);
+      ExchangeWorld<ScatteredReduction> world(ranks, patience, static_cast<std::uint32_t>(ranks) + patience);
       std::uint32_t call = 0;
       for (const std::int64_t elements : {1, 7, 64, 1000}) {
         const auto inputs = inputs_of(ranks, elements, ++call);
@@ -105,7 +105,7 @@ TEST(ScatteredReduction, ReducesToTheSameBitsEverywhere) {
 
 /// Thakur et al., section 4.4: 2·log2(p) messages, and a rank sends 2·(p − 1)/p of the vector.
 TEST(ScatteredReduction, SendsFewMessagesAndLittle) {
-  World<ScatteredReduction> world(8, 0, 1);
+  ExchangeWorld<ScatteredReduction> world(8, 0, 1);
   const auto inputs = inputs_of(8, 64, 1);
   const auto start = [&](ScatteredReduction& reduction, std::size_t rank) {
     reduction.start(reinterpret_cast<const std::byte*>(inputs[rank].data()), 64, sizeof(double),
