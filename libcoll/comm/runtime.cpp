@@ -71,7 +71,8 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
   const std::int64_t began = steady_nanoseconds();
   LoadedConfig loaded = load_config(environment);
   config_ = std::move(loaded.config);
-  runs_progress_thread_ = seeks_core_ = config_.progress_thread;
+  runs_progress_thread_ = config_.progress_thread;
+  seeks_core_ = config_.progress_thread;
   configure_log(config_.log_level, world_rank);
   // Every rank reads the same settings as a rule; one voice is enough.
   if (world_rank == 0) {
@@ -287,7 +288,7 @@ bool Runtime::step_unattended() noexcept {
 
 void Runtime::give_core_to_progress_thread(const std::string& processors) {
   const std::lock_guard guard(lock_);
-  seeks_core_ = false;
+  if (!seeks_core_.exchange(false)) return;
   progress_processors_ = processors;
   if (progress_thread_ != nullptr && !processors.empty()) progress_thread_->bind(processors);
 }

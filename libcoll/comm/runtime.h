@@ -181,7 +181,8 @@ class Runtime {
   void stop_progress_thread();
   /// A core that the application leaves free is still to be found for the thread that the user asked for.
   [[nodiscard]] bool seeks_core_for_progress_thread() const { return seeks_core_; }
-  /// It has been sought: processors ("4-5"), empty where there are none. Not under lock().
+  /// It has been sought: processors ("4-5"), empty where there are none. Threads may have sought it at the same time;
+  /// the first one's stays. Not under lock().
   void give_core_to_progress_thread(const std::string& processors);
   /// Whether all of them were taken.
   [[nodiscard]] bool idle() {
@@ -261,7 +262,7 @@ class Runtime {
   std::atomic<unsigned> looks_ = 0;          ///< by the program's threads; some may be lost
   unsigned looks_seen_ = 0;                  ///< by the progress thread
   bool runs_progress_thread_ = false;
-  bool seeks_core_ = false;
+  std::atomic<bool> seeks_core_ = false;
   std::string progress_processors_;  ///< empty: those that it is started on
   std::unique_ptr<ProgressThread> progress_thread_;
   std::atomic<topology::NodeId> node_{-1};
