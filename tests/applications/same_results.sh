@@ -48,7 +48,7 @@ trap 'rm -rf "$directory"' EXIT
 cd "$directory"
 mkdir cache session native planned
 export TMPDIR=$directory/session XDG_CONFIG_HOME=$directory LIBCOLL_CACHE_DIR=$directory/cache LIBCOLL_COST_MODEL=no
-export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMP_NUM_THREADS=1 YIELD_SLEEP_EVERY=32
 launch=("${launcher[@]}" -n "$ranks" "$program" "$@")
 
 # run native|planned COMMAND…: leaves the results that are to be equal in FOLDER.results.

@@ -4,7 +4,7 @@
     matrix.py --list
     matrix.py --build FOLDER [--results FOLDER] [--scale FACTOR] NAME…
 
---list prints "NAME LABEL" by line. Every case is reported by name with its time. A case that fails, dies or exceeds its
+--list prints "NAME LABEL PROCESSORS" by line: the processors that its ranks keep busy while they wait. Every case is reported by name with its time. A case that fails, dies or exceeds its
 limit is named, and the cases behind it run in another job. launches.toml says what a launch may contain."""
 
 import argparse
@@ -95,6 +95,12 @@ def waiting_libraries(launch, options):
     return [options.build / "lib" / "mpich_on_few_processors.so"] * (mpi == "mpich") + [options.yield_sleep] * (options.yield_sleep is not None)
 
 
+def busy_processors(launch):
+    """MPICH's ranks do not yield: two jobs of them on two processors can wait for each other's slices for minutes."""
+    spins = launch.get("mpi") == "standard_abi" or (launch.get("mpi") == "mpich" and launch["ranks"] <= MOST_SPINNING_RANKS)
+    return launch["ranks"] if spins else 1
+
+
 def rank_settings(launch, options):
     build = options.build
     settings = [in_tests(text).replace("$build/", f"{build}/") for text in launch.get("rank_environment", [])]
@@ -110,6 +116,7 @@ def environment_of(launch, directory):
     environment |= {
         "TMPDIR": f"{directory}/session", "XDG_CONFIG_HOME": directory, "LIBCOLL_CACHE_DIR": f"{directory}/cache",
         "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "MPIR_CVAR_POLLS_BEFORE_YIELD": "1",
+        "YIELD_SLEEP_EVERY": "32",
     }  # fmt: skip
     if launch.get("settings") == "default":
         environment |= {"LIBCOLL_LOG_LEVEL": "trace", "MATRIX_SERVED": "any"}
@@ -335,7 +342,7 @@ def main():
     launches = load()
     if options.list:
         for launch in launches:
-            print(launch["name"], launch.get("label", "matrix"))
+            print(launch["name"], launch.get("label", "matrix"), busy_processors(launch))
         return 0
     if not options.build:
         parser.error("--build is missing")

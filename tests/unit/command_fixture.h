@@ -43,15 +43,9 @@ class Command : public testing::Test {
   }
   void TearDown() override { fs::remove_all(home_); }
 
-  /// For a test that calls the command often or for large plans: where LIBCOLL_OPTIMISED_COMMAND names the optimised
-  /// build's, it is called instead of the sanitizers'.
-  void use_optimised_command() {
-    if (const char* optimised = std::getenv("LIBCOLL_OPTIMISED_COMMAND")) command_ = optimised;
-  }
-
   /// Runs a shell line in the directory, with `libcoll` as a function for the binary.
   [[nodiscard]] Outcome shell(const std::string& line) const {
-    const std::string task_graph = "cd '" + home_ + "' && libcoll() { '" + command_ + "' \"$@\"; }; " + line;
+    const std::string task_graph = "cd '" + home_ + "' && libcoll() { '" LIBCOLL_COMMAND "' \"$@\"; }; " + line;
     const std::string call = "env -i PATH=\"$PATH\" HOME='" + home_ + "' sh -c '" + escaped(task_graph) + "' >'" +
                              home_ + "/.out' 2>'" + home_ + "/.err' </dev/null";
     const int status = std::system(call.c_str());
@@ -88,7 +82,6 @@ class Command : public testing::Test {
   }
 
   std::string home_;
-  std::string command_ = LIBCOLL_COMMAND;
 
  private:
   static std::string escaped(const std::string& text) {

@@ -137,7 +137,6 @@ TEST_F(Command, TuneEndsALauncherThatGoesOn) {
 }
 
 TEST_F(Command, PlansKeepTheGapThatWasAskedFor) {
-  use_optimised_command();
   // On four layers the plan ends 0.82 % from its bound.
   const Json wide = json("plan genkautz:300,4 alltoall --gap 0.005");
   EXPECT_LE(wide["gap"].get<double>(), 0.005);

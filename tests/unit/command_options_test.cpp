@@ -70,7 +70,6 @@ TEST_F(Command, FullDiskIsAnErrorOfEveryFile) {
 }
 
 TEST_F(Command, NumbersAreFiniteAndWithinBounds) {
-  use_optimised_command();
   const std::string plan = "plan ring:4 alltoall ";
   for (const char* number : {"nan", "inf", "-inf", "-1", "1e999", "x", ""}) {
     for (const char* call : {"plan ring:4 alltoall --gap",
@@ -123,7 +122,6 @@ TEST_F(Command, ErrorsOfTheCommandLineAreJsonWhereThatIsAskedFor) {
 
 // The list that a planner declares is what it takes, and no more.
 TEST_F(Command, PlannersTakeWhatTheyDeclare) {
-  use_optimised_command();
   const std::vector<std::string> given = {"--max-chunks 4",
                                           "--chunk-loss 0.5",
                                           "--max-routes 2",

@@ -132,7 +132,6 @@ TEST_F(Command, SinglePathPlansAreBaselines) {
 }
 
 TEST_F(Command, PlanTakesLayersAsAsked) {
-  use_optimised_command();
   for (const std::string method : {"lash", "lash-shortest", "dfsssp"}) {
     EXPECT_EQ(json("plan genkautz:20,4 alltoall --layer-method " + method)["layer_method"], method);
   }
@@ -583,7 +582,6 @@ TEST_F(Command, ReportListsWhatThereIs) {
 }
 
 TEST_F(Command, ReportsStandBesideThePaper) {
-  use_optimised_command();
   for (const char* name : {"fig8", "fig9", "fig10"}) {
     const Json report = json(std::string("report --size small ") + name);
     expect_fields(report, {"report", "paper", "what", "figure", "rows", "seconds"});
@@ -610,7 +608,6 @@ TEST_F(Command, ReportOfSomeAlgorithmsOnly) {
 }
 
 TEST_F(Command, ReportOfTheTestbedHasThePapersFigures) {
-  use_optimised_command();
   // Paper 003 §5.2: F = 2/27, 6.01 GB/s; 1/9 where NICs forward; SSSP 30 % worse on the punctured torus.
   const Json report = json("report section5.2 --size small");
   std::map<std::string, double> figures;
@@ -626,7 +623,6 @@ TEST_F(Command, ReportOfTheTestbedHasThePapersFigures) {
 }
 
 TEST_F(Command, ReportsOfBroadcastPapersAreWhole) {
-  use_optimised_command();
   const Json list = json("report")["reports"];
   for (const Json& entry : list) {
     if (entry["paper"] == "003") continue;
@@ -646,7 +642,6 @@ TEST_F(Command, ReportsOfBroadcastPapersAreWhole) {
 }
 
 TEST_F(Command, ReportsThatAreTheoremsAgreeWithThePaperEverywhere) {
-  use_optimised_command();
   // Paper 000 Table 5 and Figure 10 (optimal in T_L and T_B), Table 8 (N, T_L, both Moore bounds), Figure 3 (at most
   // 1 + 1/(N(d-1)) of the optimum); paper 002 Table 1 (4x 4x 0, 2x 2x 1x, 1x 1x 2x).
   for (const char* name :
@@ -658,7 +653,6 @@ TEST_F(Command, ReportsThatAreTheoremsAgreeWithThePaperEverywhere) {
 }
 
 TEST_F(Command, ReportsHaveThePapersFigures) {
-  use_optimised_command();
   struct Expected {
     const char* report;
     std::vector<std::pair<const char*, Json>> row;  ///< by its columns
