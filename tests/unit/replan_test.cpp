@@ -35,11 +35,11 @@ class Rank final : public ReplanParticipant {
  public:
   [[nodiscard]] std::uint32_t wanted() const override { return wants; }
   [[nodiscard]] bool must_switch() const override { return has_plans; }
-  void add_findings(Switch& agreed) const override {
-    agreed.changes = findings.changes;
-    agreed.links_gone = findings.links_gone;
-    agreed.next_look = findings.next_look;
-    agreed.parents = findings.parents;
+  void add_findings(Switch& found) const override {
+    found.changes = findings.changes;
+    found.links_gone = findings.links_gone;
+    found.next_look = findings.next_look;
+    found.parents = findings.parents;
   }
   Making make_plan(Collective collective, std::string& text) override {
     if (looks_until_made-- > 0) return Making::under_way;
