@@ -4,8 +4,9 @@
     matrix.py --list
     matrix.py --build FOLDER [--results FOLDER] [--scale FACTOR] NAME…
 
---list prints "NAME LABEL PROCESSORS" by line: the processors that its ranks keep busy while they wait. Every case is reported by name with its time. A case that fails, dies or exceeds its
-limit is named, and the cases behind it run in another job. launches.toml says what a launch may contain."""
+--list prints "NAME LABEL PROCESSORS" by line: the processors that its ranks keep busy while they wait.
+Every case is reported by name with its time. A case that fails, dies or exceeds its limit is named, and the cases behind
+it run in another job. launches.toml says what a launch may contain."""
 
 import argparse
 import collections
@@ -88,17 +89,19 @@ def in_tests(text):
     return text.replace("@/", f"{HERE}/")
 
 
+def waits_as_it_is(launch):
+    return launch["ranks"] <= MOST_SPINNING_RANKS or launch.get("mpi") == "standard_abi"
+
+
 def waiting_libraries(launch, options):
-    mpi = launch.get("mpi", "openmpi")
-    if launch["ranks"] <= MOST_SPINNING_RANKS or mpi == "standard_abi":
+    if waits_as_it_is(launch):
         return []
-    return [options.build / "lib" / "mpich_on_few_processors.so"] * (mpi == "mpich") + [options.yield_sleep] * (options.yield_sleep is not None)
+    return [options.build / "lib" / "mpich_on_few_processors.so"] * (launch.get("mpi") == "mpich") + [options.yield_sleep] * (options.yield_sleep is not None)
 
 
 def busy_processors(launch):
-    """MPICH's ranks do not yield: two jobs of them on two processors can wait for each other's slices for minutes."""
-    spins = launch.get("mpi") == "standard_abi" or (launch.get("mpi") == "mpich" and launch["ranks"] <= MOST_SPINNING_RANKS)
-    return launch["ranks"] if spins else 1
+    """MPICH's ranks do not yield: two such jobs on two processors can wait for each other's time slices for minutes."""
+    return launch["ranks"] if waits_as_it_is(launch) and launch.get("mpi", "openmpi") != "openmpi" else 1
 
 
 def rank_settings(launch, options):
