@@ -3,8 +3,8 @@
 #
 #   config/test.sh [--all]
 #     --all  what a release needs besides: messages above 2 GiB, fuzzing, unit tests of the optimised build, every source
-#            compiled by itself, clang-tidy on everything instead of on what changed since the last release, the command
-#            under ASan and UBSan, and what is cross-compiled for aarch64 under qemu
+#            compiled by itself, clang-tidy on everything instead of on what changed since the last release, the planner
+#            and the command under ASan and UBSan, and what is cross-compiled for aarch64 under qemu
 # shellcheck source-path=SCRIPTDIR source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -14,9 +14,10 @@ results=$(mktemp -d)
 background=
 trap '[ -z "$background" ] || kill -- "-$background" 2>/dev/null; rm -rf "$results"' EXIT
 problems=() times=() all=no
+borrowed=$build  # the build whose planner and command the sanitizers' builds use; with --all they have their own
 case ${1:-} in
   '') ;;
-  --all) all=yes ;;
+  --all) all=yes borrowed= ;;
   *) fail "wrong usage: found '$1', expected --all or nothing." ;;
 esac
 
@@ -115,11 +116,12 @@ run_tests() {
   return "$status"
 }
 
-# With --all the command runs under the sanitizers, too; otherwise tests call the developer build's.
-build_sanitized() {
-  local command=
-  if [ "$all" = no ]; then command=$build/bin/libcoll; fi
-  configure asan -DLIBCOLL_TEST_COMMAND="$command" && (cd "$root" && cmake --build --preset asan --target sanitized_tests)
+build_with_asan() {
+  configure asan -DLIBCOLL_PLANNER_BUILD="$borrowed" -DLIBCOLL_TEST_COMMAND="${borrowed:+$borrowed/bin/libcoll}" && (cd "$root" && cmake --build --preset asan --target sanitized_tests)
+}
+
+build_with_tsan() {
+  configure tsan -DLIBCOLL_PLANNER_BUILD="$borrowed" && (cd "$root" && cmake --build --preset tsan --target unit_threads multiprocess_of_threads)
 }
 
 # The folders that depend on the processor: warnings are errors there, too. Headers that the cross compiler does not have
@@ -145,11 +147,11 @@ part 'Build' build_with developer || fail 'the build failed; see above.'
 part 'Check for aarch64' check_aarch64 || note 'aarch64'
 part 'Tests' run_tests tests "$build" -LE '^(unit|large|release|fabric)$' || note 'tests'
 # These wait most of the time: for links that are slow or dead.
-begin run_clang build_sanitized
+begin run_clang build_with_asan
 part 'Tests on the emulated fabric' run_tests fabric "$build" -L '^fabric$' -j $((3 * jobs)) || note 'tests on the emulated fabric'
 part 'Build with ASan and UBSan, the rest of it' finish || fail 'the build with ASan failed; see above.'
-part 'Tests with ASan and UBSan' run_tests asan "$root/build-asan" -L '^(unit|zoo|matrix-small)$' || note 'tests with ASan and UBSan'
-part 'Build with TSan' build_with tsan unit_threads multiprocess_of_threads || fail 'the build with TSan failed; see above.'
+part 'Tests with ASan and UBSan' run_tests asan "$root/build-asan" -L '^(unit|unit-planner|zoo|matrix-small)$' || note 'tests with ASan and UBSan'
+part 'Build with TSan' build_with_tsan || fail 'the build with TSan failed; see above.'
 # UCX's hook on madvise takes a lock while a thread ends, when TSan has let go of that thread: a crash in TSan itself.
 UCX_MEM_MMAP_HOOK_MODE=none part 'Tests with TSan' run_tests tsan "$root/build-tsan" -L '^(threads|matrix-threads)$' || note 'tests with TSan'
 if [ "$all" = no ]; then
