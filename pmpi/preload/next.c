@@ -1,19 +1,54 @@
 #include "pmpi/preload/next.h"
 
 #include <dlfcn.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
-void* libcoll_next_symbol(const char* name) {
+static int count_loads(struct dl_phdr_info* info, size_t size, void* loads) {
+  (void)size;
+  *(unsigned long long*)loads = info->dlpi_adds;
+  return 1; /* every object tells the same */
+}
+
+static void* search_mpi_library(void) {
   /* In this order: the first may have one of the others do its work. */
-  static const char* const mpi_libraries[] = {"libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi.so.40", "libmpich.so.12",
-                                              "libmpi.so.12"};
+  static const char* const names[] = {"libmpi_abi.so.1", "libmpi_abi.so.0", "libmpi.so.40", "libmpich.so.12",
+                                      "libmpi.so.12"};
+  void* library = NULL;
+  for (size_t i = 0; library == NULL && i < sizeof names / sizeof *names; ++i)
+    library = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
+  return library;
+}
+
+/* Of the MPI library that is loaded, else NULL. The search goes through directories for those that are not, and MPIs
+ * lack dozens of the names that are looked up: it is made again only after something was loaded. */
+static void* mpi_library(void) {
+  static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+  static unsigned long long loads_at_search;
+  static void* found;
+  unsigned long long loads = 0;
+  dl_iterate_phdr(&count_loads, &loads);
+  pthread_mutex_lock(&mutex);
+  const bool is_current = loads == loads_at_search;
+  void* library = found;
+  pthread_mutex_unlock(&mutex);
+  if (is_current) return library;
+  library = search_mpi_library(); /* without the mutex: a constructor that another dlopen() runs may want it */
+  pthread_mutex_lock(&mutex);
+  loads_at_search = loads;
+  found = library;
+  pthread_mutex_unlock(&mutex);
+  return library;
+}
+
+void* libcoll_next_symbol(const char* name) {
   void* found = dlsym(RTLD_NEXT, name);
-  for (size_t i = 0; found == NULL && i < sizeof mpi_libraries / sizeof *mpi_libraries; ++i) {
-    void* handle = dlopen(mpi_libraries[i], RTLD_LAZY | RTLD_NOLOAD);
-    if (handle != NULL) return dlsym(handle, name);
-  }
-  return found;
+  if (found != NULL) return found;
+  void* library = mpi_library();
+  return library == NULL ? NULL : dlsym(library, name);
 }
 
 void* libcoll_open_beside(const char* library) {
