@@ -40,6 +40,14 @@ RouteBinding one_class(std::vector<std::pair<std::string, std::string>> settings
   return binding;
 }
 
+/// libfabric reads its settings when it is first used in a process: here with those that programs over TCP have, not
+/// with its own 415 MiB of receive buffers for each transport.
+class FirstUseOverTcp : public testing::Environment {
+ public:
+  void SetUp() override { EXPECT_TRUE(make_ofi_transport({}, {"tcp;ofi_rxm", 1, false}).ok()); }
+};
+const testing::Environment* const first_use = testing::AddGlobalTestEnvironment(new FirstUseOverTcp);
+
 TEST(OfiTransport, RefusesWhatItCannotDo) {
   expect_refused({}, {"no_such_provider", 1, false}, "no provider \"no_such_provider\"");
   expect_refused(one_class({{"NET_DEVICES", "no_such_device"}}), {"tcp;ofi_rxm", 1, false}, "\"no_such_device\"");
