@@ -23,7 +23,7 @@ case $case in
   immediate | starts) ;;
   nodes_blocking | nodes_starts) ranks=16 bytes=16384 options=(--ranks-per-node 2) ;;
   resent_cut) export LIBCOLL_RESEND_SECONDS=2 cable=(2 3) way=immediate ;;
-  resent_*) export LIBCOLL_RESEND_SECONDS=2 ;;
+  resent_*) export LIBCOLL_RESEND_SECONDS=30 ;; # a cable that is found dead, which is out for longer, would stay out
   *) fail "wrong usage" ;;
 esac
 

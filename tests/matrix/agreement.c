@@ -174,7 +174,8 @@ static void connect_all(int rank, int ranks) {
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* Rank 0 loses the connections that were made for the calls. Each rank's calls fail, or come to the right end. */
+/* Rank 0 loses the connections that were made for the calls. Each rank's calls fail, or come to the right end. By
+ * default settings some sizes are MPI's. */
 static void broken(void) {
   static char were[most_descriptors];
   int rank = 0;
@@ -192,9 +193,9 @@ static void broken(void) {
   if (rank == 0) fprintf(stderr, "agreement: %d connections lost\n", lost);
   int failed = 0;
   for (int i = 0; i < sizes_count && !failed; ++i) {
-    fill(sizes[2], 1);
-    failed = MPI_Allreduce(input, output, sizes[2], MPI_INT, MPI_SUM, MPI_COMM_WORLD) != MPI_SUCCESS;
-    if (!failed) require(all_are(sizes[2], ranks), "allreduce", sizes[2]);
+    fill(sizes[i], 1);
+    failed = MPI_Allreduce(input, output, sizes[i], MPI_INT, MPI_SUM, MPI_COMM_WORLD) != MPI_SUCCESS;
+    if (!failed) require(all_are(sizes[i], ranks), "allreduce", sizes[i]);
   }
   fprintf(stderr, "agreement: a call %s\n", failed ? "failed" : "went on");
 }
