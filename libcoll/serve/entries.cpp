@@ -18,7 +18,7 @@ namespace libcoll::serve {
 namespace {
 
 bool none_kept() { return persistent_kept.load(std::memory_order_relaxed) == 0; }
-bool none_under_way() { return persistent_under_way.load(std::memory_order_relaxed) == 0; }
+bool none_replaced() { return persistent_replaced.load(std::memory_order_relaxed) == 0; }
 
 // NOLINTBEGIN(readability-identifier-naming, readability-non-const-parameter): MPI's names and parameters
 
@@ -88,14 +88,14 @@ constexpr CallKind intercepted[] = {
 #undef LIBCOLL_ENTRY
 static_assert(std::size(intercepted) == call_count);
 
-// ---- requests: those of persistent calls that are served have another one in their place while they are under way
+// ---- requests: those of persistent calls that are served have another one in their place
 
 #define LIBCOLL_COMPLETION(Name, symbol, how_many, parameters, ...)                  \
   int enter_##symbol parameters {                                                    \
     static const auto pass_on = next_symbol<decltype(&enter_##symbol)>("P" #symbol); \
-    if (none_under_way() && !must_poll()) return pass_on(__VA_ARGS__);               \
+    if (none_replaced() && !must_poll()) return pass_on(__VA_ARGS__);                \
     const auto finish = [&] { return poll_##Name(pass_on, __VA_ARGS__); };           \
-    return none_under_way() ? finish() : complete(how_many, requests, finish);       \
+    return none_replaced() ? finish() : complete(how_many, requests, finish);        \
   }
 #define LIBCOLL_COMPLETES_ONE(Name, number, parameters, ...) \
   LIBCOLL_COMPLETION(Name, MPI_##Name, 1, parameters, __VA_ARGS__)
@@ -125,7 +125,7 @@ int enter_MPI_Request_free(MpiRequests request) {
 
 int enter_MPI_Request_get_status(MpiRequest request, int* flag, MpiStatus* status) {
   if (must_poll()) progress_own();
-  return mpi.request_get_status(none_under_way() ? request : in_place_of(cleaned(request)), flag, status);
+  return mpi.request_get_status(none_replaced() ? request : in_place_of(cleaned(request)), flag, status);
 }
 
 // ---- others

@@ -23,7 +23,10 @@ class PersistentTable {
  public:
   void add(MpiRequest request, const PersistentPointer& call) {
     const std::lock_guard guard(mutex_);
-    calls_.insert_or_assign(request, call);
+    PersistentPointer& place = calls_[request];
+    if (place != nullptr) count(*place, -1);
+    place = call;
+    count(*place, 1);
     persistent_kept = static_cast<std::int64_t>(calls_.size());
   }
   PersistentPointer find(MpiRequest request) const {
@@ -37,28 +40,40 @@ class PersistentTable {
     if (found == calls_.end()) return nullptr;
     PersistentPointer call = std::move(found->second);
     calls_.erase(found);
+    count(*call, -1);
     persistent_kept = static_cast<std::int64_t>(calls_.size());
     return call;
   }
-  MpiRequest under_way(MpiRequest request) const {
+  MpiRequest in_place_of(MpiRequest request) const {
     const std::lock_guard guard(mutex_);
     const auto found = calls_.find(request);
-    return found == calls_.end() ? mpi.request_null : found->second->under_way();
+    return found == calls_.end() || !found->second->is_replaced() ? request : found->second->under_way();
   }
   void set_under_way(PersistentCall& call, MpiRequest request) {
-    const std::lock_guard guard(mutex_);
-    const bool idle = request == mpi.request_null;
-    if ((call.under_way() == mpi.request_null) != idle) persistent_under_way += idle ? -1 : 1;
-    call.set_under_way(request);
+    change(call, [&] { call.set_under_way(request); });
+  }
+  void start_by_mpi(PersistentCall& call) {
+    change(call, [&] { call.start_by_mpi(); });
   }
   std::unordered_map<MpiRequest, PersistentPointer> take_all() {
     const std::lock_guard guard(mutex_);
     persistent_kept = 0;
-    persistent_under_way = 0;
+    persistent_replaced = 0;
     return std::exchange(calls_, {});
   }
 
  private:
+  static void count(const PersistentCall& call, int by) {
+    if (call.is_replaced()) persistent_replaced += by;
+  }
+  template <class Change>
+  void change(PersistentCall& call, Change apply) {
+    const std::lock_guard guard(mutex_);
+    count(call, -1);
+    apply();
+    count(call, 1);
+  }
+
   mutable std::mutex mutex_;
   std::unordered_map<MpiRequest, PersistentPointer> calls_;
 };
@@ -144,15 +159,14 @@ bool start_persistent(MpiRequest request, std::optional<int>& code) noexcept {
   const PersistentPointer call = persistent_table().find(request);
   if (call == nullptr) return false;
   code = guarded(call->comm(), [&] { return call->start(*process); });
+  if (!code) persistent_table().start_by_mpi(*call);
   return true;
 }
 
-MpiRequest in_place_of(MpiRequest request) noexcept {
-  const MpiRequest given = persistent_table().under_way(request);
-  return given == mpi.request_null ? request : given;
-}
+MpiRequest in_place_of(MpiRequest request) noexcept { return persistent_table().in_place_of(request); }
 
 void settle_persistent(MpiRequest request, MpiRequest given, MpiRequest left, int code) noexcept {
+  if (given == mpi.request_null) return;  // it was inactive
   // MPI keeps a request whose call has failed.
   if (left == given && code != mpi_success) {
     int over = 0;
@@ -168,7 +182,6 @@ void forget_persistent(MpiRequest request) noexcept {
   const PersistentPointer call = persistent_table().remove(request);
   if (call == nullptr || call->under_way() == mpi.request_null) return;
   MpiRequest under_way = call->under_way();
-  persistent_table().set_under_way(*call, mpi.request_null);
   mpi.request_free(&under_way);
 }
 

@@ -1,6 +1,8 @@
 // Persistent collectives (MPI 4.0, section 6.13). The program holds MPI's own persistent request, made at the init,
 // which also starts where libcoll does not serve. A start that is served is a nonblocking call with a request of its
-// own, which the functions that complete requests get in place of the program's.
+// own, which the functions that complete requests get in place of the program's. Until MPI's own has started they get
+// MPI_REQUEST_NULL in place of an inactive one, which is complete like it: MPICH 4.0 waits for ever for a collective's
+// request that has never started.
 //
 // Who serves the starts is settled at the init, which may wait for the other ranks, for as long as the request lives:
 // MPI lets the ranks start persistent calls in any order, so that nothing that changes later is the same on all of
@@ -45,6 +47,10 @@ class PersistentCall {
   /// The nonblocking call's request; MPI_REQUEST_NULL while this one is inactive.
   [[nodiscard]] MpiRequest under_way() const { return under_way_; }
   void set_under_way(MpiRequest request) { under_way_ = request; }
+  /// MPI's own request starts: MPI knows from now on when it is complete.
+  void start_by_mpi() { started_by_mpi_ = true; }
+  /// Whether functions that complete requests get under_way() in place of the program's request.
+  [[nodiscard]] bool is_replaced() const { return !started_by_mpi_ || under_way_ != mpi.request_null; }
 
  private:
   MpiDatatype held(MpiDatatype type);
@@ -56,6 +62,7 @@ class PersistentCall {
   Persistence persistence_;
   std::vector<HeldType> types_;
   MpiRequest under_way_ = mpi.request_null;
+  bool started_by_mpi_ = false;
 };
 
 using PersistentPointer = std::shared_ptr<PersistentCall>;
@@ -72,13 +79,13 @@ using PersistentPointer = std::shared_ptr<PersistentCall>;
 /// `request` is MPI's own for the call.
 void keep_persistent(const PersistentPointer& call, MpiRequest request) noexcept;
 
-/// The numbers of requests that were kept, and of those under way by libcoll.
+/// The numbers of requests that were kept, and of those that have another one in their place.
 inline std::atomic<std::int64_t> persistent_kept{0};
-inline std::atomic<std::int64_t> persistent_under_way{0};
+inline std::atomic<std::int64_t> persistent_replaced{0};
 
 /// Whether it is one of ours; then `code` is MPI's, or nothing when MPI's own request is to be started.
 bool start_persistent(MpiRequest request, std::optional<int>& code) noexcept;
-/// In place of a request: what is under way for it, or itself.
+/// In place of a request: what is under way for it, MPI_REQUEST_NULL where nothing is, or itself.
 MpiRequest in_place_of(MpiRequest request) noexcept;
 /// A function of MPI's had `given`, in place of `request`, and left it as `left`, with that code.
 void settle_persistent(MpiRequest request, MpiRequest given, MpiRequest left, int code) noexcept;
@@ -87,8 +94,8 @@ void forget_persistent(MpiRequest request) noexcept;
 /// Before MPI ends.
 void drop_persistent() noexcept;
 
-/// Calls `function`, which completes requests, with `requests` pointing to a copy that has what is under way in place
-/// of persistent ones; what becomes of the others goes back to the program. The function's code.
+/// Calls `function`, which completes requests, with `requests` pointing to a copy that has others in place of
+/// persistent ones; what becomes of the rest goes back to the program. The function's code.
 template <class Function>
 int complete(int count, MpiRequests& requests, Function function) {
   const MpiRequests program = requests;

@@ -104,6 +104,15 @@ static void check_messages(const struct Messages* messages, int round) {
   }
 }
 
+/* MPICH 4.0 waits for ever for inactive requests of collectives that are left to it. */
+static int inactive_is_known(void) {
+#ifdef OPEN_MPI
+  return 1;
+#else
+  return serves && !may_be_native();
+#endif
+}
+
 /* Completes all in one of MPI's ways. */
 static void complete(int all, MPI_Request* requests, int way) {
   MPI_Status statuses[outstanding + 4];
@@ -138,11 +147,10 @@ static void complete(int all, MPI_Request* requests, int way) {
     for (int i = 0; i < count; ++i) CHECK(indices[i] >= 0 && indices[i] < all, "index %d", indices[i]);
     left -= count;
   }
-#ifdef OPEN_MPI
-  /* Inactive ones are complete, and there is nothing to wait for. MPICH 4.0's own waits for ever. */
+  if (!inactive_is_known()) return;
+  /* Inactive ones are complete, and there is nothing to wait for. */
   MPI_Waitany(all, requests, indices, statuses);
   CHECK(indices[0] == MPI_UNDEFINED, "index %d of inactive requests", indices[0]);
-#endif
 }
 
 /* Many, several of a kind, started one by one or together, in another order on every rank. */
@@ -232,15 +240,15 @@ static void check_run_ahead(MPI_Comm comm) {
 static void check_inactive(MPI_Comm comm) {
   init(&jobs[0], 0, 0, comm);
   for (int round = 0; round < 2; ++round) {
-#ifdef OPEN_MPI /* MPICH 4.0 knows this of no collective's request. */
-    MPI_Status status;
-    int flag = 0;
-    MPI_Request_get_status(jobs[0].request, &flag, &status);
-    CHECK(flag, "an inactive request is not complete");
-    CHECK(MPI_Wait(&jobs[0].request, &status) == MPI_SUCCESS && jobs[0].request != MPI_REQUEST_NULL, "MPI_Wait");
-    MPI_Test(&jobs[0].request, &flag, &status);
-    CHECK(flag && jobs[0].request != MPI_REQUEST_NULL, "MPI_Test");
-#endif
+    if (inactive_is_known()) {
+      MPI_Status status;
+      int flag = 0;
+      MPI_Request_get_status(jobs[0].request, &flag, &status);
+      CHECK(flag, "an inactive request is not complete");
+      CHECK(MPI_Wait(&jobs[0].request, &status) == MPI_SUCCESS && jobs[0].request != MPI_REQUEST_NULL, "MPI_Wait");
+      MPI_Test(&jobs[0].request, &flag, &status);
+      CHECK(flag && jobs[0].request != MPI_REQUEST_NULL, "MPI_Test");
+    }
     start(&jobs[0], round);
     wait(&jobs[0]);
   }
