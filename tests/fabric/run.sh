@@ -6,13 +6,24 @@
 libcoll=$(realpath "$1") probe=$(realpath "$2") case=$3
 source "$(dirname "$0")/common.sh"
 
-words() { { tr '\0' ' ' <"$1/cmdline"; } 2>/dev/null || true; }
+# command_of FOLDER: sets `command` to the words of a process, a folder in /proc; to none where it is dead.
+command_of() {
+  command=()
+  { mapfile -d '' -t command <"$1/cmdline"; } 2>/dev/null || true
+}
+
+# wait_for_guest PROCESS: until what runs inside the fabric is `sleep 600`.
+wait_for_guest() {
+  local command
+  until command_of "/proc/$1" && [[ ${command[*]} == 'sleep 600' ]]; do :; done
+}
 
 # Processes of a fabric that hold it; the dead that nobody has waited for yet have no command line.
 holders() {
-  local process
+  local process command
   for process in /proc/[0-9]*; do
-    if [[ $(words "$process") == "libcoll fabric-hold $1 " ]]; then
+    command_of "$process"
+    if [[ ${command[*]} == "libcoll fabric-hold $1" ]]; then
       echo "${process#/proc/}"
     fi
   done
@@ -72,7 +83,7 @@ case $case in
     control=$(fabric status --json | jq .control_pid)
     "$libcoll" fabric --name "$fabric" exec n3 -- sleep 600 &
     guest=$!
-    until [[ $(words "/proc/$guest") == "sleep 600 " ]]; do :; done
+    wait_for_guest "$guest"
     kill -9 "$control"
     until [[ -z $(holders "$fabric") ]]; do :; done
     if fabric status 2>err; then fail "status of a ruin"; fi
