@@ -141,6 +141,8 @@ aarch64_tests='^(unit\.(node|threads|transport|reduce)|matrix-emulated)'
 "$root/config/install_packages.sh" || exit 1
 # Jobs that run side by side share processors: a rank that waits makes room also where its own job would have enough.
 export OMPI_MCA_mpi_yield_when_idle=1
+# No test needs hwloc's plugins for GPUs and displays, which launchers and ranks would open with all their libraries.
+export HWLOC_PLUGINS_PATH=$results
 part 'Format' check_format || note 'format'
 part 'Layers' "$root/config/layers.py" || note 'layers'
 part 'Build' build_with developer || fail 'the build failed; see above.'
