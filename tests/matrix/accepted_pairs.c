@@ -1,5 +1,6 @@
 /* Reductions beyond those of the MPI standard: what this MPI accepts as type and operation is served with its result,
  * and what it refuses stays its error. MPI_CHAR with MPI_SUM, which the OSU benchmarks use, is among them.
+ * MPICH 4.0 stops by an assertion at some pairs of the types that it is not asked about here.
  *   accepted_pairs [default]   which calls are served is not known with default settings */
 #include <mpi.h>
 #include <stdlib.h>
@@ -64,10 +65,12 @@ int main(int argc, char** argv) {
   checks_calls = argc < 2;
   ranks = size_of(MPI_COMM_WORLD);
   CHECK(ranks <= most_ranks, "too many ranks");
-  const MPI_Datatype types[] = {MPI_CHAR,      MPI_WCHAR,    MPI_CHARACTER, MPI_LOGICAL1, MPI_LOGICAL2,
-                                MPI_LOGICAL4,  MPI_LOGICAL8, MPI_BYTE,      MPI_INTEGER,  MPI_INTEGER8,
-                                MPI_AINT,      MPI_FLOAT,    MPI_DOUBLE,    MPI_C_BOOL,   MPI_C_FLOAT_COMPLEX,
-                                MPI_SHORT_INT, MPI_2INT};
+  const MPI_Datatype types[] = {
+#ifdef OPEN_MPI
+      MPI_CHARACTER, MPI_LOGICAL1, MPI_LOGICAL2, MPI_LOGICAL4, MPI_LOGICAL8,        MPI_INTEGER,
+      MPI_INTEGER8,  MPI_AINT,     MPI_FLOAT,    MPI_DOUBLE,   MPI_C_FLOAT_COMPLEX, MPI_C_BOOL,
+#endif
+      MPI_CHAR,      MPI_WCHAR,    MPI_BYTE,     MPI_INT,      MPI_SHORT_INT,       MPI_2INT};
   const MPI_Op ops[] = {MPI_SUM,  MPI_PROD, MPI_MAX, MPI_MIN,  MPI_LAND,   MPI_LOR,
                         MPI_LXOR, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_MAXLOC, MPI_MINLOC};
   MPI_Errhandler counting = MPI_ERRHANDLER_NULL;

@@ -106,7 +106,10 @@ def busy_processors(launch):
 
 def rank_settings(launch, options):
     build = options.build
-    settings = [in_tests(text).replace("$build/", f"{build}/") for text in launch.get("rank_environment", [])]
+    folders = {"$build/": f"{build}/", "$lib/": f"{build / 'lib' / launch.get('mpi', '')}/"}
+    settings = [in_tests(text) for text in launch.get("rank_environment", [])]
+    for word, folder in folders.items():
+        settings = [text.replace(word, folder) for text in settings]
     settings += [f"{text.split(':')[0]}:PROCESSORS={text.split(':')[1]}" for text in launch.get("binding", [])]
     settings += [f"{rank}:LIBCOLL_HOST=node{node}" for rank, node in enumerate(launch.get("hosts", "").split())]
     if libraries := waiting_libraries(launch, options):

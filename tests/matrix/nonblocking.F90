@@ -22,6 +22,11 @@ program nonblocking
     end function
   end interface
   integer, parameter :: n = 11
+#ifdef INDICES_FROM_ZERO
+  integer, parameter :: offset = 1  ! a fault of this MPI's mpi_f08
+#else
+  integer, parameter :: offset = 0
+#endif
   integer :: rank, ranks, ierror, i, r, index, indices(12)
   logical :: done
   integer, asynchronous :: whole(n), total(n), in_place(n), broadcast(n), reduced(n), scattered(2), part(n)
@@ -104,16 +109,16 @@ program nonblocking
   call check(requests(3) /= MPI_REQUEST_NULL, 5)
   call MPI_WAITANY(12, requests, index, status, ierror)
   call check(index /= MPI_UNDEFINED, 6)
-  call check(requests(index) == MPI_REQUEST_NULL, 7)
+  call check(requests(index + offset) == MPI_REQUEST_NULL, 7)
   done = .false.
   do while (.not. done)
     call MPI_TESTANY(12, requests, index, done, status, ierror)
   end do
   call check(index /= MPI_UNDEFINED, 9)
-  call check(requests(index) == MPI_REQUEST_NULL, 10)
+  call check(requests(index + offset) == MPI_REQUEST_NULL, 10)
   call MPI_WAITSOME(12, requests, index, indices, MPI_STATUSES_IGNORE, ierror)
   call check(index >= 1, 23)
-  call check(all([(requests(indices(i)) == MPI_REQUEST_NULL, i=1, index)]), 24)
+  call check(all([(requests(indices(i) + offset) == MPI_REQUEST_NULL, i=1, index)]), 24)
   call MPI_WAITALL(12, requests, MPI_STATUSES_IGNORE, ierror)
   call check(ierror == MPI_SUCCESS, 8)
 

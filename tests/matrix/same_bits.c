@@ -76,6 +76,7 @@ int main(int argc, char** argv) {
     }
     if (block > 0) say("reduce_scatter_block", bytes, hashes);
   }
+  CHECK(served_calls("allreduce") > 0, "no allreduce was served");
   MPI_Finalize();
   return 0;
 }

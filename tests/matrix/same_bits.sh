@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Sums have the same bits in every run, with default settings, whatever the machine has to do besides.
-#   same_bits.sh LIBCOLL PROGRAM RUNS LARGEST_BYTES TOPOLOGY RANKS [NAME=VALUE …]
+#   [LAUNCHER=COMMAND] same_bits.sh LIBCOLL PROGRAM RUNS LARGEST_BYTES TOPOLOGY RANKS [NAME=VALUE …]
 # Every run has fresh caches; every other one makes its plans while it runs, and every third one has the processors to
 # itself.
 set -euo pipefail
@@ -12,6 +12,7 @@ fail() {
 
 [[ $# -ge 6 ]] || fail "wrong usage"
 libcoll=$(realpath "$1") program=$(realpath "$2") runs=$3 largest=$4 topology=$5 ranks=$6
+read -ra launcher <<<"${LAUNCHER:-mpirun --oversubscribe}"
 shift 6
 
 for name in "${!LIBCOLL_@}"; do unset "$name"; done
@@ -41,7 +42,7 @@ for ((run = 0; run < runs; ++run)); do
   env TMPDIR="$directory/session$run" XDG_CONFIG_HOME="$directory" LIBCOLL_CACHE_DIR="$directory/cache$run" \
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$@" \
     timeout -k 5 300 "$libcoll" run "${options[@]}" --topology "$topology" -- \
-    mpirun --oversubscribe -n "$ranks" "$program" "$largest" </dev/null >>bits || fail "run $run failed"
+    "${launcher[@]}" -n "$ranks" "$program" "$largest" </dev/null >>bits || fail "run $run failed"
   stop_load
   rm -rf "cache$run" "session$run"
 done

@@ -26,8 +26,15 @@ static void check_symbol(const char* prefix, const char* name) {
   CHECK(strstr(place.dli_fname, "libcoll_pmpi") != NULL, "%s is that of %s", symbol_name, place.dli_fname);
 }
 
+#ifdef OPEN_MPI
+static const char* const persistent_prefix = "MPIX_";
+#else
+static const char* const persistent_prefix = "MPI_";
+#endif
+
 static void check_all_symbols(void) {
   char name[64];
+  char prefix[8];
   for (size_t i = 0; i < sizeof collectives / sizeof *collectives; ++i) {
     check_symbol("MPI_", collectives[i]);
     check_symbol("PMPI_", collectives[i]);
@@ -36,8 +43,9 @@ static void check_all_symbols(void) {
     check_symbol("MPI_", name);
     check_symbol("PMPI_", name);
     snprintf(name, sizeof name, "%s_init", collectives[i]);
-    check_symbol("MPIX_", name);
-    check_symbol("PMPIX_", name);
+    check_symbol(persistent_prefix, name);
+    snprintf(prefix, sizeof prefix, "P%s", persistent_prefix);
+    check_symbol(prefix, name);
   }
   for (size_t i = 0; i < sizeof others / sizeof *others; ++i) {
     check_symbol("MPI_", others[i]);

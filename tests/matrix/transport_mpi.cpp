@@ -2,7 +2,8 @@
 // its own; then all processes send to each other.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
-#define OMPI_SKIP_MPICXX 1  // its C++ bindings would need their library
+#define OMPI_SKIP_MPICXX 1  // C++ bindings would need their library
+#define MPICH_SKIP_MPICXX 1
 #include <mpi.h>
 
 #include <algorithm>
@@ -169,7 +170,12 @@ TEST_F(Everybody, ReachesNobodyElse) {
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const auto find = [](const char* name) { return dlsym(RTLD_DEFAULT, name); };
-  if (libcoll::serve::find_mpi(*libcoll_describe_openmpi(find), find) != nullptr) return 1;
+#ifdef OPEN_MPI
+  const auto* description = libcoll_describe_openmpi(find);
+#else
+  const auto* description = libcoll_describe_mpich(find);
+#endif
+  if (libcoll::serve::find_mpi(*description, find) != nullptr) return 1;
   testing::InitGoogleTest(&argc, argv);
   const int failed = RUN_ALL_TESTS();
   libcoll::test::close_halves();
