@@ -8,7 +8,7 @@
 namespace libcoll::command {
 
 /// A command's time limit, counted from the making of this. Phases that have something usable at any moment poll
-/// `deadline` and stop. A command that still goes on at 1.2 times the limit and half a second ends there: one sentence
+/// `deadline` and stop. A command that still goes on is gone by 1.2 times the limit and half a second: one sentence
 /// that names the limit on stderr (and as JSON on stdout), ExitCode::usage. One at a time; no limit of 0 does anything.
 class TimeLimit {
  public:
