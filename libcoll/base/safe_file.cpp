@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <utility>
@@ -39,9 +40,11 @@ Status check_file(int file, const FileTrust& trust) {
 
 Result<std::string> read_all(int file, std::size_t max_bytes) {
   std::string text;
-  constexpr std::size_t piece = 64 * 1024;
+  // Most files are short, and a long piece may cost two system calls: for the heap's end, and back.
+  constexpr std::size_t shortest_piece = 4096;
   for (;;) {
     const std::size_t done = text.size();
+    const std::size_t piece = std::max(shortest_piece, done);
     text.resize(done + piece);
     const ssize_t got = read(file, text.data() + done, piece);
     if (got < 0 && errno != EINTR) return Error{"cannot be read: " + reason(errno)};

@@ -16,6 +16,8 @@ using namespace transport;
 
 namespace {
 
+/// As a rule all have come by then.
+constexpr std::chrono::microseconds prompt{100};
 /// Whoever is late may need the processor.
 constexpr std::chrono::microseconds between_polls{50};
 
@@ -98,6 +100,8 @@ bool Connections::meet(HostCommunicator& host) {
       still_since = now;
     } else if (limit.count() > 0 && now - still_since > limit) {
       return false;  // somebody has died, and MPI does not say so
+    } else if (now - still_since < prompt) {
+      std::this_thread::yield();
     } else {
       std::this_thread::sleep_for(between_polls);
     }

@@ -1,6 +1,7 @@
 #include "libcoll/serve/device_memory.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <array>
 #include <atomic>
@@ -49,12 +50,31 @@ struct Queries {
   [[nodiscard]] bool any() const { return cuda_driver != nullptr || cuda != nullptr || hip != nullptr; }
 };
 
-/// Looked for until there is one, which then stays.
+/// How many libraries this process has loaded so far.
+std::uint64_t libraries_loaded() {
+  std::uint64_t loads = 0;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, std::size_t, void* count) {
+        *static_cast<std::uint64_t*>(count) = info->dlpi_adds;
+        return 1;  // every object tells the same
+      },
+      &loads);
+  return loads;
+}
+
+/// Looked for until there is one, which then stays. That is a search through the dynamic linker's directories: it is
+/// made again only after something was loaded.
 const Queries* queries() {
   static std::atomic<const Queries*> known{nullptr};
+  static std::atomic<std::uint64_t> loads_without{0};
   if (const Queries* found = known.load(std::memory_order_acquire)) return found;
+  const std::uint64_t loads = libraries_loaded();
+  if (loads == loads_without.load(std::memory_order_relaxed)) return nullptr;
   const Queries now;
-  if (!now.any()) return nullptr;
+  if (!now.any()) {
+    loads_without.store(loads, std::memory_order_relaxed);
+    return nullptr;
+  }
   known.store(new Queries(now), std::memory_order_release);  // NOLINT(cppcoreguidelines-owning-memory)
   return known.load(std::memory_order_acquire);
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Each rank searches for MPI libraries that are not loaded a few times, not once for each of MPI's functions: a search goes
-# through the directories of the dynamic linker.
-#   library_searches.sh LIBRARY PROGRAM
+# Each rank searches for a library that is not loaded a few times, not once for each of MPI's functions or for each
+# communicator: a search goes through the directories of the dynamic linker.
+#   library_searches.sh LIBRARY SEARCHED MOST PROGRAM [ARGUMENT …]
+# SEARCHED is how the name of what is searched for begins.
 set -euo pipefail
 
 fail() {
@@ -9,20 +10,22 @@ fail() {
   exit 1
 }
 
-[[ $# == 2 ]] || fail "wrong usage"
-library=$(realpath "$1") program=$(realpath "$2")
+[[ $# -ge 4 ]] || fail "wrong usage"
+library=$(realpath "$1") searched=$2 most=$3 program=$(realpath "$4")
+shift 4
 for variable in "${!LIBCOLL_@}"; do unset "$variable"; done
-most=12
 directory=$(mktemp -d)
 trap 'rm -rf "$directory"' EXIT
 cd "$directory"
-TMPDIR=$directory timeout -k 5 60 mpirun --oversubscribe -n 2 -x XDG_CONFIG_HOME="$directory" -x LIBCOLL_TOPOLOGY=ring:2 \
-  -x LD_PRELOAD="$library" -x LD_DEBUG=libs -x LD_DEBUG_OUTPUT="$directory/linker" "$program" </dev/null
+TMPDIR=$directory timeout -k 5 60 mpirun --oversubscribe -n 4 -x XDG_CONFIG_HOME="$directory" -x LIBCOLL_TOPOLOGY=ring:4 \
+  -x LIBCOLL_COST_MODEL=no -x LIBCOLL_CACHE_DIR="$directory/cache" -x LD_PRELOAD="$library" -x LD_DEBUG=libs \
+  -x LD_DEBUG_OUTPUT="$directory/linker" "$program" "$@" </dev/null
 ranks=0
 for output in linker.*; do
   grep -q 'calling init: .*/libcoll_core\.so$' "$output" || continue
   ((ranks += 1))
-  searches=$(grep -c 'find library=libmpi' "$output")
-  ((searches <= most)) || fail "a rank searched $searches times, expected at most $most"
+  searches=$(grep -c "find library=$searched" "$output") || fail "$searched was not searched for"
+  echo "rank: $searches searches"
+  ((searches <= most)) || fail "a rank searched $searches times for $searched, expected at most $most"
 done
-((ranks == 2)) || fail "the core was loaded by $ranks processes, expected 2"
+((ranks == 4)) || fail "the core was loaded by $ranks processes, expected 4"
