@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the preload costs a process: an exec, memory before the first collective, and a communicator that is duplicated,
-used once and freed. Native, preloaded without a topology, and with one, in turn; medians of the runs."""
+"""What the preload costs a process: an exec, memory before the first collective, and a communicator that is duplicated or
+split off, used once and freed. Native, preloaded without a topology, and with one, in turn; medians of the runs."""
 
 import argparse
 import os
@@ -40,7 +40,7 @@ def milliseconds_of_exec(environment):
 
 
 def process_costs(build, environment, ranks):
-    """[kB after MPI_Init, kB after the first allreduce, µs of dup + allreduce + free]"""
+    """[kB after MPI_Init, kB after the first allreduce, µs of dup + allreduce + free, µs of split + allreduce + free]"""
     settings = [word for name in environment if name.startswith(("LIBCOLL_", "LD_PRELOAD"))
                 for word in ("-x", f"{name}={environment[name]}")]  # fmt: skip
     launcher = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
@@ -64,11 +64,11 @@ def main():
         for _ in range(arguments.runs):
             for way in WAYS:
                 costs[way].append(process_costs(arguments.build, environments[way], arguments.ranks))
-    print(f"{'':12} {'exec ms':>8} {'MPI_Init MB':>12} {'allreduce MB':>13} {'dup+allreduce+free us':>22}")
+    print(f"{'':12} {'exec ms':>8} {'MPI_Init MB':>12} {'allreduce MB':>13} {'dup+allreduce+free us':>22} {'split+allreduce+free us':>24}")
     for way in WAYS:
-        after_init, after_call, duplicate = (statistics.median(column) for column in zip(*costs[way]))
+        after_init, after_call, duplicate, split = (statistics.median(column) for column in zip(*costs[way]))
         print(f"{way:12} {statistics.median(execs[way]):8.3f} {after_init / 1024:12.1f} {after_call / 1024:13.1f} "
-              f"{duplicate:22.1f}")  # fmt: skip
+              f"{duplicate:22.1f} {split:24.1f}")  # fmt: skip
 
 
 if __name__ == "__main__":
