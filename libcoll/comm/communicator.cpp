@@ -34,6 +34,11 @@ bool is_time_to_look(std::uint32_t call) {
   return call % interval == 0 || (call < interval && std::has_single_bit(call));
 }
 
+/// Whether another communicator of the same ranks would have the same obstacle.
+bool follows_from_ranks(std::optional<Reason> obstacle) {
+  return obstacle == Reason::one_node || obstacle == Reason::disconnected;
+}
+
 }  // namespace
 
 Communicator::Communicator(Runtime& runtime, const HostCommunicator& host)
@@ -42,12 +47,14 @@ Communicator::Communicator(Runtime& runtime, const HostCommunicator& host)
 Communicator::Communicator(const CommunicatorParts& original)
     : parts_(original, [this]() -> std::shared_ptr<void> { return weak_from_this().lock(); }) {}
 
-std::shared_ptr<Communicator> Communicator::duplicate() const {
+std::unique_ptr<Communicator> Communicator::copy() const {
   if (parts_.members.hierarchy() != nullptr || parts_.members.resends()) return nullptr;
   if (parts_.renewal.has_renewed()) return nullptr;
   const std::lock_guard guard(runtime().lock());
-  return std::shared_ptr<Communicator>(new Communicator(parts_));
+  return std::unique_ptr<Communicator>(new Communicator(parts_));
 }
+
+std::shared_ptr<Communicator> Communicator::duplicate() const { return copy(); }
 
 void Communicator::open_duplicate(HostCommunicator& host) {
   const std::optional<Reason> inherited = parts_.members.obstacle();
@@ -62,14 +69,60 @@ void Communicator::open_duplicate(HostCommunicator& host) {
           (obstacle ? "falls through, " + std::string(to_string(*obstacle)) : "a duplicate, served as its original"));
 }
 
+void Communicator::keep_agreement() {
+  Membership& members = parts_.members;
+  if (stamp_.communicator == 0 || members.world_ranks().empty()) return;
+  ++stamp_.revision;
+  std::unique_ptr<Communicator> kept = copy();
+  if (kept == nullptr) return runtime().agreed_groups().forget(members.world_ranks());
+  kept->stamp_ = stamp_;
+  runtime().agreed_groups().keep(members.world_ranks(), std::move(kept));
+}
+
+std::unique_ptr<Communicator> Communicator::copy_of_group(Runtime& runtime, const std::vector<int>& world_ranks) {
+  // For a changed fabric there are other plans.
+  if (world_ranks.empty() || runtime.topology_watch().knows_of_change()) return nullptr;
+  const std::shared_ptr<const Communicator> kept = runtime.agreed_groups().find(world_ranks);
+  if (kept == nullptr || kept->parts_.members.has_failed()) return nullptr;
+  std::unique_ptr<Communicator> copy = kept->copy();
+  if (copy != nullptr) copy->stamp_ = kept->stamp_;
+  return copy;
+}
+
+void Communicator::take_over(HostCommunicator& host, const GroupMeeting& meeting) {
+  stamp_ = {meeting.number, 0};
+  const std::optional<Reason> obstacle = parts_.members.take_over(host, meeting);
+  parts_.members.set_obstacle(obstacle);
+  if (!obstacle) parts_.renewal.begin();
+  if (host.rank() != 0) return;
+  log(LogLevel::info, host.name() + " (" + std::to_string(host.size()) + " ranks): " +
+                          (obstacle ? "falls through, " + std::string(to_string(*obstacle))
+                                    : "served as an earlier communicator of the same ranks"));
+}
+
 std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunicator& host) {
+  std::vector<int> world_ranks = host.world_ranks();
+  std::unique_ptr<Communicator> known = copy_of_group(runtime, world_ranks);
+  const GroupMeeting meeting =
+      meet(host, *runtime.communicator_ids(), known != nullptr ? known->stamp_ : AgreementStamp(),
+           runtime.agreed_groups().next_number());
+  if (meeting.all_know) {
+    known->take_over(host, meeting);
+    return known;
+  }
   std::unique_ptr<Communicator> communicator(new Communicator(runtime, host));
-  runtime.use_transport();
-  agree_on_transport(runtime, host);
-  const std::optional<Reason> obstacle = communicator->agree(host);
   Membership& members = communicator->parts_.members;
+  members.set_world_ranks(std::move(world_ranks));
+  communicator->stamp_.communicator = meeting.number;
+  runtime.use_transport();
+  std::optional<Reason> obstacle = Reason::settings_differ;
+  if (meeting.heard) {
+    agree_on_transport(runtime, host);
+    obstacle = communicator->agree(host);
+  }
   members.set_obstacle(obstacle);
   if (obstacle) runtime.unuse_transport();
+  if (follows_from_ranks(obstacle)) communicator->keep_agreement();
   if (host.rank() == 0) {
     log(LogLevel::info,
         host.name() + " (" + std::to_string(host.size()) + " ranks): " +
@@ -196,10 +249,18 @@ std::optional<Reason> Communicator::ask(Collective collective, HostCommunicator&
   } else {
     reason = parts_.plans.adopt(collective, host, planning);
   }
-  const std::lock_guard guard(runtime().lock());
-  if (!heard) parts_.members.note_failure(nullptr);
-  asked_for.obstacle = reason;
+  {
+    const std::lock_guard guard(runtime().lock());
+    if (!heard) parts_.members.note_failure(nullptr);
+    asked_for.obstacle = reason;
+  }
+  if (!reason) keep_agreement();
   return reason;
+}
+
+void Communicator::keep_record(CommunicatorRecord* record) {
+  parts_.members.keep_record(record);
+  parts_.plans.record_inherited();
 }
 
 bool Communicator::agree_counts(Call& call, HostCommunicator& host) {

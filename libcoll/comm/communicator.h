@@ -24,7 +24,8 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
-  /// Collective over the communicator: agrees whether and how it can be served. Never null.
+  /// Collective over the communicator: agrees whether and how it can be served. Never null. Where all its ranks know
+  /// the same earlier agreement of their group (AgreedGroups), it holds for this one, too.
   static std::unique_ptr<Communicator> make(Runtime& runtime, HostCommunicator& host);
 
   /// For a duplicate of the program's communicator: what the ranks have agreed on so far holds for it, too, whatever
@@ -34,6 +35,9 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   [[nodiscard]] std::shared_ptr<Communicator> duplicate() const;
   /// Collective, before the first call of a duplicate: it gets an id, without which it serves nothing.
   void open_duplicate(HostCommunicator& host);
+  /// Lets later communicators of the same group take over what the ranks have agreed on until now. All of them call it
+  /// between the same two of their calls.
+  void keep_agreement();
 
   /// Nothing when calls of this collective are served; otherwise why they fall through. The first call for a
   /// collective is itself collective (the plan is made and distributed). While the plan is being made elsewhere, so are
@@ -73,7 +77,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   [[nodiscard]] bool may_have_device_memory() const { return parts_.members.may_have_device_memory(); }
 
   /// Has what happens counted there from now on (null: nowhere); the record must outlive the communicator.
-  void keep_record(observe::CommunicatorRecord* record) { parts_.members.keep_record(record); }
+  void keep_record(observe::CommunicatorRecord* record);
 
   /// Completes the counts of a persistent all-to-all of unequal blocks where hosts forward blocks of others, or may do
   /// so by later plans: collective then, and one allgather of MPI's. False when MPI reported an error. All other calls,
@@ -134,6 +138,12 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   explicit Communicator(const CommunicatorParts& original);
 
   [[nodiscard]] Runtime& runtime() const { return parts_.members.runtime(); }
+  /// What duplicate() and its precondition say; not shared yet.
+  [[nodiscard]] std::unique_ptr<Communicator> copy() const;
+  /// Of the last agreement of that group, where this rank knows one that still holds; otherwise null.
+  static std::unique_ptr<Communicator> copy_of_group(Runtime& runtime, const std::vector<int>& world_ranks);
+  /// Collective, before the first call of a copy.
+  void take_over(HostCommunicator& host, const GroupMeeting& meeting);
   std::optional<observe::Reason> agree(HostCommunicator& host);
   /// Why calls of the collective are not even asked about; nothing: they are.
   [[nodiscard]] std::optional<observe::Reason> obstacle_of(schedule::Collective collective, bool equal_shards) const;
@@ -149,6 +159,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   bool drive(RunningCall& running, ProgressHook hook);
 
   CommunicatorParts parts_;
+  AgreementStamp stamp_;  ///< of what is kept next; of a duplicate none, and of a copy that which it was kept by
 };
 
 }  // namespace libcoll::comm

@@ -7,6 +7,7 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "libcoll/base/clock.h"
 #include "libcoll/base/log.h"
@@ -326,6 +327,18 @@ void CommunicatorPlans::lower_spread(const Schedule& schedule, LoweredPlan& plan
   plan.spread->forwards = true;
   plan.spread->through_nics = plan.through_nics;
   if (members_.record() != nullptr) plan.spread->links = PlanLinks(*spread, members_.node());
+}
+
+void CommunicatorPlans::record_inherited() const {
+  if (members_.record() == nullptr) return;
+  for (std::size_t each = 0; each < collective_count; ++each) {
+    const Plans& plans = prospects_[each].plans;
+    std::vector<LoweredPlanPointer> all{plans.usual, plans.small};
+    for (const auto& [name, plan] : plans.named) all.push_back(plan);
+    for (const LoweredPlanPointer& plan : all) {
+      if (plan != nullptr) members_.record()->set_plan(static_cast<Collective>(each), plan->algorithm);
+    }
+  }
 }
 
 void CommunicatorPlans::record_plan(const Schedule& schedule, LoweredPlan& plan) const {

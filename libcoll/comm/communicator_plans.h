@@ -53,6 +53,8 @@ class CommunicatorPlans {
 
   /// For a duplicate: the original's plans as they are now.
   void inherit(const CommunicatorPlans& original) { prospects_ = original.prospects_; }
+  /// Tells the record, if there is one, of the plans that are there already.
+  void record_inherited() const;
   [[nodiscard]] Prospect& prospect(schedule::Collective collective) {
     return prospects_[static_cast<std::size_t>(collective)];
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "libcoll/base/agreement.h"
 
@@ -15,6 +16,8 @@ class HostCommunicator : public Agreement {
  public:
   [[nodiscard]] virtual int world_rank() const = 0;
   [[nodiscard]] virtual int world_size() const = 0;
+  /// By rank; empty where they are of several worlds, or not known.
+  [[nodiscard]] virtual std::vector<int> world_ranks() const { return {}; }
   /// Buffers of this process may be memory of a GPU.
   [[nodiscard]] virtual bool may_have_device_memory() const { return false; }
   /// Its ranks are of several worlds (MPI_Comm_spawn, MPI_Comm_connect), whose ranks mean nothing to each other. The

@@ -418,6 +418,7 @@ void learn_rows(const Learner& learner, CallKind call, bool order_matters) {
   } else if (wants_cost_model(config, call, communicator.must_be_faster())) {
     (order_matters ? learn_by_facts : learn_by_model)(learner, call);
   }
+  communicator.keep_agreement();
 }
 
 }  // namespace libcoll::comm

@@ -278,6 +278,14 @@ std::optional<Reason> Membership::take_id(HostCommunicator& host) {
   return fails ? Reason::transport : obstacle;
 }
 
+std::optional<Reason> Membership::take_over(HostCommunicator& host, const GroupMeeting& meeting) {
+  may_have_device_memory_ = meeting.may_have_device_memory;
+  name_ = host.name();
+  id_ = meeting.id;
+  const std::optional<Reason> inherited = obstacle();
+  return inherited || id_ != no_id ? inherited : take_id(host);
+}
+
 void Membership::keep_record(CommunicatorRecord* record) {
   const std::lock_guard guard(runtime_.lock());
   record_ = record;
@@ -286,6 +294,7 @@ void Membership::keep_record(CommunicatorRecord* record) {
 
 void Membership::note_failure(PersistentContext* persistent) noexcept {
   set_obstacle(Reason::transport);
+  facts_->has_failed = true;
   if (persistent != nullptr) persistent->keep_id();
   ResilientTransport* transport = runtime_.resilient();
   if (transport == nullptr) return;

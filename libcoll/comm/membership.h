@@ -6,8 +6,10 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "libcoll/comm/group_meeting.h"
 #include "libcoll/comm/hierarchy.h"
 #include "libcoll/comm/host_communicator.h"
 #include "libcoll/comm/id_pool.h"
@@ -40,6 +42,8 @@ class Membership {
   std::optional<observe::Reason> agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id);
   /// Collective: the same for a duplicate's own, and its name.
   std::optional<observe::Reason> take_id(HostCommunicator& host);
+  /// Collective: for a new communicator of the same group, which has met (group_meeting.h).
+  std::optional<observe::Reason> take_over(HostCommunicator& host, const GroupMeeting& meeting);
 
   [[nodiscard]] Runtime& runtime() const { return runtime_; }
   [[nodiscard]] const std::string& name() const { return name_; }  ///< for log lines
@@ -51,6 +55,9 @@ class Membership {
   /// Ranks, and nodes that they are on; 0 when it serves nothing.
   [[nodiscard]] std::int32_t size() const { return static_cast<std::int32_t>(facts_->addresses.size()); }
   [[nodiscard]] std::int32_t nodes() const { return static_cast<std::int32_t>(facts_->place_of_shard.size()); }
+  /// By rank; empty where they are of several worlds.
+  [[nodiscard]] const std::vector<int>& world_ranks() const { return facts_->world_ranks; }
+  void set_world_ranks(std::vector<int> world_ranks) { facts_->world_ranks = std::move(world_ranks); }
   /// By rank.
   [[nodiscard]] const std::vector<std::string>& addresses() const { return facts_->addresses; }
   /// All of them reach each other through memory of one host. The same on all ranks.
@@ -97,6 +104,8 @@ class Membership {
   [[nodiscard]] bool ranks_have_tags() const { return nodes() + size() <= transport::TagSpace::max_sender; }
   /// Calls fail: where messages are sent again, the others cannot go on when one has failed.
   [[nodiscard]] bool is_broken() const { return broken_; }
+  /// A call failed here, of this communicator or of one that shares its facts.
+  [[nodiscard]] bool has_failed() const { return facts_->has_failed; }
   /// It serves no further calls, and neither does the persistent call, where it is one's. Under the runtime's lock.
   void note_failure(PersistentContext* persistent) noexcept;
   /// A call failed for its ranks' counts alone. What it left under way keeps the ids of its tags from being given back.
@@ -121,8 +130,9 @@ class Membership {
   std::optional<observe::Reason> choose_part(bool keep_part, std::vector<topology::NodeId>& nodes,
                                              topology::NodeId& node_count);
 
-  /// Where the ranks are; does not change once they have agreed.
+  /// Where the ranks are; does not change once they have agreed, but for has_failed.
   struct Facts {
+    std::vector<int> world_ranks;
     std::vector<std::int32_t> rank_of_node;
     std::vector<std::int32_t> place_of_shard;
     std::vector<topology::NodeId> fabric_nodes;
@@ -134,6 +144,7 @@ class Membership {
     bool part_has_routers = false;
     bool fabric_is_watched = false;
     bool fabric_has_changed = false;
+    std::atomic<bool> has_failed = false;
   };
 
   Runtime& runtime_;

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "libcoll/base/config.h"
+#include "libcoll/comm/agreed_groups.h"
 #include "libcoll/comm/id_pool.h"
 #include "libcoll/comm/process_transport.h"
 #include "libcoll/comm/rank_nodes.h"
@@ -121,6 +122,8 @@ class Runtime {
 
   /// Of the communicators this process serves; shared with them, for some go after this.
   [[nodiscard]] const std::shared_ptr<IdPool>& communicator_ids() const { return communicator_ids_; }
+  /// What this process's communicators were agreed on.
+  [[nodiscard]] AgreedGroups& agreed_groups() { return agreed_groups_; }
   [[nodiscard]] plan::PlanSource& plans() { return plans_; }
   /// translations() of the topology, of which translations of a set of nodes are told; none for large fabrics.
   [[nodiscard]] const std::vector<topology::Automorphism>& translation_group();
@@ -281,6 +284,7 @@ class Runtime {
   bool keeps_records_ = false;
   bool background_progress_ = false;
   bool threads_may_call_mpi_ = false;
+  AgreedGroups agreed_groups_;  ///< goes first: its communicators know all the rest
 };
 
 }  // namespace libcoll::comm

@@ -42,7 +42,7 @@ int MpiHost::size() const {
 int MpiHost::world_rank() const { return MpiHost(mpi.comm_world).rank(); }
 int MpiHost::world_size() const { return MpiHost(mpi.comm_world).size(); }
 bool MpiHost::may_have_device_memory() const { return has_device_runtime(); }
-bool MpiHost::spans_worlds() const { return PrivateMessages::world_ranks_of(comm_).empty(); }
+std::vector<int> MpiHost::world_ranks() const { return PrivateMessages::world_ranks_of(comm_); }
 
 std::string MpiHost::host_name() const {
   std::array<char, mpi_longest_name> text{};

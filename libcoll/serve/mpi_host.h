@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <vector>
 
 #include "libcoll/comm/host_communicator.h"
 #include "libcoll/serve/mpi.h"
@@ -17,7 +18,8 @@ class MpiHost final : public comm::HostCommunicator {
   int size() const override;
   int world_rank() const override;
   int world_size() const override;
-  bool spans_worlds() const override;
+  std::vector<int> world_ranks() const override;
+  bool spans_worlds() const override { return world_ranks().empty(); }
   bool may_have_device_memory() const override;
   std::string host_name() const override;
   std::string name() const override;

@@ -92,9 +92,12 @@ static void iallgather(MPI_Comm comm, int served, const char* what) {
 /* What a nonblocking call misses, the ranks agree on in the next blocking one, also in one that falls through as those
  * before it did. */
 static void wishes(void) {
+  const int size = size_of(MPI_COMM_WORLD);
+  int* order = allocate(sizeof(int) * (uint64_t)size);
   for (int round = 0; round < rounds; ++round) {
     MPI_Comm comm = MPI_COMM_NULL;
-    MPI_Comm_split(MPI_COMM_WORLD, 0, rank_in(MPI_COMM_WORLD), &comm); /* a duplicate would know what the world knows */
+    order_ranks(round + 1, size, order); /* no order comes twice: the ranks would know what they had agreed on */
+    MPI_Comm_split(MPI_COMM_WORLD, 0, order[rank_in(MPI_COMM_WORLD)], &comm);
     allreduce(comm, few, MPI_SUM, 0, "before the wish");
     allreduce(comm, few, MPI_SUM, 0, "before the wish, again");
     iallgather(comm, 0, "not agreed on");
@@ -102,6 +105,7 @@ static void wishes(void) {
     iallgather(comm, 1, "agreed on");
     MPI_Comm_free(&comm);
   }
+  free(order);
 }
 
 int CASE(alike)(int argc, char** argv) {

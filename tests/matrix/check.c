@@ -138,6 +138,18 @@ int nodes_spanned(MPI_Comm comm) {
   return nodes;
 }
 
+void order_ranks(int number, int ranks, int* order) {
+  for (int i = 0; i < ranks; ++i) order[i] = i;
+  for (int i = 0; i < ranks; ++i) {
+    const int left = ranks - i;
+    const int chosen = i + number % left;
+    const int rank = order[chosen];
+    for (int k = chosen; k > i; --k) order[k] = order[k - 1];
+    order[i] = rank;
+    number /= left;
+  }
+}
+
 int same_bits(const void* one, const void* other, uint64_t bytes) { return memcmp(one, other, bytes) == 0; }
 
 void* allocate(uint64_t bytes) {

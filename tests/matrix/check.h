@@ -67,6 +67,9 @@ static inline uint64_t mixed(uint64_t key) {
 /* Whether two objects have the same bytes: for floating-point results that must be equal bit for bit. */
 int same_bits(const void* one, const void* other, uint64_t bytes);
 
+/* The order of the first ranks with that number, from 0 (as they are) to ranks! - 1. */
+void order_ranks(int number, int ranks, int* order);
+
 /* malloc that ends the job when there is no memory. */
 void* allocate(uint64_t bytes);
 

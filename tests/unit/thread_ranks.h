@@ -14,6 +14,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <thread>
@@ -73,6 +74,11 @@ class ThreadHost final : public comm::HostCommunicator {
   [[nodiscard]] int size() const override { return meeting_.size(); }
   [[nodiscard]] int world_rank() const override { return rank_; }
   [[nodiscard]] int world_size() const override { return meeting_.size(); }
+  [[nodiscard]] std::vector<int> world_ranks() const override {
+    std::vector<int> ranks(static_cast<std::size_t>(size()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return ranks;
+  }
   [[nodiscard]] std::string host_name() const override { return "host"; }
   [[nodiscard]] std::string name() const override { return "threads"; }
   bool allgather(const void* mine, std::size_t bytes, void* all) override {
@@ -146,6 +152,17 @@ class ThreadRank {
     originals_.push_back(std::exchange(communicator_, std::move(duplicate)));
   }
   void forget_originals() { originals_.clear(); }
+
+  /// What this rank's communicators have agreed on; those that are there go on.
+  void forget_agreements() { runtime_->agreed_groups().forget(host_.world_ranks()); }
+
+  /// What they would take over, and that something else is that.
+  [[nodiscard]] std::shared_ptr<const comm::Communicator> known_agreement() {
+    return runtime_->agreed_groups().find(host_.world_ranks());
+  }
+  void know_agreement(std::shared_ptr<const comm::Communicator> agreed) {
+    runtime_->agreed_groups().keep(host_.world_ranks(), std::move(agreed));
+  }
 
   /// An id that this rank's communicators cannot have.
   void take_id() { runtime_->communicator_ids()->take(runtime_->communicator_ids()->next_free(1)); }
