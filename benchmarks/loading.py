@@ -19,17 +19,18 @@ def parse_arguments():
     parser.add_argument("--build", type=Path, default=Path(__file__).resolve().parent.parent / "build")
     parser.add_argument("--library", type=Path, help="another library to preload")
     parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--ranks-per-node", type=int, default=1, help="so many ranks in a row count as one node (1)")
     parser.add_argument("--runs", type=int, default=7, help="of every way (7)")
     parser.add_argument("--execs", type=int, default=1000, help="of /bin/true, of every way (1000)")
     return parser.parse_args()
 
 
-def environment_of(way, library, ranks, cache):
+def environment_of(way, library, nodes, cache):
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("LIBCOLL_", "LD_PRELOAD"))}
     if way != "native":
         environment["LD_PRELOAD"] = str(library)
     if way == "topology":
-        environment |= {"LIBCOLL_TOPOLOGY": f"ring:{ranks}", "LIBCOLL_CACHE_DIR": cache}
+        environment |= {"LIBCOLL_TOPOLOGY": f"ring:{nodes}", "LIBCOLL_CACHE_DIR": cache}
     return environment
 
 
@@ -39,12 +40,13 @@ def milliseconds_of_exec(environment):
     return (time.perf_counter() - begin) * 1e3
 
 
-def process_costs(build, environment, ranks):
+def process_costs(build, environment, ranks, ranks_per_node):
     """[kB after MPI_Init, kB after the first allreduce, µs of dup + allreduce + free, µs of split + allreduce + free]"""
     settings = [word for name in environment if name.startswith(("LIBCOLL_", "LD_PRELOAD"))
                 for word in ("-x", f"{name}={environment[name]}")]  # fmt: skip
     launcher = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
-    command = ["mpirun", "--oversubscribe", "-n", str(ranks), *settings, str(build / "bin" / "process_costs")]
+    on_node = f'LIBCOLL_HOST=node$((OMPI_COMM_WORLD_RANK / {ranks_per_node})) exec "$0"'
+    command = ["mpirun", "--oversubscribe", "-n", str(ranks), *settings, "sh", "-c", on_node, str(build / "bin" / "process_costs")]
     ran = subprocess.run(command, env=launcher, capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         sys.exit(f"{' '.join(command)}\nended with exit code {ran.returncode}\n{ran.stdout}{ran.stderr}")
@@ -57,13 +59,14 @@ def main():
     execs = {way: [] for way in WAYS}
     costs = {way: [] for way in WAYS}
     with tempfile.TemporaryDirectory() as cache:
-        environments = {way: environment_of(way, library, arguments.ranks, cache) for way in WAYS}
+        nodes = arguments.ranks // arguments.ranks_per_node
+        environments = {way: environment_of(way, library, nodes, cache) for way in WAYS}
         for _ in range(arguments.execs):
             for way in WAYS:
                 execs[way].append(milliseconds_of_exec(environments[way]))
         for _ in range(arguments.runs):
             for way in WAYS:
-                costs[way].append(process_costs(arguments.build, environments[way], arguments.ranks))
+                costs[way].append(process_costs(arguments.build, environments[way], arguments.ranks, arguments.ranks_per_node))
     print(f"{'':12} {'exec ms':>8} {'MPI_Init MB':>12} {'allreduce MB':>13} {'dup+allreduce+free us':>22} {'split+allreduce+free us':>24}")
     for way in WAYS:
         after_init, after_call, duplicate, split = (statistics.median(column) for column in zip(*costs[way]))

@@ -17,8 +17,11 @@ void AgreedGroups::keep(const std::vector<int>& world_ranks, std::shared_ptr<con
   std::list<Entry> unused;  // its end may take long
   const std::lock_guard guard(mutex_);
   const auto known = entry_of(world_ranks);
-  if (known != entries_.end()) unused.splice(unused.begin(), entries_, known);
   entries_.push_front({world_ranks, std::move(agreed)});
+  if (known != entries_.end()) {
+    std::swap(entries_.front().spare, known->spare);
+    unused.splice(unused.begin(), entries_, known);
+  }
   if (entries_.size() > most_groups) unused.splice(unused.begin(), entries_, std::prev(entries_.end()));
 }
 
@@ -35,6 +38,25 @@ std::shared_ptr<const Communicator> AgreedGroups::find(const std::vector<int>& w
   if (known == entries_.end()) return nullptr;
   entries_.splice(entries_.begin(), entries_, known);
   return known->agreed;
+}
+
+void AgreedGroups::give_back(const std::vector<int>& world_ranks, SpareMemory spare) {
+  SpareMemory unused;
+  const std::lock_guard guard(mutex_);
+  const auto known = entry_of(world_ranks);
+  if (known == entries_.end()) return;
+  std::swap(known->spare, spare);
+  entries_.splice(entries_.begin(), entries_, known);
+  std::size_t spares = 0;
+  for (Entry& entry : entries_) {
+    if (entry.spare.memory != nullptr && ++spares > most_spares) unused = std::exchange(entry.spare, {});
+  }
+}
+
+SpareMemory AgreedGroups::take_memory(const std::vector<int>& world_ranks) {
+  const std::lock_guard guard(mutex_);
+  const auto known = entry_of(world_ranks);
+  return known == entries_.end() ? SpareMemory() : std::exchange(known->spare, {});
 }
 
 std::list<AgreedGroups::Entry>::iterator AgreedGroups::entry_of(const std::vector<int>& world_ranks) {

@@ -10,6 +10,7 @@
 
 namespace libcoll::comm {
 
+class CallMemory;
 class Communicator;
 
 /// Which agreement. The same on all ranks of the group, and of no other agreement of theirs.
@@ -18,6 +19,12 @@ struct AgreementStamp {
   std::uint64_t revision = 0;      ///< of what its ranks have agreed on so far
 
   friend bool operator==(const AgreementStamp&, const AgreementStamp&) = default;
+};
+
+/// Of a communicator that is gone, where nodes have several ranks: nobody uses it any more.
+struct SpareMemory {
+  AgreementStamp stamp;  ///< of its last use: the communicator, and the rounds that its ranks have gone through in it
+  std::shared_ptr<CallMemory> memory;  ///< null: there is none
 };
 
 /// Those of one process: by group a communicator to make others from, which serves no calls itself. What is kept may
@@ -29,15 +36,20 @@ class AgreedGroups {
   /// Replaces what was known of the group, which is given by world ranks in the order of its ranks.
   void keep(const std::vector<int>& world_ranks, std::shared_ptr<const Communicator> agreed);
   void forget(const std::vector<int>& world_ranks);
+  /// For the next communicator of a group that is known; of few groups, for it may be large.
+  void give_back(const std::vector<int>& world_ranks, SpareMemory spare);
+  SpareMemory take_memory(const std::vector<int>& world_ranks);
   /// Null: nothing is known.
   std::shared_ptr<const Communicator> find(const std::vector<int>& world_ranks);
 
  private:
   static constexpr std::size_t most_groups = 32;
+  static constexpr std::size_t most_spares = 2;
 
   struct Entry {
     std::vector<int> world_ranks;
     std::shared_ptr<const Communicator> agreed;
+    SpareMemory spare = {};
   };
 
   std::list<Entry>::iterator entry_of(const std::vector<int>& world_ranks);

@@ -48,13 +48,14 @@ Communicator::Communicator(const CommunicatorParts& original)
     : parts_(original, [this]() -> std::shared_ptr<void> { return weak_from_this().lock(); }) {}
 
 std::unique_ptr<Communicator> Communicator::copy() const {
-  if (parts_.members.hierarchy() != nullptr || parts_.members.resends()) return nullptr;
-  if (parts_.renewal.has_renewed()) return nullptr;
+  if (parts_.members.resends() || parts_.renewal.has_renewed()) return nullptr;
   const std::lock_guard guard(runtime().lock());
   return std::unique_ptr<Communicator>(new Communicator(parts_));
 }
 
-std::shared_ptr<Communicator> Communicator::duplicate() const { return copy(); }
+std::shared_ptr<Communicator> Communicator::duplicate() const {
+  return parts_.members.hierarchy() != nullptr ? nullptr : copy();
+}
 
 void Communicator::open_duplicate(HostCommunicator& host) {
   const std::optional<Reason> inherited = parts_.members.obstacle();
@@ -71,27 +72,26 @@ void Communicator::open_duplicate(HostCommunicator& host) {
 
 void Communicator::keep_agreement() {
   Membership& members = parts_.members;
-  if (stamp_.communicator == 0 || members.world_ranks().empty()) return;
-  ++stamp_.revision;
+  if (members.stamp().communicator == 0 || members.world_ranks().empty()) return;
+  ++members.stamp().revision;
   std::unique_ptr<Communicator> kept = copy();
-  if (kept == nullptr) return runtime().agreed_groups().forget(members.world_ranks());
-  kept->stamp_ = stamp_;
-  runtime().agreed_groups().keep(members.world_ranks(), std::move(kept));
+  if (kept == nullptr) return runtime().agreed_groups()->forget(members.world_ranks());
+  kept->parts_.members.stamp() = members.stamp();
+  runtime().agreed_groups()->keep(members.world_ranks(), std::move(kept));
 }
 
 std::unique_ptr<Communicator> Communicator::copy_of_group(Runtime& runtime, const std::vector<int>& world_ranks) {
   // For a changed fabric there are other plans.
   if (world_ranks.empty() || runtime.topology_watch().knows_of_change()) return nullptr;
-  const std::shared_ptr<const Communicator> kept = runtime.agreed_groups().find(world_ranks);
+  const std::shared_ptr<const Communicator> kept = runtime.agreed_groups()->find(world_ranks);
   if (kept == nullptr || kept->parts_.members.has_failed()) return nullptr;
   std::unique_ptr<Communicator> copy = kept->copy();
-  if (copy != nullptr) copy->stamp_ = kept->stamp_;
+  if (copy != nullptr) copy->parts_.members.stamp() = kept->parts_.members.stamp();
   return copy;
 }
 
-void Communicator::take_over(HostCommunicator& host, const GroupMeeting& meeting) {
-  stamp_ = {meeting.number, 0};
-  const std::optional<Reason> obstacle = parts_.members.take_over(host, meeting);
+void Communicator::take_over(HostCommunicator& host, const GroupMeeting& meeting, SpareMemory spare) {
+  const std::optional<Reason> obstacle = parts_.members.take_over(host, meeting, std::move(spare));
   parts_.members.set_obstacle(obstacle);
   if (!obstacle) parts_.renewal.begin();
   if (host.rank() != 0) return;
@@ -103,17 +103,18 @@ void Communicator::take_over(HostCommunicator& host, const GroupMeeting& meeting
 std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunicator& host) {
   std::vector<int> world_ranks = host.world_ranks();
   std::unique_ptr<Communicator> known = copy_of_group(runtime, world_ranks);
-  const GroupMeeting meeting =
-      meet(host, *runtime.communicator_ids(), known != nullptr ? known->stamp_ : AgreementStamp(),
-           runtime.agreed_groups().next_number());
+  AgreedGroups& groups = *runtime.agreed_groups();
+  SpareMemory spare = known != nullptr ? groups.take_memory(world_ranks) : SpareMemory();
+  const AgreementStamp stamp = known != nullptr ? known->parts_.members.stamp() : AgreementStamp();
+  const GroupMeeting meeting = meet(host, *runtime.communicator_ids(), stamp, spare.stamp, groups.next_number());
   if (meeting.all_know) {
-    known->take_over(host, meeting);
+    known->take_over(host, meeting, std::move(spare));
     return known;
   }
   std::unique_ptr<Communicator> communicator(new Communicator(runtime, host));
   Membership& members = communicator->parts_.members;
   members.set_world_ranks(std::move(world_ranks));
-  communicator->stamp_.communicator = meeting.number;
+  members.stamp().communicator = meeting.number;
   runtime.use_transport();
   std::optional<Reason> obstacle = Reason::settings_differ;
   if (meeting.heard) {

@@ -143,7 +143,7 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// Of the last agreement of that group, where this rank knows one that still holds; otherwise null.
   static std::unique_ptr<Communicator> copy_of_group(Runtime& runtime, const std::vector<int>& world_ranks);
   /// Collective, before the first call of a copy.
-  void take_over(HostCommunicator& host, const GroupMeeting& meeting);
+  void take_over(HostCommunicator& host, const GroupMeeting& meeting, SpareMemory spare);
   std::optional<observe::Reason> agree(HostCommunicator& host);
   /// Why calls of the collective are not even asked about; nothing: they are.
   [[nodiscard]] std::optional<observe::Reason> obstacle_of(schedule::Collective collective, bool equal_shards) const;
@@ -159,7 +159,6 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   bool drive(RunningCall& running, ProgressHook hook);
 
   CommunicatorParts parts_;
-  AgreementStamp stamp_;  ///< of what is kept next; of a duplicate none, and of a copy that which it was kept by
 };
 
 }  // namespace libcoll::comm

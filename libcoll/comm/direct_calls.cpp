@@ -42,7 +42,7 @@ void DirectCalls::wire_up(Collective collective, HostCommunicator& host) {
   if (std::exchange(wired_, true)) return;
   const std::vector<std::int32_t> ranks = directly_wired_ranks();
   const auto places = static_cast<std::int32_t>(ranks.size());
-  const std::int32_t own = members_.hierarchy() != nullptr ? members_.node() : members_.rank();
+  const std::int32_t own = own_place();
   std::vector<bool> of_direct(ranks.size());
   std::vector<bool> of_scattered(ranks.size());
   if (!ranks.empty()) of_direct = DirectExchange::talks_to(places, own);
@@ -64,8 +64,9 @@ void DirectCalls::inherit(const DirectCalls& original) {
   may_go_ = original.may_go_;
   if (original.exchange_ == nullptr) return;
   const std::span<const PeerId> peers = original.exchange_->peers();
-  exchange_ = std::make_unique<DirectExchange>(runtime().transport(), members_.rank(),
+  exchange_ = std::make_unique<DirectExchange>(runtime().transport(), own_place(),
                                                std::vector<PeerId>(peers.begin(), peers.end()));
+  if (original.scattered_ == nullptr) return;
   scattered_ = std::make_unique<ScatteredReduction>(runtime().transport(), members_.rank(),
                                                     std::vector<PeerId>(peers.begin(), peers.end()));
 }

@@ -26,7 +26,7 @@ class DirectCalls {
   /// Connects the ranks, or the first leaders of nodes, for calls of the collective that need no plan, where that is
   /// possible; collective.
   void wire_up(schedule::Collective collective, HostCommunicator& host);
-  /// For a duplicate: the same ranks are connected. Precondition: there is no hierarchy.
+  /// For a duplicate: the same ranks are connected.
   void inherit(const DirectCalls& original);
   /// Whether calls of ranks that are short enough can go from rank to rank. The same on all of them.
   [[nodiscard]] bool can_go(schedule::Collective collective) const {
@@ -59,6 +59,9 @@ class DirectCalls {
   [[nodiscard]] Runtime& runtime() const { return members_.runtime(); }
   /// Which ranks are wired up, by place. Empty where this rank is not among them.
   [[nodiscard]] std::vector<std::int32_t> directly_wired_ranks() const;
+  [[nodiscard]] std::int32_t own_place() const {
+    return members_.hierarchy() != nullptr ? members_.node() : members_.rank();
+  }
   /// What senders that go from rank to rank are numbered from in tags.
   [[nodiscard]] topology::NodeId first_direct_sender() const;
   /// Has what goes from rank to rank started with tags of its own, and waits for its end. The tags; nothing when it

@@ -10,6 +10,7 @@ namespace {
 
 struct Greeting {
   AgreementStamp known;
+  AgreementStamp spare;
   std::uint64_t number;
   std::uint32_t id;  ///< taken here; 0: none
   std::uint32_t may_have_device_memory;
@@ -23,20 +24,22 @@ std::uint32_t take_id(IdPool& ids) {
 
 }  // namespace
 
-GroupMeeting meet(HostCommunicator& host, IdPool& ids, const AgreementStamp& known, std::uint64_t number) {
+GroupMeeting meet(HostCommunicator& host, IdPool& ids, const AgreementStamp& known, const AgreementStamp& spare,
+                  std::uint64_t number) {
   const std::uint32_t id = known.communicator != 0 ? take_id(ids) : 0;
-  const Greeting mine{known, number, id, host.may_have_device_memory() ? 1U : 0U};
+  const Greeting mine{known, spare, number, id, host.may_have_device_memory() ? 1U : 0U};
   std::vector<Greeting> all(static_cast<std::size_t>(host.size()));
   GroupMeeting meeting;
   meeting.heard = host.allgather(&mine, sizeof mine, all.data());
   if (meeting.heard) {
     // From here on every rank looks at the same data and comes to the same end.
     const Greeting& first = all.front();
-    meeting.all_know = first.known.communicator != 0 && std::all_of(all.begin(), all.end(), [&](const Greeting& rank) {
-                         return rank.known == first.known;
-                       });
-    const bool same_id = std::all_of(all.begin(), all.end(), [&](const Greeting& rank) { return rank.id == first.id; });
-    meeting.id = meeting.all_know && same_id ? first.id : 0;
+    const auto all_say = [&](auto Greeting::*said) {
+      return std::all_of(all.begin(), all.end(), [&](const Greeting& rank) { return rank.*said == first.*said; });
+    };
+    meeting.all_know = first.known.communicator != 0 && all_say(&Greeting::known);
+    meeting.same_memory = first.spare.communicator != 0 && all_say(&Greeting::spare);
+    meeting.id = meeting.all_know && all_say(&Greeting::id) ? first.id : 0;
     meeting.number = first.number;
     meeting.may_have_device_memory =
         std::any_of(all.begin(), all.end(), [](const Greeting& rank) { return rank.may_have_device_memory != 0; });

@@ -40,18 +40,22 @@ bool all_well(HostCommunicator& host, const Status& status) {
 }  // namespace
 
 Hierarchy::Hierarchy(Runtime& runtime, RankLayout layout, std::int32_t rank)
-    : layout_(std::move(layout)), rank_(rank), half_bytes_(in_granules(runtime.config().node_bytes / 2)) {}
+    : layout_(std::make_shared<const RankLayout>(std::move(layout))),
+      rank_(rank),
+      half_bytes_(in_granules(runtime.config().node_bytes / 2)) {}
 
-std::unique_ptr<Hierarchy> Hierarchy::make(Runtime& runtime, HostCommunicator& host, RankLayout layout) {
-  std::unique_ptr<Hierarchy> hierarchy(new Hierarchy(runtime, std::move(layout), host.rank()));
-  hierarchy->memory_ = hierarchy->share_memory(host, hierarchy->half_bytes_);
-  return hierarchy->memory_ ? std::move(hierarchy) : nullptr;
+Hierarchy::Hierarchy(const Hierarchy& original)
+    : layout_(original.layout_), rank_(original.rank_), half_bytes_(original.half_bytes_) {}
+
+bool Hierarchy::open(HostCommunicator& host) {
+  memory_ = share_memory(host, half_bytes_);
+  return memory_ != nullptr;
 }
 
 std::shared_ptr<CallMemory> Hierarchy::make_memory(HostCommunicator& host, Collective collective,
                                                    bool equal_shards) const {
   std::int64_t half_bytes = std::max(smallest_half_bytes, half_bytes_ / smallest_part);
-  while (half_bytes < half_bytes_ && !fits_in_rounds(layout_, in_granules(half_bytes), collective, equal_shards)) {
+  while (half_bytes < half_bytes_ && !fits_in_rounds(*layout_, in_granules(half_bytes), collective, equal_shards)) {
     half_bytes *= 2;
   }
   return share_memory(host, std::min(in_granules(half_bytes), half_bytes_));
@@ -74,7 +78,7 @@ std::shared_ptr<CallMemory> Hierarchy::share_memory(HostCommunicator& host, std:
   std::vector<std::array<char, segment_name_bytes>> names(static_cast<std::size_t>(host.size()));
   if (!host.allgather(mine.data(), sizeof mine, names.data())) return nullptr;
   const NodeRanks& node =
-      layout_.nodes[static_cast<std::size_t>(layout_.node_of_rank[static_cast<std::size_t>(rank_)])];
+      layout_->nodes[static_cast<std::size_t>(layout_->node_of_rank[static_cast<std::size_t>(rank_)])];
   if (local() != 0) status = memory->open(names[static_cast<std::size_t>(node.ranks.front())].data());
   if (status.ok()) status = memory->reserve_own();
   if (!all_well(host, status)) return nullptr;
@@ -82,14 +86,14 @@ std::shared_ptr<CallMemory> Hierarchy::share_memory(HostCommunicator& host, std:
 }
 
 bool Hierarchy::serves(Collective collective, bool equal_shards) const {
-  return fits_in_rounds(layout_, half_bytes_, collective, equal_shards);
+  return fits_in_rounds(*layout_, half_bytes_, collective, equal_shards);
 }
 
 std::string Hierarchy::to_string() const {
-  std::string text = std::to_string(layout_.nodes.size()) + " nodes of " + std::to_string(layout_.most_ranks) +
-                     " ranks at most, " + std::to_string(layout_.leaders) + " leaders each";
+  std::string text = std::to_string(layout_->nodes.size()) + " nodes of " + std::to_string(layout_->most_ranks) +
+                     " ranks at most, " + std::to_string(layout_->leaders) + " leaders each";
   std::size_t most_groups = 0;
-  for (const NodeRanks& node : layout_.nodes) most_groups = std::max(most_groups, node.domains.size());
+  for (const NodeRanks& node : layout_->nodes) most_groups = std::max(most_groups, node.domains.size());
   if (most_groups > 1) text += ", " + std::to_string(most_groups) + " groups by NUMA domain";
   return text;
 }

@@ -18,22 +18,32 @@ namespace libcoll::comm {
 
 class Hierarchy {
  public:
-  /// Collective over the communicator. Null on every rank when the ranks of some node cannot share memory.
-  static std::unique_ptr<Hierarchy> make(Runtime& runtime, HostCommunicator& host, node::RankLayout layout);
+  /// Without memory.
+  Hierarchy(Runtime& runtime, node::RankLayout layout, std::int32_t rank);
+  /// For another communicator of the same group: without memory.
+  Hierarchy(const Hierarchy& original);
+  Hierarchy& operator=(const Hierarchy&) = delete;
+  ~Hierarchy() = default;
+  /// Collective over the communicator: makes memory(). False on every rank when the ranks of some node cannot share
+  /// any.
+  bool open(HostCommunicator& host);
+  /// The same with memory that another communicator of the same group had, in which all ranks of the node are at the
+  /// same round.
+  void open(std::shared_ptr<CallMemory> memory) { memory_ = std::move(memory); }
 
   /// The same on every rank. `equal_shards`: no rank's part of the data is longer than another's.
   [[nodiscard]] bool serves(schedule::Collective collective, bool equal_shards) const;
   /// Whether there is anything to move between nodes.
-  [[nodiscard]] bool has_slices() const { return layout_.nodes.size() > 1; }
+  [[nodiscard]] bool has_slices() const { return layout_->nodes.size() > 1; }
   /// Whether this rank is in a slice.
-  [[nodiscard]] bool leads() const { return has_slices() && local() < layout_.leaders; }
+  [[nodiscard]] bool leads() const { return has_slices() && local() < layout_->leaders; }
   /// Whether this rank is the one of its node that is in the first slice.
   [[nodiscard]] bool speaks() const { return local() == 0; }
-  [[nodiscard]] const node::RankLayout& layout() const { return layout_; }
+  [[nodiscard]] const node::RankLayout& layout() const { return *layout_; }
   /// This rank's slice: the rank on every node. Precondition: leads().
-  [[nodiscard]] std::vector<std::int32_t> slice() const { return layout_.slice(local()); }
+  [[nodiscard]] std::vector<std::int32_t> slice() const { return layout_->slice(local()); }
   /// How many share the links of a node.
-  [[nodiscard]] std::int32_t slices() const { return layout_.leaders; }
+  [[nodiscard]] std::int32_t slices() const { return layout_->leaders; }
   /// "4 nodes of 2 ranks, 2 leaders", for log lines.
   [[nodiscard]] std::string to_string() const;
 
@@ -45,17 +55,15 @@ class Hierarchy {
                                           bool equal_shards) const;
   /// Precondition: serves(). The memory must outlive the rounds.
   [[nodiscard]] std::unique_ptr<node::NodeRounds> rounds_of(const node::NodeMemory& memory, execute::Call call) const {
-    return node::make_node_rounds(layout_, memory.staging(), rank_, std::move(call));
+    return node::make_node_rounds(*layout_, memory.staging(), rank_, std::move(call));
   }
 
  private:
-  Hierarchy(Runtime& runtime, node::RankLayout layout, std::int32_t rank);
-
-  [[nodiscard]] std::int32_t local() const { return layout_.local_of_rank[static_cast<std::size_t>(rank_)]; }
+  [[nodiscard]] std::int32_t local() const { return layout_->local_of_rank[static_cast<std::size_t>(rank_)]; }
   /// Collective; null on every rank when it failed on one.
   std::shared_ptr<CallMemory> share_memory(HostCommunicator& host, std::int64_t half_bytes) const;
 
-  const node::RankLayout layout_;
+  const std::shared_ptr<const node::RankLayout> layout_;
   const std::int32_t rank_;
   const std::int64_t half_bytes_;
   std::shared_ptr<CallMemory> memory_;

@@ -65,14 +65,16 @@ std::string binding_of_process() {
 }  // namespace
 
 Membership::Membership(Runtime& runtime, std::string name)
-    : runtime_(runtime), name_(std::move(name)), ids_(runtime.communicator_ids()) {}
+    : runtime_(runtime), name_(std::move(name)), ids_(runtime.communicator_ids()), groups_(runtime.agreed_groups()) {}
 
 Membership::Membership(const Membership& original)
     : runtime_(original.runtime_),
       name_(original.name_),
       ids_(original.ids_),
+      groups_(original.groups_),
       rank_(original.rank_),
       node_(original.node_),
+      hierarchy_(original.hierarchy_ != nullptr ? std::make_unique<Hierarchy>(*original.hierarchy_) : nullptr),
       facts_(original.facts_),
       may_have_device_memory_(original.may_have_device_memory_),
       obstacle_(original.obstacle_.load()) {}
@@ -80,7 +82,13 @@ Membership::Membership(const Membership& original)
 Membership::~Membership() {
   // What a call that failed has left under way would be taken for another communicator's, and so would what a recovery
   // group sends again.
-  if (id_ != 0 && obstacle() != Reason::transport && !resends_ && !keeps_id_) ids_->give_back(id_);
+  if (id_ == 0 || obstacle() == Reason::transport || resends_ || keeps_id_) return;
+  ids_->give_back(id_);
+  const std::shared_ptr<CallMemory> memory = hierarchy_ != nullptr ? hierarchy_->memory() : nullptr;
+  if (memory == nullptr || stamp_.communicator == 0 || !memory->calls().empty()) return;
+  if (const std::shared_ptr<AgreedGroups> groups = groups_.lock()) {
+    groups->give_back(world_ranks(), {{stamp_.communicator, memory->rounds()}, memory});
+  }
 }
 
 std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t start_nanoseconds) {
@@ -198,8 +206,11 @@ std::optional<Reason> Membership::settle(HostCommunicator& host, const std::vect
     facts_->place_of_shard = facts_->rank_of_node;
     return std::nullopt;
   }
-  hierarchy_ = Hierarchy::make(runtime_, host, std::move(layout));
-  if (!hierarchy_) return Reason::shared_memory;
+  hierarchy_ = std::make_unique<Hierarchy>(runtime_, std::move(layout), host.rank());
+  if (!hierarchy_->open(host)) {
+    hierarchy_ = nullptr;
+    return Reason::shared_memory;
+  }
   if (hierarchy_->leads()) facts_->rank_of_node = hierarchy_->slice();
   facts_->place_of_shard.resize(static_cast<std::size_t>(nodes));
   std::iota(facts_->place_of_shard.begin(), facts_->place_of_shard.end(), 0);
@@ -278,12 +289,20 @@ std::optional<Reason> Membership::take_id(HostCommunicator& host) {
   return fails ? Reason::transport : obstacle;
 }
 
-std::optional<Reason> Membership::take_over(HostCommunicator& host, const GroupMeeting& meeting) {
+std::optional<Reason> Membership::take_over(HostCommunicator& host, const GroupMeeting& meeting, SpareMemory spare) {
+  stamp_ = {meeting.number, 0};
   may_have_device_memory_ = meeting.may_have_device_memory;
   name_ = host.name();
   id_ = meeting.id;
-  const std::optional<Reason> inherited = obstacle();
-  return inherited || id_ != no_id ? inherited : take_id(host);
+  std::optional<Reason> reason = obstacle();
+  if (!reason && id_ == no_id) reason = take_id(host);
+  if (reason || hierarchy_ == nullptr) return reason;
+  if (meeting.same_memory) {
+    hierarchy_->open(std::move(spare.memory));
+  } else if (!hierarchy_->open(host)) {
+    return Reason::shared_memory;
+  }
+  return std::nullopt;
 }
 
 void Membership::keep_record(CommunicatorRecord* record) {

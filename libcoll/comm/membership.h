@@ -25,10 +25,9 @@ namespace libcoll::comm {
 class Membership {
  public:
   Membership(Runtime& runtime, std::string name);
-  /// Of a duplicate, whose ranks are where `original`'s are, and which has no id yet. Precondition: there is no
-  /// hierarchy, whose memory is one communicator's.
+  /// Of a duplicate, whose ranks are where `original`'s are, and which has no id and no memory of its nodes yet.
   explicit Membership(const Membership& original);
-  /// Gives the id back unless messages of it may yet come.
+  /// Gives the id back, and memory to the next communicator of the group, unless messages of it may yet come.
   ~Membership();
   Membership& operator=(const Membership&) = delete;
 
@@ -42,8 +41,8 @@ class Membership {
   std::optional<observe::Reason> agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id);
   /// Collective: the same for a duplicate's own, and its name.
   std::optional<observe::Reason> take_id(HostCommunicator& host);
-  /// Collective: for a new communicator of the same group, which has met (group_meeting.h).
-  std::optional<observe::Reason> take_over(HostCommunicator& host, const GroupMeeting& meeting);
+  /// Collective: for a new communicator of the same group, which has met (group_meeting.h). `spare`: this rank's.
+  std::optional<observe::Reason> take_over(HostCommunicator& host, const GroupMeeting& meeting, SpareMemory spare);
 
   [[nodiscard]] Runtime& runtime() const { return runtime_; }
   [[nodiscard]] const std::string& name() const { return name_; }  ///< for log lines
@@ -58,6 +57,9 @@ class Membership {
   /// By rank; empty where they are of several worlds.
   [[nodiscard]] const std::vector<int>& world_ranks() const { return facts_->world_ranks; }
   void set_world_ranks(std::vector<int> world_ranks) { facts_->world_ranks = std::move(world_ranks); }
+  /// Of what its ranks have agreed on; of a duplicate none.
+  [[nodiscard]] AgreementStamp& stamp() { return stamp_; }
+  [[nodiscard]] const AgreementStamp& stamp() const { return stamp_; }
   /// By rank.
   [[nodiscard]] const std::vector<std::string>& addresses() const { return facts_->addresses; }
   /// All of them reach each other through memory of one host. The same on all ranks.
@@ -150,6 +152,8 @@ class Membership {
   Runtime& runtime_;
   std::string name_;
   const std::shared_ptr<IdPool> ids_;
+  const std::weak_ptr<AgreedGroups> groups_;  ///< which keep communicators of their own
+  AgreementStamp stamp_;
   observe::CommunicatorRecord* record_ = nullptr;
   std::uint32_t id_ = 0;
   std::int32_t rank_ = 0;

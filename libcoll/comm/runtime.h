@@ -123,7 +123,7 @@ class Runtime {
   /// Of the communicators this process serves; shared with them, for some go after this.
   [[nodiscard]] const std::shared_ptr<IdPool>& communicator_ids() const { return communicator_ids_; }
   /// What this process's communicators were agreed on.
-  [[nodiscard]] AgreedGroups& agreed_groups() { return agreed_groups_; }
+  [[nodiscard]] const std::shared_ptr<AgreedGroups>& agreed_groups() const { return agreed_groups_; }
   [[nodiscard]] plan::PlanSource& plans() { return plans_; }
   /// translations() of the topology, of which translations of a set of nodes are told; none for large fabrics.
   [[nodiscard]] const std::vector<topology::Automorphism>& translation_group();
@@ -284,7 +284,8 @@ class Runtime {
   bool keeps_records_ = false;
   bool background_progress_ = false;
   bool threads_may_call_mpi_ = false;
-  AgreedGroups agreed_groups_;  ///< goes first: its communicators know all the rest
+  std::shared_ptr<AgreedGroups> agreed_groups_ =
+      std::make_shared<AgreedGroups>();  ///< goes first: its communicators know all the rest
 };
 
 }  // namespace libcoll::comm

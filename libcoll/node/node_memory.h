@@ -40,6 +40,8 @@ class NodeMemory {
   [[nodiscard]] CallOrder& verdicts() { return *verdicts_; }
   /// Numbers a round, equally on all ranks of the node, which go through the same rounds in the same order.
   std::uint32_t next_round() { return ++rounds_; }
+  /// Numbered so far.
+  [[nodiscard]] std::uint32_t rounds() const { return rounds_; }
   /// The half that the round of that number works in.
   [[nodiscard]] std::byte* half(std::uint32_t round) const;
 

@@ -16,7 +16,7 @@ static void check_allreduce(MPI_Comm comm, const char* what) {
   long output[count];
   for (int i = 0; i < count; ++i) input[i] = 5L * rank + i;
   MPI_Allreduce(input, output, count, MPI_LONG, MPI_SUM, comm);
-  expect_call("allreduce", 1, what);
+  expect_call("allreduce", nodes_spanned(comm) > 1, what);
   for (int i = 0; i < count; ++i) {
     const long expected = 5L * size * (size - 1) / 2 + (long)i * size;
     CHECK(output[i] == expected, "%s: word %d is %ld, not %ld", what, i, output[i], expected);
@@ -30,7 +30,7 @@ static void check_alltoall(MPI_Comm comm, const char* what) {
   int output[most_ranks];
   for (int i = 0; i < size; ++i) input[i] = rank * 1000 + i;
   MPI_Alltoall(input, 1, MPI_INT, output, 1, MPI_INT, comm);
-  expect_call("alltoall", 1, what);
+  expect_call("alltoall", nodes_spanned(comm) > 1, what);
   for (int i = 0; i < size; ++i) CHECK(output[i] == i * 1000 + rank, "%s: block %d is %d", what, i, output[i]);
 }
 
@@ -39,7 +39,7 @@ static void check_allgather(MPI_Comm comm, const char* what) {
   const int rank = rank_in(comm);
   int output[most_ranks];
   MPI_Allgather(&rank, 1, MPI_INT, output, 1, MPI_INT, comm);
-  expect_call("allgather", 1, what);
+  expect_call("allgather", nodes_spanned(comm) > 1, what);
   for (int i = 0; i < size; ++i) CHECK(output[i] == i, "%s: block %d is %d", what, i, output[i]);
 }
 

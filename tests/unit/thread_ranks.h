@@ -154,14 +154,14 @@ class ThreadRank {
   void forget_originals() { originals_.clear(); }
 
   /// What this rank's communicators have agreed on; those that are there go on.
-  void forget_agreements() { runtime_->agreed_groups().forget(host_.world_ranks()); }
+  void forget_agreements() { runtime_->agreed_groups()->forget(host_.world_ranks()); }
 
   /// What they would take over, and that something else is that.
   [[nodiscard]] std::shared_ptr<const comm::Communicator> known_agreement() {
-    return runtime_->agreed_groups().find(host_.world_ranks());
+    return runtime_->agreed_groups()->find(host_.world_ranks());
   }
   void know_agreement(std::shared_ptr<const comm::Communicator> agreed) {
-    runtime_->agreed_groups().keep(host_.world_ranks(), std::move(agreed));
+    runtime_->agreed_groups()->keep(host_.world_ranks(), std::move(agreed));
   }
 
   /// An id that this rank's communicators cannot have.
