@@ -211,7 +211,10 @@ class Job:
     def limit(self):
         if self.running is None and "program" not in self.launch:
             return START_SECONDS * self.options.scale
-        return self.launch.get("limit", 120 if "program" in self.launch else 60) * self.options.scale
+        usual = 120 if "program" in self.launch else 60
+        if self.launch.get("label") == "large":  # gibibytes, while other jobs run
+            usual = 500
+        return self.launch.get("limit", usual) * self.options.scale
 
     def note(self, line):
         found = re.fullmatch(r"matrix: (begin|end) (\d+)(?: ([0-9.]+))?", line)
