@@ -41,7 +41,7 @@ bool BootstrapHost::over() {
 bool BootstrapHost::allgather(const void* mine, std::size_t bytes, void* all) {
   if (!begin(mine, bytes, all)) return false;
   while (!over()) {
-    if (runtime_ == nullptr || !runtime_->progress()) std::this_thread::sleep_for(between_looks);
+    if (runtime_ == nullptr || !runtime_->engine().progress()) std::this_thread::sleep_for(between_looks);
   }
   return !failed_;
 }

@@ -196,10 +196,10 @@ Outcome create(const libcoll_bootstrap& bootstrap, const libcoll_topology* topol
 
 /// Nobody goes while another may still send to it.
 void leave(libcoll_communicator& communicator) {
-  communicator.runtime.stop_progress_thread();
+  communicator.runtime.engine().stop_progress_thread();
   if (!communicator.communicator->is_broken() && communicator.host.begin_barrier()) {
     while (!communicator.host.barrier_passed()) {
-      if (!communicator.runtime.progress()) std::this_thread::yield();
+      if (!communicator.runtime.engine().progress()) std::this_thread::yield();
     }
   }
   communicator.communicator.reset();

@@ -81,7 +81,7 @@ void BackgroundReplan::begin(std::shared_ptr<void> keeper, ReplanParticipant& pa
   replan_ = std::make_unique<Replan>(party, runtime.transport(), std::move(places), own, members_.nodes(),
                                      runtime.config().segment_bytes, std::move(tags));
   over_ = std::move(over);
-  runtime.run_beside(std::make_shared<Running>(std::move(keeper), *this));
+  runtime.engine().run_beside(std::make_shared<Running>(std::move(keeper), *this));
 }
 
 bool BackgroundReplan::advance() noexcept {

@@ -25,7 +25,7 @@ class CallChoices {
  public:
   explicit CallChoices(Membership& members) : members_(members) {}
 
-  /// For a duplicate: what is said of the original's calls.
+  /// For a copy: what is said of the original's calls.
   void inherit(const CallChoices& original);
   /// What settings and the tuning table say, once the ranks are known.
   void learn_settings();
@@ -57,7 +57,7 @@ class CallChoices {
 
   Membership& members_;
   std::shared_ptr<const select::SelectionTable> table_ =
-      std::make_shared<const select::SelectionTable>();  ///< duplicates have it, too
+      std::make_shared<const select::SelectionTable>();  ///< copies have it, too
   std::array<std::array<bool, call_count>, 2> learned_{};
 };
 

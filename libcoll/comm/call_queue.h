@@ -47,7 +47,7 @@ class CallQueue {
  public:
   explicit CallQueue(Membership& members) : members_(members) {}
 
-  /// For a duplicate, which goes by the same plans: the task graphs that there are.
+  /// For a copy, which goes by the same plans: the task graphs that there are.
   void inherit(const CallQueue& original) { task_graphs_ = original.task_graphs_; }
 
   void enter(QueuedCall& call);

@@ -53,23 +53,6 @@ std::unique_ptr<Communicator> Communicator::copy() const {
   return std::unique_ptr<Communicator>(new Communicator(parts_));
 }
 
-std::shared_ptr<Communicator> Communicator::duplicate() const {
-  return parts_.members.hierarchy() != nullptr ? nullptr : copy();
-}
-
-void Communicator::open_duplicate(HostCommunicator& host) {
-  const std::optional<Reason> inherited = parts_.members.obstacle();
-  // Calls of the original may have failed on this rank alone: all ranks hear of it.
-  const bool may_differ = !inherited || inherited == Reason::transport;
-  const std::optional<Reason> obstacle = may_differ ? parts_.members.take_id(host) : inherited;
-  parts_.members.set_obstacle(obstacle);
-  if (!obstacle) parts_.renewal.begin();
-  if (host.rank() != 0) return;
-  log(LogLevel::info,
-      parts_.members.name() + ": " +
-          (obstacle ? "falls through, " + std::string(to_string(*obstacle)) : "a duplicate, served as its original"));
-}
-
 void Communicator::keep_agreement() {
   Membership& members = parts_.members;
   if (members.stamp().communicator == 0 || members.world_ranks().empty()) return;
@@ -385,7 +368,8 @@ std::optional<LinkFigures> Communicator::measure_links(HostCommunicator& host, P
         const std::lock_guard guard(runtime().lock());
         wire->start(parts_.connections.next_tags());
       }
-      if (runtime().drive(*wire, hook, [this] { return parts_.members.name() + ": measuring links"; })) continue;
+      if (runtime().engine().drive(*wire, hook, [this] { return parts_.members.name() + ": measuring links"; }))
+        continue;
       // Messages may yet arrive in its memory.
       static_cast<void>(wire.release());
       return false;

@@ -28,13 +28,6 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// the same earlier agreement of their group (AgreedGroups), it holds for this one, too.
   static std::unique_ptr<Communicator> make(Runtime& runtime, HostCommunicator& host);
 
-  /// For a duplicate of the program's communicator: what the ranks have agreed on so far holds for it, too, whatever
-  /// becomes of this one. Equal on all ranks between the same two of their calls. Null where it has to be agreed anew:
-  /// several ranks on a node share memory that is one communicator's, who sends messages again knows communicators, and
-  /// plans for a fabric that has changed are one communicator's.
-  [[nodiscard]] std::shared_ptr<Communicator> duplicate() const;
-  /// Collective, before the first call of a duplicate: it gets an id, without which it serves nothing.
-  void open_duplicate(HostCommunicator& host);
   /// Lets later communicators of the same group take over what the ranks have agreed on until now. All of them call it
   /// between the same two of their calls.
   void keep_agreement();
@@ -138,7 +131,9 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   explicit Communicator(const CommunicatorParts& original);
 
   [[nodiscard]] Runtime& runtime() const { return parts_.members.runtime(); }
-  /// What duplicate() and its precondition say; not shared yet.
+  /// For another communicator of the same ranks, with what they have agreed on so far. Null where it has to be agreed
+  /// anew: who sends messages again knows communicators, and plans for a fabric that has changed are one
+  /// communicator's.
   [[nodiscard]] std::unique_ptr<Communicator> copy() const;
   /// Of the last agreement of that group, where this rank knows one that still holds; otherwise null.
   static std::unique_ptr<Communicator> copy_of_group(Runtime& runtime, const std::vector<int>& world_ranks);

@@ -25,7 +25,7 @@ struct CommunicatorParts {
       : members(runtime, std::move(name)),
         recovery(members, plans, sequence, keeper),
         renewal(members, plans, recovery, sequence, keeper) {}
-  /// A duplicate's. Under the runtime's lock.
+  /// Of a copy. Under the runtime's lock.
   CommunicatorParts(const CommunicatorParts& original, const std::function<std::shared_ptr<void>()>& keeper)
       : members(original.members),
         recovery(members, plans, sequence, keeper),

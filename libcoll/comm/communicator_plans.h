@@ -51,7 +51,7 @@ class CommunicatorPlans {
   CommunicatorPlans(Membership& members, Connections& connections, const CallChoices& choices, DirectCalls& calls)
       : members_(members), connections_(connections), choices_(choices), direct_(calls) {}
 
-  /// For a duplicate: the original's plans as they are now.
+  /// For a copy: the original's plans as they are now.
   void inherit(const CommunicatorPlans& original) { prospects_ = original.prospects_; }
   /// Tells the record, if there is one, of the plans that are there already.
   void record_inherited() const;

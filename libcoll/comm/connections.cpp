@@ -80,7 +80,7 @@ bool Connections::greet(HostCommunicator& host, const Lanes& lanes, Words words)
   const auto in_words = [this] {
     return members_.name() + ": rank " + std::to_string(members_.rank()) + " waits for connections";
   };
-  if (runtime().wait(
+  if (runtime().engine().wait(
           is_over, [&host] { host.progress(); }, in_words))
     return !wire->failed();
   // Messages may yet arrive in its memory.
@@ -96,7 +96,7 @@ bool Connections::meet(HostCommunicator& host) {
   auto still_since = std::chrono::steady_clock::now();
   while (!host.barrier_passed()) {
     const auto now = std::chrono::steady_clock::now();
-    if (runtime().progress()) {
+    if (runtime().engine().progress()) {
       still_since = now;
     } else if (limit.count() > 0 && now - still_since > limit) {
       return false;  // somebody has died, and MPI does not say so

@@ -99,10 +99,10 @@ std::optional<TagSpace> DirectCalls::run(Collective collective, Driven& running,
     return try_to_start();
   };
   const auto meanwhile = [&] {
-    runtime().progress();
+    runtime().engine().progress();
     hook();
   };
-  if (!try_at_once() && !runtime().wait(try_to_start, meanwhile, [this, collective] {
+  if (!try_at_once() && !runtime().engine().wait(try_to_start, meanwhile, [this, collective] {
         return members_.in_words(collective, queue_.next_number()) + "waits for calls before it";
       }))
     return std::nullopt;
@@ -114,7 +114,7 @@ std::optional<TagSpace> DirectCalls::run(Collective collective, Driven& running,
       std::transform(places.begin(), places.end(), places.begin(), [this](auto r) { return members_.node_of(r); });
     return members_.in_words(collective, queue_.next_number() - 1) + members_.awaited_nodes_in_words(places);
   };
-  return runtime().drive(running, hook, in_words) ? tags : std::nullopt;
+  return runtime().engine().drive(running, hook, in_words) ? tags : std::nullopt;
 }
 
 bool DirectCalls::exchange(const Call& call, const PlanLinks& links, ProgressHook hook) {

@@ -26,7 +26,7 @@ class DirectCalls {
   /// Connects the ranks, or the first leaders of nodes, for calls of the collective that need no plan, where that is
   /// possible; collective.
   void wire_up(schedule::Collective collective, HostCommunicator& host);
-  /// For a duplicate: the same ranks are connected.
+  /// For a copy: the same ranks are connected.
   void inherit(const DirectCalls& original);
   /// Whether calls of ranks that are short enough can go from rank to rank. The same on all of them.
   [[nodiscard]] bool can_go(schedule::Collective collective) const {

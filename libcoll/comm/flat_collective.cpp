@@ -164,7 +164,7 @@ void FlatCollective::abandon() noexcept {
 }
 
 bool FlatCollective::drive(ProgressHook hook) {
-  return parts_.members.runtime().drive(*this, hook, [this] { return in_words(); });
+  return parts_.members.runtime().engine().drive(*this, hook, [this] { return in_words(); });
 }
 
 std::string FlatCollective::in_words() const {

@@ -190,11 +190,11 @@ bool HierarchicalCollective::wait_for_neighbours(ProgressHook hook) {
   const auto begin = std::chrono::steady_clock::now();
   bool told = false;
   const std::function<void()> other_things = [&] {
-    runtime.progress();
+    runtime.engine().progress();
     hook();
     if (told) return;
     const std::lock_guard guard(runtime.lock());
-    told = runtime.warn_of_silence(std::chrono::steady_clock::now() - begin, [this] { return in_words(); });
+    told = runtime.engine().warn_of_silence(std::chrono::steady_clock::now() - begin, [this] { return in_words(); });
   };
   const Config& config = runtime.config();
   Patience patience{std::chrono::microseconds(config.poll_microseconds), std::chrono::seconds(config.timeout_seconds),
@@ -203,7 +203,7 @@ bool HierarchicalCollective::wait_for_neighbours(ProgressHook hook) {
     advance_all_to_this();
     if (over() || !rests()) return !failed_;
     const Awaited awaited = memory_->calls().front()->stage().awaited;
-    if (parts_.members.hierarchy()->leads() || runtime.has_unattended())
+    if (parts_.members.hierarchy()->leads() || runtime.engine().has_unattended())
       patience.longest_sleep = longest_sleep_of_the_busy;
     guard.unlock();
     if (!memory_->phases().wait(awaited, patience)) return false;
@@ -222,7 +222,7 @@ bool HierarchicalCollective::drive(ProgressHook hook) {
   hook.signs_of_life = &memory_->phases().signs_of_life();
   while (wait_for_neighbours(hook)) {
     if (over() && !slices_begun_) return true;
-    if (!parts_.members.runtime().drive(*this, hook, [this] { return in_words(); })) break;
+    if (!parts_.members.runtime().engine().drive(*this, hook, [this] { return in_words(); })) break;
     slices_begun_ = false;
     if (over()) return true;
   }

@@ -104,7 +104,7 @@ std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t sta
   }
   const bool several_worlds = host.spans_worlds();
   const bool is_world = host.size() == host.world_size() && !several_worlds;
-  mine.seeks_core = is_world && runtime_.seeks_core_for_progress_thread() ? 1 : 0;
+  mine.seeks_core = is_world && runtime_.engine().seeks_core_for_progress_thread() ? 1 : 0;
   mine.identity = runtime_.identity(host.host_name(), host.world_rank(), host.world_size());
   std::vector<Introduction> all(static_cast<std::size_t>(host.size()));
   if (!host.allgather(&mine, sizeof mine, all.data())) return Reason::settings_differ;
@@ -157,7 +157,7 @@ bool Membership::seek_core_for_progress_thread(HostCommunicator& host) {
   if (binding.size() < mine.size()) binding.copy(mine.data(), binding.size());
   std::vector<List> all(static_cast<std::size_t>(host.size()));
   if (!host.allgather(mine.data(), mine.size(), all.data())) return false;
-  if (!runtime_.seeks_core_for_progress_thread()) return true;
+  if (!runtime_.engine().seeks_core_for_progress_thread()) return true;
   std::vector<std::string> here;
   std::size_t place = 0;
   for (std::size_t rank = 0; rank < all.size(); ++rank) {
@@ -167,7 +167,7 @@ bool Membership::seek_core_for_progress_thread(HostCommunicator& host) {
   }
   const Result<std::string> core = free_core(here, place);
   if (!core) log(LogLevel::info, core.error().message);
-  runtime_.give_core_to_progress_thread(core.ok() ? *core : std::string());
+  runtime_.engine().give_core_to_progress_thread(core.ok() ? *core : std::string());
   return true;
 }
 
@@ -282,20 +282,13 @@ std::optional<Reason> Membership::agree_on_id(HostCommunicator& host, std::uint3
   return Reason::too_many;
 }
 
-std::optional<Reason> Membership::take_id(HostCommunicator& host) {
-  name_ = host.name();
-  const bool fails = obstacle() == Reason::transport;
-  const std::optional<Reason> obstacle = agree_on_id(host, fails ? no_id : ids_->next_free(1), id_);
-  return fails ? Reason::transport : obstacle;
-}
-
 std::optional<Reason> Membership::take_over(HostCommunicator& host, const GroupMeeting& meeting, SpareMemory spare) {
   stamp_ = {meeting.number, 0};
   may_have_device_memory_ = meeting.may_have_device_memory;
   name_ = host.name();
   id_ = meeting.id;
   std::optional<Reason> reason = obstacle();
-  if (!reason && id_ == no_id) reason = take_id(host);
+  if (!reason && id_ == no_id) reason = agree_on_id(host, ids_->next_free(1), id_);
   if (reason || hierarchy_ == nullptr) return reason;
   if (meeting.same_memory) {
     hierarchy_->open(std::move(spare.memory));

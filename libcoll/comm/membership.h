@@ -25,7 +25,7 @@ namespace libcoll::comm {
 class Membership {
  public:
   Membership(Runtime& runtime, std::string name);
-  /// Of a duplicate, whose ranks are where `original`'s are, and which has no id and no memory of its nodes yet.
+  /// Of a copy, whose ranks are where `original`'s are, and which has no id and no memory of its nodes yet.
   explicit Membership(const Membership& original);
   /// Gives the id back, and memory to the next communicator of the group, unless messages of it may yet come.
   ~Membership();
@@ -39,8 +39,6 @@ class Membership {
   /// Takes an id that is free in all of the communicator's processes. `candidate`: where to look first, best equal on
   /// all ranks.
   std::optional<observe::Reason> agree_on_id(HostCommunicator& host, std::uint32_t candidate, std::uint32_t& id);
-  /// Collective: the same for a duplicate's own, and its name.
-  std::optional<observe::Reason> take_id(HostCommunicator& host);
   /// Collective: for a new communicator of the same group, which has met (group_meeting.h). `spare`: this rank's.
   std::optional<observe::Reason> take_over(HostCommunicator& host, const GroupMeeting& meeting, SpareMemory spare);
 
@@ -57,7 +55,7 @@ class Membership {
   /// By rank; empty where they are of several worlds.
   [[nodiscard]] const std::vector<int>& world_ranks() const { return facts_->world_ranks; }
   void set_world_ranks(std::vector<int> world_ranks) { facts_->world_ranks = std::move(world_ranks); }
-  /// Of what its ranks have agreed on; of a duplicate none.
+  /// Of what its ranks have agreed on; of a copy none.
   [[nodiscard]] AgreementStamp& stamp() { return stamp_; }
   [[nodiscard]] const AgreementStamp& stamp() const { return stamp_; }
   /// By rank.
@@ -160,7 +158,7 @@ class Membership {
   topology::NodeId node_ = 0;
   std::int64_t longest_start_nanoseconds_ = 0;
   std::unique_ptr<Hierarchy> hierarchy_;
-  std::shared_ptr<Facts> facts_ = std::make_shared<Facts>();  ///< duplicates share it
+  std::shared_ptr<Facts> facts_ = std::make_shared<Facts>();  ///< copies share it
   bool may_have_device_memory_ = false;
   bool resends_ = false;
   std::atomic<std::uint8_t> obstacle_ = observe::pack_reason(std::nullopt);

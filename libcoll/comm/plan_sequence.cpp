@@ -114,7 +114,7 @@ bool wait_for_turn(const Membership& members, HostCommunicator& host, const std:
     host.progress();
   };
   const auto in_words = [&members] { return members.name() + ": a call waits for new plans"; };
-  return begin_at_once() || members.runtime().wait(begin, meanwhile, in_words);
+  return begin_at_once() || members.runtime().engine().wait(begin, meanwhile, in_words);
 }
 
 }  // namespace libcoll::comm

@@ -10,7 +10,7 @@
 #include <mutex>
 
 #include "libcoll/base/log.h"
-#include "libcoll/comm/runtime.h"
+#include "libcoll/comm/progress_engine.h"
 #include "libcoll/node/placement.h"
 
 namespace libcoll::comm {
@@ -43,7 +43,7 @@ void take_short_slices() {
 
 }  // namespace
 
-ProgressThread::ProgressThread(Runtime& runtime) : runtime_(runtime) {
+ProgressThread::ProgressThread(ProgressEngine& engine) : engine_(engine) {
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
@@ -54,7 +54,7 @@ ProgressThread::ProgressThread(Runtime& runtime) : runtime_(runtime) {
 
 ProgressThread::~ProgressThread() {
   {
-    const std::lock_guard guard(runtime_.lock());
+    const std::lock_guard guard(engine_.lock());
     stop_ = true;
     wake();
   }
@@ -68,23 +68,23 @@ void ProgressThread::bind(const std::string& processors) {
 
 void ProgressThread::run() {
   take_short_slices();
-  std::unique_lock guard(runtime_.lock());
+  std::unique_lock guard(engine_.lock());
   while (!stop_) {
-    if (!runtime_.has_unattended()) {
+    if (!engine_.has_unattended()) {
       wake_.wait(guard);
-      runtime_.program_makes_progress();  // what it did until now does not count
-    } else if (runtime_.somebody_waits() || runtime_.program_makes_progress()) {
+      engine_.program_makes_progress();  // what it did until now does not count
+    } else if (engine_.somebody_waits() || engine_.program_makes_progress()) {
       wake_.wait_for(guard, while_others_wait);
-    } else if (runtime_.step_unattended()) {
-      if (!runtime_.lock().is_wanted()) continue;
+    } else if (engine_.step_unattended()) {
+      if (!engine_.lock().is_wanted()) continue;
       guard.unlock();
       sched_yield();
       guard.lock();
     } else {
-      const int milliseconds = runtime_.milliseconds_to_next_unattended_advance(longest_sleep_milliseconds);
-      const bool armed = runtime_.transport().arm();
+      const int milliseconds = engine_.milliseconds_to_next_unattended_advance(longest_sleep_milliseconds);
+      const bool armed = engine_.transport()->arm();
       guard.unlock();
-      if (armed) runtime_.transport().block(milliseconds);
+      if (armed) engine_.transport()->block(milliseconds);
       guard.lock();
     }
   }

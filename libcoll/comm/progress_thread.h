@@ -7,15 +7,15 @@
 
 namespace libcoll::comm {
 
-class Runtime;
+class ProgressEngine;
 
 /// Sleeps while there are none, and otherwise on the transport's descriptor. It does nothing while a call of ours makes
 /// progress anyway. It may call MPI only where MPI allows that of any thread; completing the program's requests is left
 /// to MPI's own progress.
 class ProgressThread {
  public:
-  /// `runtime` must outlive it. Signals of the process are not handled by this thread.
-  explicit ProgressThread(Runtime& runtime);
+  /// `engine` must outlive it. Signals of the process are not handled by this thread.
+  explicit ProgressThread(ProgressEngine& engine);
   /// Ends the thread. Not under the runtime's lock.
   ~ProgressThread();
   ProgressThread(const ProgressThread&) = delete;
@@ -30,7 +30,7 @@ class ProgressThread {
  private:
   void run();
 
-  Runtime& runtime_;
+  ProgressEngine& engine_;
   std::condition_variable_any wake_;
   bool stop_ = false;  ///< under the runtime's lock
   std::thread thread_;

@@ -77,7 +77,7 @@ bool Recovery::take_turn(HostCommunicator& host, Opening opening) {
 bool Recovery::hear_turn(HostCommunicator& host) {
   CallOrder& node = members_.hierarchy()->memory()->turns();
   const std::function<void()> other_things = [&] {
-    runtime().progress();
+    runtime().engine().progress();
     host.progress();
   };
   const Config& config = runtime().config();

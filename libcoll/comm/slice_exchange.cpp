@@ -46,7 +46,7 @@ void SliceExchange::abandon() noexcept {
 }
 
 bool SliceExchange::drive(ProgressHook hook) {
-  return parts_.members.runtime().drive(*this, hook, [this] { return in_words(); });
+  return parts_.members.runtime().engine().drive(*this, hook, [this] { return in_words(); });
 }
 
 std::string SliceExchange::in_words() const {

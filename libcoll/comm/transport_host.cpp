@@ -58,8 +58,8 @@ bool exchange(Runtime& runtime, HostCommunicator& host, std::vector<std::byte>& 
     const std::lock_guard guard(runtime.lock());
     post(*messages);
   }
-  if (runtime.wait([&] { return messages->done(); }, [&host] { host.progress(); },
-                   [&host] { return host.name() + ": the ranks agree on new plans"; }))
+  if (runtime.engine().wait([&] { return messages->done(); }, [&host] { host.progress(); },
+                            [&host] { return host.name() + ": the ranks agree on new plans"; }))
     return messages->good();
   // What is under way may yet report to it, and write into its memory: both stay behind.
   static_cast<void>(messages.release());

@@ -24,20 +24,10 @@ namespace {
 
 int keyval = 0;  ///< of make_state_key()
 
-/// What the ranks have agreed on holds for a duplicate: all of them are at the same place among the original's calls.
-int copy_state(MpiComm, int, void*, void* attribute, void* copy, int* flag) try {
+/// A duplicate gets a state of its own, as every communicator does.
+int copy_no_state(MpiComm, int, void*, void*, void*, int* flag) {
   *flag = 0;
-  const auto& original = *static_cast<const CommunicatorState*>(attribute);
-  const auto& agreed = original.communicator != nullptr ? original.communicator : original.duplicate;
-  std::shared_ptr<Communicator> duplicate = agreed != nullptr ? agreed->duplicate() : nullptr;
-  if (duplicate == nullptr) return mpi_success;  // it is agreed on anew
-  auto state = std::make_unique<CommunicatorState>();
-  state->duplicate = std::move(duplicate);
-  *static_cast<void**>(copy) = state.release();
-  *flag = 1;
   return mpi_success;
-} catch (...) {  // without it this rank would agree on something else than the others
-  return mpi.err_no_mem;
 }
 
 /// Of all communicators.
@@ -86,7 +76,7 @@ std::unique_ptr<CommunicatorState> make_state(Runtime& process, MpiComm comm) {
 }
 
 void open_record(Runtime& process, MpiComm comm, CommunicatorState& state) {
-  if (state.record != nullptr || !process.keeps_records()) return;
+  if (!process.keeps_records()) return;
   const std::vector<int> members = PrivateMessages::world_ranks_of(comm);
   state.record = &process.statistics().open(MpiHost(comm).name(), members);
 }
@@ -95,11 +85,7 @@ CommunicatorState* find_or_make_state(Runtime& process, MpiComm comm) {
   void* attribute = nullptr;
   int found = 0;
   if (mpi.comm_get_attr(comm, keyval, &attribute, &found) != mpi_success) return nullptr;
-  if (found != 0) {
-    auto* state = static_cast<CommunicatorState*>(attribute);
-    open_record(process, comm, *state);  // of a duplicate
-    return state;
-  }
+  if (found != 0) return static_cast<CommunicatorState*>(attribute);
   std::unique_ptr<CommunicatorState> state = make_state(process, comm);
   open_record(process, comm, *state);
   if (mpi.comm_set_attr(comm, keyval, state.get()) != mpi_success) return nullptr;
@@ -110,7 +96,7 @@ CommunicatorState* find_or_make_state(Runtime& process, MpiComm comm) {
 
 bool make_state_key() {
   keyval = mpi.keyval_invalid;
-  return mpi.comm_create_keyval(&copy_state, &delete_state, &keyval, nullptr) == mpi_success;
+  return mpi.comm_create_keyval(&copy_no_state, &delete_state, &keyval, nullptr) == mpi_success;
 }
 
 CommunicatorState* known_state(Runtime& process, MpiComm comm) {
@@ -142,12 +128,7 @@ CommunicatorState* state_of(Runtime& process, MpiComm comm) {
   CommunicatorState* state = known_state(process, comm);
   if (state != nullptr && state->communicator == nullptr && !state->obstacle) {
     MpiHost host(comm);
-    if (state->duplicate != nullptr) {
-      state->communicator = std::move(state->duplicate);
-      state->communicator->open_duplicate(host);
-    } else {
-      state->communicator = Communicator::make(process, host);
-    }
+    state->communicator = Communicator::make(process, host);
     state->communicator->keep_record(state->record);
   }
   return state;
@@ -196,7 +177,7 @@ MpiComm own_of(MpiComm comm) {
   Runtime* process = runtime();
   CommunicatorState* state = process == nullptr ? nullptr : known_state(*process, comm);
   if (state == nullptr) return mpi.comm_null;
-  if (state->own == mpi.comm_null) state->own = make_own_communicator(comm, process->threads_may_call_mpi());
+  if (state->own == mpi.comm_null) state->own = make_own_communicator(comm, process->engine().threads_may_call_mpi());
   return state->own;
 }
 

@@ -17,7 +17,6 @@ struct CommunicatorState {
   std::optional<observe::Reason> obstacle;  ///< known without asking the others
   std::shared_ptr<comm::Communicator>
       communicator;                               ///< null until all ranks have agreed, and when there is an obstacle
-  std::shared_ptr<comm::Communicator> duplicate;  ///< of the communicator that this one was duplicated from, until then
   MpiComm own = mpi.comm_null;                    ///< of ours, over which the ranks agree; made when they first do
   observe::CommunicatorRecord* record = nullptr;  ///< null: nobody wants to know
   /// Collectives, as bits, of nonblocking calls that came before the ranks had agreed on a plan.

@@ -107,7 +107,7 @@ int begin(Runtime& process, Communicator& communicator, const CallContext& conte
     const std::lock_guard guard(process.lock());
     pending->running().begin();
     over = pending->running().over();
-    if (!over) process.look_after(*pending.release());
+    if (!over) process.engine().look_after(*pending.release());
   }
   if (over) pending->complete(process);
   return mpi_success;
@@ -116,7 +116,7 @@ int begin(Runtime& process, Communicator& communicator, const CallContext& conte
 std::int64_t pending_calls() noexcept { return pending_count.load(std::memory_order_relaxed); }
 
 void complete_ended(Runtime& process) noexcept {
-  for (Unattended* ended : process.take_ended()) {
+  for (Unattended* ended : process.engine().take_ended()) {
     const std::unique_ptr<PendingCall> pending(static_cast<PendingCall*>(ended));
     pending->complete(process);
   }
@@ -128,7 +128,7 @@ void finish_pending(Runtime& process) noexcept {
   for (;;) {
     const auto waited = std::chrono::steady_clock::now() - begin;
     // Others' calls may be held up until this rank has answered.
-    if (process.idle() && (!process.has_errands() || waited > patience_with_errands)) return;
+    if (process.engine().idle() && (!process.engine().has_errands() || waited > patience_with_errands)) return;
     if (patience.count() > 0 && waited > patience) return;
     progress_mpi();
     if (!mpi_calls_progress()) progress_own();

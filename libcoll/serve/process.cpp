@@ -57,7 +57,7 @@ int finish_with_self(MpiComm, int, void*, void*) {
   drop_persistent();
   // Other ranks may wait for what the last call left to be delivered. Where MPI does not call us, the thread delivers
   // it until MPI_Finalize has synchronised the ranks.
-  if (called_by_mpi || process->over_host_messages()) process->stop_progress_thread();
+  if (called_by_mpi || process->over_host_messages()) process->engine().stop_progress_thread();
   write_reports(process->statistics(), process->trace(), process->config());
   if (process->over_host_messages()) {
     // The transport ends with MPI. What is still to come, in callbacks of the program's, falls through everywhere.
@@ -76,7 +76,7 @@ void tell_of_agreement(const Runtime& process) noexcept try {
     const MpiHost host(MpiComm{Agreeing::take_untold().value_or(number_of(mpi.comm_world))});
     return host.name() + ": rank " + std::to_string(host.rank()) + " waits for others to agree on how calls go";
   };
-  if (waited.count() > 0) process.warn_of_silence(waited, in_words);
+  if (waited.count() > 0) process.engine().warn_of_silence(waited, in_words);
 } catch (...) {  // NOLINT(bugprone-empty-catch): no memory for a line; the agreement goes on
 }
 
@@ -86,7 +86,7 @@ int progress_ours() {
   if (PrivateMessages::calling()) return 0;
   Runtime* process = process_runtime.load(std::memory_order_acquire);
   if (process == nullptr) return 0;
-  const bool moved = called_by_mpi ? process->progress_in_passing() : process->progress();
+  const bool moved = called_by_mpi ? process->engine().progress_in_passing() : process->engine().progress();
   complete_ended(*process);
   if (!moved) {
     tell_of_agreement(*process);
@@ -113,12 +113,12 @@ ProgressHook find_hook(const char* name) { return name == nullptr ? nullptr : ne
 
 void register_progress(Runtime& process, bool serves) {
   const libcoll_mpi_interface& description = *mpi.description;
-  if (description.progress_hook == nullptr) return process.use_progress_thread();
+  if (description.progress_hook == nullptr) return process.engine().use_progress_thread();
   progress_hooks = {find_hook(description.progress_hook), find_hook(description.seldom_progress_hook)};
   if (progress_hooks.always == nullptr || progress_hooks.seldom == nullptr) return;
   if (serves && progress_hooks.seldom(&progress_ours) != 0) return;
   called_by_mpi = true;
-  process.set_background_progress(serves ? &attend : nullptr);
+  process.engine().set_background_progress(serves ? &attend : nullptr);
 }
 
 /// The launcher says how many processes of the job it started on this host. One inside another's job leaves both words.
@@ -177,7 +177,7 @@ void start_runtime() {
   int level = 0;
   mpi.query_thread(&level);
   if (level == mpi.thread_multiple) {
-    process->set_threads_may_call_mpi();
+    process->engine().set_threads_may_call_mpi();
   } else {
     process->statistics().set_one_thread_at_a_time();
   }

@@ -130,7 +130,7 @@ std::optional<Reason> choice_of(const Runtime& process, const Communicator& comm
   if (is_nonblocking(kind) && !context.is_init() && !context.request.given()) return Reason::bad_arguments;
   if (is_set_to_native(communicator, kind) || (is_nonblocking(kind) && !process.config().nonblocking))
     return Reason::chosen_native;
-  if (is_nonblocking(kind) && !process.progresses_unattended(context.calls_mpi)) return Reason::no_progress;
+  if (is_nonblocking(kind) && !process.engine().progresses_unattended(context.calls_mpi)) return Reason::no_progress;
   return std::nullopt;
 }
 

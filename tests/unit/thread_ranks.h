@@ -122,12 +122,12 @@ class ThreadRank {
     runtime_ = std::make_unique<comm::Runtime>(environment_.data(), "", rank_);
     make_communicator();
     work();
-    runtime_->stop_progress_thread();
+    runtime_->engine().stop_progress_thread();
     // Nobody goes while another may still send to it.
     host_.begin_barrier();
-    while (!host_.barrier_passed()) runtime_->progress();
+    while (!host_.barrier_passed()) runtime_->engine().progress();
     communicator_.reset();
-    originals_.clear();
+    earlier_.clear();
   }
 
   [[nodiscard]] const std::string& wrong() const { return wrong_; }
@@ -144,14 +144,12 @@ class ThreadRank {
   /// Instead of the one that it had; all ranks do so.
   void make_communicator() { communicator_ = std::shared_ptr(comm::Communicator::make(*runtime_, host_)); }
 
-  /// A duplicate of it; calls of the one that it had go on. All ranks do so.
-  void change_to_duplicate() {
-    std::shared_ptr<comm::Communicator> duplicate = communicator_->duplicate();
-    if (duplicate == nullptr) return complain("no duplicate");
-    duplicate->open_duplicate(host_);
-    originals_.push_back(std::exchange(communicator_, std::move(duplicate)));
+  /// One more; calls of the one that it had go on. All ranks do so.
+  void make_another_communicator() {
+    earlier_.push_back(communicator_);
+    make_communicator();
   }
-  void forget_originals() { originals_.clear(); }
+  void free_earlier_communicators() { earlier_.clear(); }
 
   /// What this rank's communicators have agreed on; those that are there go on.
   void forget_agreements() { runtime_->agreed_groups()->forget(host_.world_ranks()); }
@@ -188,16 +186,16 @@ class ThreadRank {
     const std::lock_guard guard(runtime_->lock());
     begun_.back()->running().begin();
     if (begun_.back()->running().over()) return;
-    runtime_->look_after(*begun_.back());
+    runtime_->engine().look_after(*begun_.back());
     ++left_;
   }
 
   /// Until all that were begun are over, with the progress thread's help or by it alone.
   void wait_for_begun(bool alone) {
     while (left_ > 0) {
-      if (!alone) runtime_->progress();
+      if (!alone) runtime_->engine().progress();
       std::this_thread::yield();
-      left_ -= runtime_->take_ended().size();
+      left_ -= runtime_->engine().take_ended().size();
     }
     const std::lock_guard guard(runtime_->lock());
     for (const auto& call : begun_) {
@@ -213,7 +211,7 @@ class ThreadRank {
   ThreadHost host_;
   std::unique_ptr<comm::Runtime> runtime_;
   std::shared_ptr<comm::Communicator> communicator_;
-  std::vector<std::shared_ptr<comm::Communicator>> originals_;
+  std::vector<std::shared_ptr<comm::Communicator>> earlier_;
   std::vector<std::unique_ptr<comm::Unattended>> begun_;
   std::size_t left_ = 0;
   std::string wrong_;

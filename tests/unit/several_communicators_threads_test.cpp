@@ -1,5 +1,5 @@
-// Duplicates of communicators: ranks that have other ids free find one in common, and calls of a duplicate and of its
-// original, begun in another order on every rank, do not meet. Every rank is a thread with a runtime of its own.
+// Communicators of the same ranks: ranks that have other ids free find one in common, and calls of two communicators,
+// begun in another order on every rank, do not meet. Every rank is a thread with a runtime of its own.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 #include "planner/base/index.h"
 #include "tests/unit/thread_ranks.h"
 
-namespace libcoll::duplicate_threads_test {
+namespace libcoll::several_communicators_threads_test {
 
 using namespace comm;
 using namespace execute;
@@ -52,9 +52,9 @@ struct Gather {
   Call call;
 };
 
-class RankOfDuplicates final : public ThreadRank {
+class RankOfSeveral final : public ThreadRank {
  public:
-  RankOfDuplicates(Meeting& meeting, int rank, const std::string& directory)
+  RankOfSeveral(Meeting& meeting, int rank, const std::string& directory)
       : ThreadRank(meeting, rank,
                    {"LIBCOLL_TOPOLOGY=ring:4", "LIBCOLL_CACHE_DIR=" + directory, "LIBCOLL_COST_MODEL=no",
                     "LIBCOLL_TIMEOUT_SECONDS=120", "LIBCOLL_LOG_LEVEL=error"}) {}
@@ -64,28 +64,28 @@ class RankOfDuplicates final : public ThreadRank {
     if (!is_served(Collective::allgather, true)) return;
     for (int generation = 0; generation < generations && good(); ++generation) {
       for (int i = 0; i < (rank() + generation) % ranks; ++i) take_id();
-      // Odd ranks begin the original's call when the duplicate's is under way.
-      Gather of_original(2 * generation, rank());
-      Gather of_duplicate(2 * generation + 1, rank());
-      const std::shared_ptr<Communicator> original = shared_communicator();
-      change_to_duplicate();
-      if (!good()) return;
-      if (rank() % 2 == 0) begin_on(*original, of_original.call);
-      begin(of_duplicate.call);
-      if (rank() % 2 != 0) begin_on(*original, of_original.call);
+      // Odd ranks begin the earlier one's call when the later one's is under way.
+      Gather of_earlier(2 * generation, rank());
+      Gather of_later(2 * generation + 1, rank());
+      const std::shared_ptr<Communicator> earlier = shared_communicator();
+      make_another_communicator();
+      if (communicator().begins(Collective::allgather, true)) return complain("not taken over");
+      if (rank() % 2 == 0) begin_on(*earlier, of_earlier.call);
+      begin(of_later.call);
+      if (rank() % 2 != 0) begin_on(*earlier, of_earlier.call);
       wait_for_begun(false);
-      if (!of_original.is_right()) complain("the original's call is wrong");
-      if (!of_duplicate.is_right()) complain("the duplicate's call is wrong");
-      if (generation % 2 == 0) forget_originals();
+      if (!of_earlier.is_right()) complain("the earlier one's call is wrong");
+      if (!of_later.is_right()) complain("the later one's call is wrong");
+      if (generation % 2 == 0) free_earlier_communicators();
     }
   }
 };
 
-TEST(Duplicate, ServesBesideItsOriginal) {
+TEST(SeveralCommunicators, ServeBesideEachOther) {
   expect_all_well(ranks, [](Meeting& meeting, int rank, const std::string& directory) {
-    return std::make_unique<RankOfDuplicates>(meeting, rank, directory);
+    return std::make_unique<RankOfSeveral>(meeting, rank, directory);
   });
 }
 
 }  // namespace
-}  // namespace libcoll::duplicate_threads_test
+}  // namespace libcoll::several_communicators_threads_test
