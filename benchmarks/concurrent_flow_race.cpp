@@ -19,10 +19,10 @@
 #include <utility>
 #include <vector>
 
-#include "planner/flow/bushes.h"
-#include "planner/flow/flow_problem.h"
-#include "planner/flow/master_lp.h"
-#include "planner/flow/pdhg.h"
+#include "planner/flow/first_order/bushes.h"
+#include "planner/flow/first_order/pdhg.h"
+#include "planner/flow/lp/master_lp.h"
+#include "planner/flow/problem/flow_problem.h"
 #include "planner/lp/glpk_solver.h"
 #include "planner/topology/automorphisms.h"
 #include "planner/topology/reader.h"

@@ -45,7 +45,9 @@ def process_costs(build, environment, ranks, ranks_per_node):
     settings = [word for name in environment if name.startswith(("LIBCOLL_", "LD_PRELOAD"))
                 for word in ("-x", f"{name}={environment[name]}")]  # fmt: skip
     launcher = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
-    on_node = f'LIBCOLL_HOST=node$((OMPI_COMM_WORLD_RANK / {ranks_per_node})) exec "$0"'
+    on_node = 'exec "$0"'
+    if "LIBCOLL_TOPOLOGY" in environment:
+        on_node = f"LIBCOLL_HOST=node$((OMPI_COMM_WORLD_RANK / {ranks_per_node})) {on_node}"
     command = ["mpirun", "--oversubscribe", "-n", str(ranks), *settings, "sh", "-c", on_node, str(build / "bin" / "process_costs")]
     ran = subprocess.run(command, env=launcher, capture_output=True, text=True, check=False)
     if ran.returncode != 0:

@@ -12,15 +12,15 @@
 #include <utility>
 #include <vector>
 
-#include "planner/broadcast/bfb_steps.h"
+#include "planner/broadcast/bfb/bfb_steps.h"
 #include "planner/broadcast/planners.h"
-#include "planner/flow/bushes.h"
-#include "planner/flow/chunking.h"
-#include "planner/flow/concurrent_flow.h"
-#include "planner/flow/flow_problem.h"
-#include "planner/flow/path_decomposition.h"
-#include "planner/flow/pdhg.h"
+#include "planner/flow/first_order/bushes.h"
+#include "planner/flow/first_order/pdhg.h"
+#include "planner/flow/lowering/chunking.h"
+#include "planner/flow/lowering/concurrent_flow.h"
+#include "planner/flow/paths/path_decomposition.h"
 #include "planner/flow/planners.h"
+#include "planner/flow/problem/flow_problem.h"
 #include "planner/registry/planner.h"
 #include "planner/topology/generators.h"
 

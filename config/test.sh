@@ -44,12 +44,22 @@ check_format() {
 # The commit that gave the project its present version number; nothing where the history is not there.
 last_release() { git -C "$root" log -1 --format=%H -G'^project\(libcoll VERSION' -- CMakeLists.txt 2>/dev/null; }
 
+# changed_files SINCE: those in which more changed than what they include and where they are.
+changed_files() {
+  local added deleted file
+  git -C "$root" diff -M --numstat -z --diff-filter=d -I'^#include ' "$1" -- '*.cpp' '*.c' '*.h' |
+    while IFS=$'\t' read -r -d '' added deleted file; do
+      if [ -z "$file" ]; then read -r -d '' && read -r -d '' file; fi # renamed: its name before, and now
+      if [ $((added + deleted)) -gt 0 ]; then printf '%s\n' "$file"; fi
+    done
+}
+
 # Sources that changed since the last release, and for each header that did its own source, or one that includes it.
 changed_sources() {
   local release file
   release=$(last_release)
   [ -n "$release" ] || { (cd "$root" && git ls-files '*.cpp' '*.c'); return; }
-  (cd "$root" && git diff --name-only --diff-filter=d "$release" -- '*.cpp' '*.c' '*.h' && git ls-files --others --exclude-standard '*.cpp' '*.c' '*.h') |
+  { changed_files "$release" && git -C "$root" ls-files --others --exclude-standard '*.cpp' '*.c' '*.h'; } |
     while read -r file; do
       case $file in
         *.h) if [ -f "$root/${file%.h}.cpp" ]; then echo "${file%.h}.cpp"; else
@@ -60,8 +70,8 @@ changed_sources() {
 }
 
 # check_tidy everything|changed: all checks on everything; without the static analyzer, which takes more than half of the
-# time, on what changed. Many sources are read as the build compiles them, several in one. What was clean before is not
-# read again.
+# time, on what changed. Many sources are read as the build compiles them, several in one, all of which are read then.
+# What was clean before is not read again.
 check_tidy() {
   local commands=$root/build-tidy many=60 unity=ON checks=()
   if [ "$1" = changed ]; then
@@ -72,8 +82,12 @@ check_tidy() {
   fi
   configure tidy -DLIBCOLL_UNITY="$unity" || return
   jq -r '.[].file' "$commands/compile_commands.json" | grep -v "^$commands/.*\.cpp$\|\.[fF]90$" | sort -u >"$results/chosen"
-  if [ "$unity" = OFF ]; then
-    sed "s|^|$root/|" "$results/changed" | sort | comm -12 - "$results/chosen" >"$results/both" && mv "$results/both" "$results/chosen"
+  if [ "$1" = changed ]; then
+    sed "s|^|$root/|" "$results/changed" | sort >"$results/changed_paths"
+    # Sources that are compiled by themselves, and those of several that include one.
+    { comm -12 "$results/changed_paths" "$results/chosen" && grep "^$commands/" "$results/chosen" | xargs -r -d '\n' grep -lFf "$results/changed_paths"; } |
+      sort >"$results/both"
+    mv "$results/both" "$results/chosen"
   fi
   printf '%d files\n' "$(wc -l <"$results/chosen")"
   (cd "$root" && run_clang xargs -r -d '\n' -a "$results/chosen" -P "$jobs" -n 1 config/tidy_unit.sh "$commands" "${checks[@]}")
@@ -124,6 +138,8 @@ build_with_tsan() {
   configure tsan -DLIBCOLL_PLANNER_BUILD="$borrowed" && (cd "$root" && cmake --build --preset tsan --target unit_threads multiprocess_of_threads)
 }
 
+build_with_sanitizers() { run_clang build_with_asan && build_with_tsan; }
+
 # The folders that depend on the processor: warnings are errors there, too. Headers that the cross compiler does not have
 # are this machine's.
 check_aarch64() {
@@ -147,13 +163,12 @@ part 'Format' check_format || note 'format'
 part 'Layers' "$root/config/layers.py" || note 'layers'
 part 'Build' build_with developer || fail 'the build failed; see above.'
 part 'Check for aarch64' check_aarch64 || note 'aarch64'
+# Tests leave some of the processors' time: jobs start and end, and those on the fabric wait for links that are slow or dead.
+begin build_with_sanitizers
 part 'Tests' run_tests tests "$build" -LE '^(unit|large|release|fabric)$' || note 'tests'
-# These wait most of the time: for links that are slow or dead.
-begin run_clang build_with_asan
 part 'Tests on the emulated fabric' run_tests fabric "$build" -L '^fabric$' -j $((3 * jobs)) || note 'tests on the emulated fabric'
-part 'Build with ASan and UBSan, the rest of it' finish || fail 'the build with ASan failed; see above.'
+part 'Builds with ASan, UBSan and TSan, the rest of them' finish || fail 'a build with sanitizers failed; see above.'
 part 'Tests with ASan and UBSan' run_tests asan "$root/build-asan" -L '^(unit|unit-planner|zoo|matrix-small)$' || note 'tests with ASan and UBSan'
-part 'Build with TSan' build_with_tsan || fail 'the build with TSan failed; see above.'
 # UCX's hook on madvise takes a lock while a thread ends, when TSan has let go of that thread: a crash in TSan itself.
 UCX_MEM_MMAP_HOOK_MODE=none part 'Tests with TSan' run_tests tsan "$root/build-tsan" -L '^(threads|matrix-threads)$' || note 'tests with TSan'
 if [ "$all" = no ]; then

@@ -15,7 +15,7 @@
 #include "libcoll/plan/plan_cache.h"
 #include "libcoll/plan/plan_source.h"
 #include "planner/base/text_file.h"
-#include "planner/broadcast/bruck.h"
+#include "planner/broadcast/classic/bruck.h"
 #include "planner/plan/claims.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"

@@ -22,7 +22,7 @@
 #include "libcoll/command/text.h"
 #include "libcoll/command/time_limit.h"
 #include "libcoll/command/validators.h"
-#include "planner/flow/demand_reader.h"
+#include "planner/flow/problem/demand_reader.h"
 #include "planner/reconfigure/rewired_schedule.h"
 #include "planner/schedule/verify.h"
 #include "planner/schedule/xml.h"

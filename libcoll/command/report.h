@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "libcoll/command/command.h"
-#include "planner/flow/lowering.h"
+#include "planner/flow/lowering/lowering.h"
 
 namespace libcoll::command {
 

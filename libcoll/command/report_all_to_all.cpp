@@ -11,7 +11,7 @@
 #include "libcoll/command/planning.h"
 #include "libcoll/command/report.h"
 #include "libcoll/command/text.h"
-#include "planner/broadcast/finder.h"
+#include "planner/broadcast/bfb/finder.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
 

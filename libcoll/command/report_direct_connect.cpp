@@ -7,8 +7,8 @@
 
 #include "libcoll/command/planning.h"
 #include "libcoll/command/report.h"
-#include "planner/broadcast/bfb_steps.h"
-#include "planner/broadcast/finder.h"
+#include "planner/broadcast/bfb/bfb_steps.h"
+#include "planner/broadcast/bfb/finder.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
 

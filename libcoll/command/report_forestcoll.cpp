@@ -5,7 +5,7 @@
 
 #include "libcoll/command/planning.h"
 #include "libcoll/command/report.h"
-#include "planner/broadcast/forest_optimum.h"
+#include "planner/broadcast/bound/forest_optimum.h"
 #include "planner/broadcast/lp/forestcoll_lp.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"

@@ -2,21 +2,21 @@
 
 #include <array>
 
-#include "planner/broadcast/bfb.h"
-#include "planner/broadcast/bidirectional_ring.h"
-#include "planner/broadcast/bruck.h"
-#include "planner/broadcast/dimension_rings.h"
-#include "planner/broadcast/double_binary_tree.h"
-#include "planner/broadcast/expansion.h"
-#include "planner/broadcast/forestcoll.h"
-#include "planner/broadcast/hdrm.h"
-#include "planner/broadcast/multitree.h"
-#include "planner/broadcast/recursive_doubling.h"
-#include "planner/broadcast/ring.h"
-#include "planner/broadcast/ring_2d.h"
-#include "planner/broadcast/rooted_trees.h"
-#include "planner/broadcast/shifted_ring.h"
-#include "planner/broadcast/swing.h"
+#include "planner/broadcast/bfb/bfb.h"
+#include "planner/broadcast/bfb/expansion.h"
+#include "planner/broadcast/classic/bidirectional_ring.h"
+#include "planner/broadcast/classic/bruck.h"
+#include "planner/broadcast/classic/dimension_rings.h"
+#include "planner/broadcast/classic/double_binary_tree.h"
+#include "planner/broadcast/classic/hdrm.h"
+#include "planner/broadcast/classic/recursive_doubling.h"
+#include "planner/broadcast/classic/ring.h"
+#include "planner/broadcast/classic/ring_2d.h"
+#include "planner/broadcast/classic/rooted_trees.h"
+#include "planner/broadcast/classic/shifted_ring.h"
+#include "planner/broadcast/classic/swing.h"
+#include "planner/broadcast/forest/forestcoll.h"
+#include "planner/broadcast/forest/multitree.h"
 
 namespace libcoll::broadcast {
 

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "planner/base/index.h"
-#include "planner/flow/demand.h"
-#include "planner/flow/fptas.h"
-#include "planner/flow/lowering.h"
-#include "planner/flow/path_lp.h"
-#include "planner/flow/widest_paths.h"
+#include "planner/flow/baseline/fptas.h"
+#include "planner/flow/lowering/lowering.h"
+#include "planner/flow/lp/path_lp.h"
+#include "planner/flow/paths/widest_paths.h"
+#include "planner/flow/problem/demand.h"
 
 namespace libcoll::flow {
 

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "planner/flow/concurrent_flow.h"
-#include "planner/flow/lowering.h"
+#include "planner/flow/lowering/concurrent_flow.h"
+#include "planner/flow/lowering/lowering.h"
+#include "planner/flow/lp/path_lp.h"
 #include "planner/flow/mcf_decomposed.h"
-#include "planner/flow/path_lp.h"
 #include "planner/route/dor.h"
 
 namespace libcoll::flow {

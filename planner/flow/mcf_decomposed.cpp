@@ -7,14 +7,14 @@
 #include <vector>
 
 #include "planner/base/index.h"
-#include "planner/flow/child_lp.h"
-#include "planner/flow/demand.h"
-#include "planner/flow/fptas.h"
-#include "planner/flow/lowering.h"
-#include "planner/flow/master_lp.h"
-#include "planner/flow/path_decomposition.h"
-#include "planner/flow/path_lp.h"
-#include "planner/flow/widest_paths.h"
+#include "planner/flow/baseline/fptas.h"
+#include "planner/flow/lowering/lowering.h"
+#include "planner/flow/lp/child_lp.h"
+#include "planner/flow/lp/master_lp.h"
+#include "planner/flow/lp/path_lp.h"
+#include "planner/flow/paths/path_decomposition.h"
+#include "planner/flow/paths/widest_paths.h"
+#include "planner/flow/problem/demand.h"
 
 namespace libcoll::flow {
 

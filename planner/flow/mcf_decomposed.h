@@ -2,7 +2,7 @@
 #pragma once
 
 #include "planner/base/result.h"
-#include "planner/flow/lowering.h"
+#include "planner/flow/lowering/lowering.h"
 #include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "planner/flow/lowering.h"
-#include "planner/flow/path_equilibrium.h"
-#include "planner/flow/path_lp.h"
-#include "planner/flow/path_sets.h"
+#include "planner/flow/first_order/path_equilibrium.h"
+#include "planner/flow/lowering/lowering.h"
+#include "planner/flow/lp/path_lp.h"
+#include "planner/flow/paths/path_sets.h"
 
 namespace libcoll::flow {
 

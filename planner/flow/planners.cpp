@@ -6,16 +6,16 @@
 #include <string>
 #include <string_view>
 
-#include "planner/broadcast/bruck.h"
-#include "planner/flow/demand.h"
-#include "planner/flow/ewsp.h"
-#include "planner/flow/fptas.h"
-#include "planner/flow/ilp.h"
+#include "planner/broadcast/classic/bruck.h"
+#include "planner/flow/baseline/ewsp.h"
+#include "planner/flow/baseline/fptas.h"
+#include "planner/flow/baseline/ilp.h"
+#include "planner/flow/baseline/single_path.h"
 #include "planner/flow/link_mcf.h"
 #include "planner/flow/mcf.h"
 #include "planner/flow/mcf_decomposed.h"
 #include "planner/flow/p_mcf.h"
-#include "planner/flow/single_path.h"
+#include "planner/flow/problem/demand.h"
 #include "planner/flow/ts_mcf.h"
 
 namespace libcoll::flow {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "planner/base/index.h"
-#include "planner/flow/choice_equilibrium.h"
-#include "planner/flow/demand.h"
+#include "planner/flow/first_order/choice_equilibrium.h"
+#include "planner/flow/problem/demand.h"
 
 namespace libcoll::flow {
 

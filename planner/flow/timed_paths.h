@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "planner/base/deadline.h"
-#include "planner/flow/link_classes.h"
-#include "planner/flow/negotiation.h"
-#include "planner/flow/path_decomposition.h"
+#include "planner/flow/paths/path_decomposition.h"
+#include "planner/flow/problem/link_classes.h"
+#include "planner/flow/problem/negotiation.h"
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 

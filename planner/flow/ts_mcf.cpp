@@ -9,10 +9,10 @@
 #include <utility>
 
 #include "planner/base/index.h"
-#include "planner/flow/concurrent_flow.h"
-#include "planner/flow/demand.h"
-#include "planner/flow/lowering.h"
-#include "planner/flow/path_lp.h"
+#include "planner/flow/lowering/concurrent_flow.h"
+#include "planner/flow/lowering/lowering.h"
+#include "planner/flow/lp/path_lp.h"
+#include "planner/flow/problem/demand.h"
 #include "planner/flow/timed_paths.h"
 #include "planner/route/sssp.h"
 #include "planner/schedule/cost.h"

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "planner/base/result.h"
-#include "planner/flow/link_classes.h"
+#include "planner/flow/problem/link_classes.h"
 #include "planner/flow/timed_paths.h"
 #include "planner/registry/planner.h"
 #include "planner/schedule/schedule.h"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "planner/base/index.h"
-#include "planner/broadcast/cut_bound.h"
+#include "planner/broadcast/bound/cut_bound.h"
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "planner/base/deadline.h"
-#include "planner/broadcast/cut_bound.h"
+#include "planner/broadcast/bound/cut_bound.h"
 #include "planner/schedule/lockstep_time.h"
 
 namespace libcoll::default_plan {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "planner/base/index.h"
-#include "planner/broadcast/forest_optimum.h"
+#include "planner/broadcast/bound/forest_optimum.h"
 #include "planner/route/sssp.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/lockstep_time.h"

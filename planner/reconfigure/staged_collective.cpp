@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "planner/base/index.h"
-#include "planner/broadcast/bruck.h"
-#include "planner/broadcast/rooted_trees.h"
-#include "planner/broadcast/swing.h"
+#include "planner/broadcast/classic/bruck.h"
+#include "planner/broadcast/classic/rooted_trees.h"
+#include "planner/broadcast/classic/swing.h"
 #include "planner/reconfigure/birkhoff.h"
 #include "planner/topology/generators.h"
 

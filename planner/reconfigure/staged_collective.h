@@ -11,7 +11,7 @@
 
 #include "planner/base/rational.h"
 #include "planner/base/result.h"
-#include "planner/broadcast/pattern.h"
+#include "planner/broadcast/classic/pattern.h"
 #include "planner/schedule/schedule.h"
 
 namespace libcoll::reconfigure {

@@ -1,4 +1,4 @@
-#include "planner/broadcast/bfb.h"
+#include "planner/broadcast/bfb/bfb.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "planner/broadcast/bfb_steps.h"
-#include "planner/broadcast/max_flow.h"
+#include "planner/broadcast/bfb/bfb_steps.h"
+#include "planner/broadcast/bound/max_flow.h"
 #include "planner/broadcast/planners.h"
 #include "planner/registry/planner.h"
 #include "planner/schedule/cost.h"

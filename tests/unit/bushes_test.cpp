@@ -1,4 +1,4 @@
-#include "planner/flow/bushes.h"
+#include "planner/flow/first_order/bushes.h"
 
 #include <gtest/gtest.h>
 
@@ -8,12 +8,12 @@
 #include <utility>
 #include <vector>
 
-#include "planner/flow/certificate.h"
-#include "planner/flow/ewsp.h"
-#include "planner/flow/flow_problem.h"
-#include "planner/flow/master_lp.h"
-#include "planner/flow/pdhg.h"
-#include "planner/flow/tree_columns.h"
+#include "planner/flow/baseline/ewsp.h"
+#include "planner/flow/first_order/pdhg.h"
+#include "planner/flow/lp/master_lp.h"
+#include "planner/flow/lp/tree_columns.h"
+#include "planner/flow/problem/certificate.h"
+#include "planner/flow/problem/flow_problem.h"
 #include "planner/topology/automorphisms.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/flow_checks.h"

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "planner/broadcast/bruck.h"
-#include "planner/broadcast/hamiltonian.h"
+#include "planner/broadcast/classic/bruck.h"
+#include "planner/broadcast/classic/hamiltonian.h"
 #include "planner/broadcast/planners.h"
 #include "planner/registry/planner.h"
 #include "planner/schedule/cost.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "planner/base/deadline.h"
-#include "planner/flow/lowering.h"
+#include "planner/flow/lowering/lowering.h"
 #include "planner/route/layers.h"
 #include "planner/route/sssp.h"
 #include "planner/topology/generators.h"

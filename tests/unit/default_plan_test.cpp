@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "planner/broadcast/cut_bound.h"
-#include "planner/broadcast/forest_optimum.h"
+#include "planner/broadcast/bound/cut_bound.h"
+#include "planner/broadcast/bound/forest_optimum.h"
 #include "planner/broadcast/planners.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/facts.h"

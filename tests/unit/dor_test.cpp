@@ -1,7 +1,7 @@
 // Dimension order on tori, meshes and hypercubes, with the loads that theory gives.
 #include "planner/route/dor.h"
 
-#include "planner/flow/single_path.h"
+#include "planner/flow/baseline/single_path.h"
 #include "planner/schedule/channel_dependency.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/generators.h"

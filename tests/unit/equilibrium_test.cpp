@@ -4,13 +4,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "planner/flow/bushes.h"
-#include "planner/flow/concurrent_flow.h"
-#include "planner/flow/path_decomposition.h"
-#include "planner/flow/path_equilibrium.h"
-#include "planner/flow/path_lp.h"
-#include "planner/flow/path_sets.h"
-#include "planner/flow/pdhg.h"
+#include "planner/flow/first_order/bushes.h"
+#include "planner/flow/first_order/path_equilibrium.h"
+#include "planner/flow/first_order/pdhg.h"
+#include "planner/flow/lowering/concurrent_flow.h"
+#include "planner/flow/lp/path_lp.h"
+#include "planner/flow/paths/path_decomposition.h"
+#include "planner/flow/paths/path_sets.h"
 #include "planner/flow/timed_paths.h"
 #include "planner/flow/ts_mcf.h"
 #include "planner/topology/automorphisms.h"

@@ -13,7 +13,7 @@
 #include "planner/exchange/subnet_plan.h"
 #include "planner/exchange/subnet_tables.h"
 #include "planner/exchange/subnet_topology.h"
-#include "planner/flow/single_path.h"
+#include "planner/flow/baseline/single_path.h"
 #include "planner/topology/generators.h"
 #include "planner/topology/reader.h"
 

@@ -1,5 +1,5 @@
 // Expanded schedules: right, and as fast as the theorems of paper 000 appendix D say.
-#include "planner/broadcast/expansion.h"
+#include "planner/broadcast/bfb/expansion.h"
 
 #include <gtest/gtest.h>
 
@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "planner/broadcast/bfb.h"
-#include "planner/broadcast/bfb_steps.h"
+#include "planner/broadcast/bfb/bfb.h"
+#include "planner/broadcast/bfb/bfb_steps.h"
 #include "planner/schedule/cost.h"
 #include "planner/schedule/reverse.h"
 #include "planner/schedule/verify.h"

@@ -1,5 +1,5 @@
 // The topology finder against paper 000's tables, its own theorems and plain planning.
-#include "planner/broadcast/finder.h"
+#include "planner/broadcast/bfb/finder.h"
 
 #include <gtest/gtest.h>
 
@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
-#include "planner/broadcast/bfb.h"
-#include "planner/broadcast/bfb_steps.h"
-#include "planner/broadcast/expansion.h"
-#include "planner/broadcast/finder_database.h"
+#include "planner/broadcast/bfb/bfb.h"
+#include "planner/broadcast/bfb/bfb_steps.h"
+#include "planner/broadcast/bfb/expansion.h"
+#include "planner/broadcast/bfb/finder_database.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/expansion.h"
 #include "planner/topology/facts.h"

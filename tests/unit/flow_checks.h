@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "planner/flow/flow_problem.h"
+#include "planner/flow/problem/flow_problem.h"
 #include "planner/topology/facts.h"
 #include "planner/topology/topology.h"
 #include "tests/unit/random_regular.h"

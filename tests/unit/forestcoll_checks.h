@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "planner/broadcast/forest_optimum.h"
-#include "planner/broadcast/tree_packing.h"
+#include "planner/broadcast/bound/forest_optimum.h"
+#include "planner/broadcast/forest/tree_packing.h"
 #include "planner/topology/topology.h"
 
 namespace libcoll::test {

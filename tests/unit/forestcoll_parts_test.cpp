@@ -5,9 +5,9 @@
 #include <random>
 
 #include "planner/base/index.h"
-#include "planner/broadcast/edge_splitting.h"
-#include "planner/broadcast/flow_network.h"
-#include "planner/broadcast/max_flow.h"
+#include "planner/broadcast/bound/flow_network.h"
+#include "planner/broadcast/bound/max_flow.h"
+#include "planner/broadcast/forest/edge_splitting.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/forestcoll_checks.h"
 #include "tests/unit/random_regular.h"

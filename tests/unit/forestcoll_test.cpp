@@ -1,15 +1,15 @@
 // Whole plans of ForestColl: schedules, figures, single-root packings and the allreduce LP.
-#include "planner/broadcast/forestcoll.h"
+#include "planner/broadcast/forest/forestcoll.h"
 
 #include <gtest/gtest.h>
 
 #include <string>
 
 #include "planner/base/index.h"
-#include "planner/broadcast/bidirectional_ring.h"
-#include "planner/broadcast/fallback_trees.h"
+#include "planner/broadcast/classic/bidirectional_ring.h"
+#include "planner/broadcast/forest/fallback_trees.h"
+#include "planner/broadcast/forest/multitree.h"
 #include "planner/broadcast/lp/forestcoll_lp.h"
-#include "planner/broadcast/multitree.h"
 #include "planner/route/lash.h"
 #include "planner/route/route_classes.h"
 #include "planner/schedule/cost.h"

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "planner/broadcast/bfb.h"
-#include "planner/broadcast/bfb_steps.h"
+#include "planner/broadcast/bfb/bfb.h"
+#include "planner/broadcast/bfb/bfb_steps.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/expansion.h"
 #include "planner/topology/facts.h"

@@ -1,5 +1,5 @@
 // Routes that cannot deadlock by construction: orders before routes, and the flow they allow.
-#include "planner/flow/layered_flow.h"
+#include "planner/flow/lowering/layered_flow.h"
 
 #include <gtest/gtest.h>
 
@@ -9,16 +9,16 @@
 #include <variant>
 #include <vector>
 
-#include "planner/flow/concurrent_flow.h"
-#include "planner/flow/demand.h"
-#include "planner/flow/ewsp.h"
-#include "planner/flow/fptas.h"
-#include "planner/flow/lowering.h"
+#include "planner/flow/baseline/ewsp.h"
+#include "planner/flow/baseline/fptas.h"
+#include "planner/flow/baseline/single_path.h"
+#include "planner/flow/lowering/concurrent_flow.h"
+#include "planner/flow/lowering/lowering.h"
+#include "planner/flow/lp/path_lp.h"
 #include "planner/flow/mcf.h"
 #include "planner/flow/p_mcf.h"
-#include "planner/flow/path_lp.h"
-#include "planner/flow/path_sets.h"
-#include "planner/flow/single_path.h"
+#include "planner/flow/paths/path_sets.h"
+#include "planner/flow/problem/demand.h"
 #include "planner/route/layer_orders.h"
 #include "planner/route/sssp.h"
 #include "planner/schedule/channel_dependency.h"

@@ -1,4 +1,4 @@
-#include "planner/broadcast/multitree.h"
+#include "planner/broadcast/forest/multitree.h"
 
 #include <gtest/gtest.h>
 

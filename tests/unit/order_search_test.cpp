@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "planner/base/index.h"
-#include "planner/flow/layered_flow.h"
+#include "planner/flow/lowering/layered_flow.h"
 #include "planner/flow/mcf.h"
 #include "planner/route/fewer_classes.h"
 #include "planner/route/manager_lanes.h"

@@ -1,12 +1,12 @@
-#include "planner/flow/pdhg.h"
+#include "planner/flow/first_order/pdhg.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <utility>
 
-#include "planner/flow/bushes.h"
-#include "planner/flow/master_lp.h"
+#include "planner/flow/first_order/bushes.h"
+#include "planner/flow/lp/master_lp.h"
 #include "planner/topology/automorphisms.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/flow_checks.h"

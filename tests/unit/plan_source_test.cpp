@@ -20,7 +20,7 @@
 
 #include "libcoll/comm/id_pool.h"
 #include "libcoll/plan/plan_cache.h"
-#include "planner/broadcast/cut_bound.h"
+#include "planner/broadcast/bound/cut_bound.h"
 #include "planner/broadcast/planners.h"
 #include "planner/flow/planners.h"
 #include "planner/plan/default_plan.h"

@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "planner/flow/single_path.h"
+#include "planner/flow/baseline/single_path.h"
 #include "planner/schedule/channel_dependency.h"
 #include "planner/schedule/verify.h"
 #include "planner/topology/generators.h"

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "planner/flow/single_path.h"
+#include "planner/flow/baseline/single_path.h"
 #include "planner/topology/generators.h"
 
 namespace libcoll::steering_test {

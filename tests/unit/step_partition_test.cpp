@@ -1,5 +1,5 @@
 // Time steps for routed schedules.
-#include "planner/flow/step_partition.h"
+#include "planner/flow/lowering/step_partition.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Packings made shallower.
-#include "planner/broadcast/tree_shortening.h"
+#include "planner/broadcast/forest/tree_shortening.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "planner/broadcast/bfb.h"
+#include "planner/broadcast/bfb/bfb.h"
 #include "planner/schedule/reverse.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/sanitized.h"
