@@ -116,7 +116,7 @@ const KnownFlow& known_flow(const std::string& specification) {
   flow.problem = flow_problem(flow.topology, source_orbits(flow.topology, {}));
   FlowLimits limits;
   limits.gap = 0.03;
-  flow.solution = solve_by_bushes(flow.problem, limits);
+  flow.solution = Bushes(flow.problem).solve(limits);
   limits.gap = known_gap;
   flow.solution = solve_by_pdhg(flow.problem, std::move(flow.solution), limits);
   return flow;

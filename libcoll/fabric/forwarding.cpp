@@ -138,14 +138,4 @@ Result<ForwardingTables> forwarding_tables(const Topology& topology, std::span<c
   return tables;
 }
 
-NodeId next_hop(const ForwardingTables& tables, NodeId node, std::int32_t route_class, NodeId source,
-                NodeId destination) {
-  const std::vector<SourceHop>& hops = tables.by_source[at(node)];
-  const SourceHop wanted{route_class, source, destination, 0};
-  const auto found = std::lower_bound(hops.begin(), hops.end(), wanted,
-                                      [](const SourceHop& a, const SourceHop& b) { return key(a) < key(b); });
-  if (found != hops.end() && key(*found) == key(wanted)) return found->next;
-  return tables.by_destination[at(node)][at(destination)];
-}
-
 }  // namespace libcoll::fabric

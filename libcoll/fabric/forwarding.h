@@ -37,8 +37,4 @@ Result<ForwardingTables> forwarding_tables(const topology::Topology& topology,
                                            std::span<const schedule::Route> defaults,
                                            std::span<const schedule::Route> planned, std::int32_t classes);
 
-/// Where such a packet goes from `node`; -1 when the tables do not say.
-topology::NodeId next_hop(const ForwardingTables& tables, topology::NodeId node, std::int32_t route_class,
-                          topology::NodeId source, topology::NodeId destination);
-
 }  // namespace libcoll::fabric

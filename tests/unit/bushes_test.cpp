@@ -33,7 +33,7 @@ TEST(Bushes, ReachTheOptimumOfRandomDigraphsWithinTheGap) {
     SCOPED_TRACE(seed);
     const Topology topology = random_network(seed);
     const FlowProblem problem = flow_problem(topology, source_orbits(topology, {}));
-    const FlowSolution solution = solve_by_bushes(problem, gap_of(0.02));
+    const FlowSolution solution = Bushes(problem).solve(gap_of(0.02));
     expect_feasible(problem, solution);
     EXPECT_LE(solution.gap(), 0.02);
     const double optimum = solve_master_lp(topology, link_classes(topology, {}), LpMethod::simplex)->load;
@@ -49,10 +49,10 @@ TEST(Bushes, ThreadsDoNotChangeTheResult) {
   for (const std::int32_t threads : {1, 2, 5}) {
     FlowLimits limits = gap_of(0.01);
     limits.threads = threads;
-    const FlowSolution solution = solve_by_bushes(problem, limits);
+    const FlowSolution solution = Bushes(problem).solve(limits);
     expect_feasible(problem, solution);
     EXPECT_LE(solution.gap(), 0.01);
-    EXPECT_EQ(solution.load, solve_by_bushes(problem, gap_of(0.01)).load);
+    EXPECT_EQ(solution.load, Bushes(problem).solve(gap_of(0.01)).load);
   }
 }
 
@@ -65,8 +65,8 @@ TEST(Bushes, OneSourcePerOrbitGivesTheSameOptimum) {
     const FlowProblem whole = flow_problem(topology, source_orbits(topology, {}));
     const FlowProblem part = flow_problem(topology, source_orbits(topology, group.generators));
     EXPECT_LT(part.sources.size(), whole.sources.size());
-    const FlowSolution a = solve_by_bushes(whole, gap_of(0.01));
-    const FlowSolution b = solve_by_bushes(part, gap_of(0.01));
+    const FlowSolution a = Bushes(whole).solve(gap_of(0.01));
+    const FlowSolution b = Bushes(part).solve(gap_of(0.01));
     expect_feasible(part, b);
     EXPECT_LE(a.bound, b.load * (1 + 1e-6));
     EXPECT_LE(b.bound, a.load * (1 + 1e-6));
@@ -79,7 +79,7 @@ TEST(Bushes, ADeadlineInThePastStillGivesAFlowAndABound) {
   const FlowProblem problem = flow_problem(topology, source_orbits(topology, {}));
   FlowLimits limits = gap_of(1e-9);
   limits.deadline = std::chrono::steady_clock::now();
-  const FlowSolution solution = solve_by_bushes(problem, limits);
+  const FlowSolution solution = Bushes(problem).solve(limits);
   expect_feasible(problem, solution);
   EXPECT_GT(solution.bound, 0);
 }
@@ -156,7 +156,7 @@ TEST(Bushes, StartOnTheOptimumWhereAllShortestPathsAreIt) {
     SCOPED_TRACE(specification);
     const Topology topology = generate(specification).value();
     const FlowProblem problem = flow_problem(topology, source_orbits(topology, {}));
-    const FlowSolution solution = solve_by_bushes(problem, no_time());
+    const FlowSolution solution = Bushes(problem).solve(no_time());
     expect_feasible(problem, solution);
     EXPECT_NEAR(solution.load, load, 1e-9 * load);
     EXPECT_LE(solution.gap(), 1e-5);  // single precision
@@ -169,7 +169,7 @@ TEST(Bushes, StartOnTheBetterOfTreesAndAllShortestPaths) {
     const FlowProblem problem = flow_problem(topology, source_orbits(topology, {}));
     const FlowSolution shares = equal_shares(topology, problem);
     expect_feasible(problem, shares);
-    const FlowSolution solution = solve_by_bushes(problem, no_time());
+    const FlowSolution solution = Bushes(problem).solve(no_time());
     expect_feasible(problem, solution);
     EXPECT_LE(solution.load, shares.load * (1 + 1e-12));
   }
@@ -177,7 +177,7 @@ TEST(Bushes, StartOnTheBetterOfTreesAndAllShortestPaths) {
   const Topology torus = punctured(generate("torus:6x6x6").value(), 5, 2);
   const FlowProblem problem = flow_problem(torus, source_orbits(torus, {}));
   const double shares = equal_shares(torus, problem).load;
-  EXPECT_NEAR(solve_by_bushes(problem, no_time()).load, shares, 1e-9 * shares);
+  EXPECT_NEAR(Bushes(problem).solve(no_time()).load, shares, 1e-9 * shares);
 }
 
 TEST(Bushes, ReachTheSameGapFromAnyStart) {
@@ -185,7 +185,7 @@ TEST(Bushes, ReachTheSameGapFromAnyStart) {
     SCOPED_TRACE(topology.name());
     const SourceOrbits orbits = source_orbits(topology, {});
     const FlowProblem problem = flow_problem(topology, orbits);
-    std::vector<FlowSolution> reached = {solve_by_bushes(problem, gap_of(gap))};
+    std::vector<FlowSolution> reached = {Bushes(problem).solve(gap_of(gap))};
     for (const FlowSolution& start : {equal_shares(topology, problem), deep_trees(problem)}) {
       expect_feasible(problem, start);
       Bushes bushes(problem);
@@ -208,7 +208,7 @@ TEST(Bushes, AStartIsNeverLost) {
   for (const auto& [topology, gap] : graphs_to_start_on()) {
     SCOPED_TRACE(topology.name());
     const FlowProblem problem = flow_problem(topology, source_orbits(topology, {}));
-    const FlowSolution start = solve_by_bushes(problem, gap_of(gap));
+    const FlowSolution start = Bushes(problem).solve(gap_of(gap));
     Bushes bushes(problem);
     bushes.start_from(start);
     for (const FlowLimits& limits : {no_time(), gap_of(gap / 2)}) {

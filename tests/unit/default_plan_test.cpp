@@ -19,6 +19,7 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
 #include "tests/unit/measured_fabrics.h"
+#include "tests/unit/support/forest_bisection.h"
 
 namespace libcoll::default_plan_test {
 

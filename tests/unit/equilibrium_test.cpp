@@ -76,7 +76,7 @@ TEST(WholeUnits, SplitFewerPairsWithinTheLoadAllowed) {
     const std::vector<Automorphism> generators =
         symmetry ? find_automorphisms(topology, 60).generators : std::vector<Automorphism>{};
     const FlowProblem problem = flow_problem(topology, source_orbits(topology, generators));
-    FlowSolution solution = solve_by_pdhg(problem, solve_by_bushes(problem, gap_of(0.03)), gap_of(0.005));
+    FlowSolution solution = solve_by_pdhg(problem, Bushes(problem).solve(gap_of(0.03)), gap_of(0.005));
     const double allowed = 1.01 * solution.bound;
     const std::size_t before = paths_of(problem, solution);
     const std::vector<PairPaths> paths = decompose_into_whole_units(problem, allowed, solution.flow);
@@ -95,7 +95,7 @@ TEST(WholeUnits, LeaveNothingToSplitWhereLoadsDoNotMatter) {
     SCOPED_TRACE(seed);
     const Topology topology = random_network(seed);
     const FlowProblem problem = flow_problem(topology, source_orbits(topology, {}));
-    FlowSolution solution = solve_by_bushes(problem, gap_of(0.02));
+    FlowSolution solution = Bushes(problem).solve(gap_of(0.02));
     const std::vector<PairPaths> paths = decompose_into_whole_units(problem, 1e9, solution.flow);
     load_of(topology, problem, paths);
     EXPECT_EQ(count(paths), paths.size());
@@ -105,7 +105,7 @@ TEST(WholeUnits, LeaveNothingToSplitWhereLoadsDoNotMatter) {
 TEST(WholeUnits, NothingIsLoadedMoreWithoutRoom) {
   const Topology topology = generate("genkautz:27,4").value();
   const FlowProblem problem = flow_problem(topology, source_orbits(topology, {}));
-  FlowSolution solution = solve_by_bushes(problem, gap_of(0.02));
+  FlowSolution solution = Bushes(problem).solve(gap_of(0.02));
   const double load = solution.load;
   EXPECT_LE(load_of(topology, problem, decompose_into_whole_units(problem, load, solution.flow)), load * (1 + 1e-6));
 }

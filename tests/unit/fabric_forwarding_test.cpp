@@ -97,6 +97,15 @@ Fabric build(const Topology& topology, const std::vector<Route>& defaults, const
   return fabric;
 }
 
+/// Where such a packet goes from `node`; -1 when the tables do not say.
+NodeId next_hop(const ForwardingTables& tables, NodeId node, std::int32_t route_class, NodeId source,
+                NodeId destination) {
+  for (const SourceHop& hop : tables.by_source[at(node)]) {
+    if (hop == SourceHop{route_class, source, destination, hop.next}) return hop.next;
+  }
+  return tables.by_destination[at(node)][at(destination)];
+}
+
 /// The nodes a packet passes; stops at an unreachable destination or after more hops than there are nodes.
 std::vector<NodeId> follow(const Fabric& fabric, std::int32_t route_class, NodeId source, NodeId destination) {
   std::vector<NodeId> passed = {source};

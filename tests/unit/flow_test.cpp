@@ -345,7 +345,7 @@ TEST(Decomposition, FlowThatTheSourceDoesNotFeedCountsForNothing) {
 TEST(Decomposition, ThreadsDoNotChangeThePaths) {
   const Topology topology = generate("genkautz:80,4").value();
   const FlowProblem problem = flow_problem(topology, source_orbits(topology, {}));
-  std::vector<std::vector<double>> flow = solve_by_bushes(problem, gap_of(0.02)).flow;
+  std::vector<std::vector<double>> flow = Bushes(problem).solve(gap_of(0.02)).flow;
   renumber_by_link_id(problem, flow);
   const std::vector<PairPaths> once = decompose(topology, problem.sources, flow, 1);
   for (const std::int32_t threads : {2, 5}) {

@@ -23,7 +23,7 @@ namespace {
 
 FlowSolution solved(const FlowProblem& problem, double gap, std::int32_t threads = 1) {
   FlowLimits limits = gap_of(0.05);
-  FlowSolution start = solve_by_bushes(problem, limits);
+  FlowSolution start = Bushes(problem).solve(limits);
   limits.gap = gap;
   limits.threads = threads;
   return solve_by_pdhg(problem, std::move(start), limits);
@@ -49,7 +49,7 @@ TEST(Pdhg, NeverReturnsWorseThanItsStart) {
     SCOPED_TRACE(seed);
     const Topology topology = random_network(seed);
     const FlowProblem problem = flow_problem(topology, source_orbits(topology, {}));
-    const FlowSolution start = solve_by_bushes(problem, gap_of(0.05));
+    const FlowSolution start = Bushes(problem).solve(gap_of(0.05));
     const FlowSolution solution = solve_by_pdhg(problem, start, gap_of(0.002));
     expect_feasible(problem, solution);
     EXPECT_LE(solution.load, start.load);

@@ -79,10 +79,10 @@ TEST(TreeShortening, KeepsPackingsAndEndsWhereNothingHelps) {
       arcs.push_back({topology.link(id).from, topology.link(id).to, capacity[at(id)]});
     }
     const std::vector<std::int64_t> demand(at(topology.host_count()), count.trees);
-    auto trees = pack_out_trees(arcs, demand);
-    ASSERT_TRUE(trees.ok());
-    const std::int64_t before = squares(*trees);
-    std::vector<OutTree> again = *trees;
+    const auto packing = pack_out_trees(arcs, demand);
+    ASSERT_TRUE(packing.ok());
+    const std::int64_t before = squares(packing->trees);
+    std::vector<OutTree> again = packing->trees;
     shorten_trees(arcs, again);
     EXPECT_LE(squares(again), before);
     expect_packing(arcs, demand, again);

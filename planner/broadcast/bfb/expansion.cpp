@@ -190,10 +190,6 @@ ExpansionCost power_cost(const ExpansionCost& base, std::int64_t factors) {
           base.bandwidth_time * Rational(base.nodes, base.nodes - 1) * Rational(nodes - 1, nodes)};
 }
 
-ExpansionCost both_directions_cost(const ExpansionCost& base) {
-  return {base.nodes, 2 * base.degree, base.steps, base.bandwidth_time};
-}
-
 Result<Schedule> expand_line(const Schedule& allgather) {
   if (Status status = check(allgather); !status) return status.error();
   const Topology& base = allgather.topology;

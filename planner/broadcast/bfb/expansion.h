@@ -27,8 +27,6 @@ ExpansionCost line_cost(const ExpansionCost& base);
 ExpansionCost degree_cost(const ExpansionCost& base, std::int64_t copies);
 /// Theorem 12: n·T_L, T_B · N/(N−1) · (N^n − 1)/N^n.
 ExpansionCost power_cost(const ExpansionCost& base, std::int64_t factors);
-/// Appendix A.6: T_L, T_B, at twice the degree.
-ExpansionCost both_directions_cost(const ExpansionCost& base);
 
 /// All below: Error when the schedule is no link-based allgather, or as the topology's expansion.
 

@@ -58,17 +58,6 @@ class OptimumSearch {
   [[nodiscard]] std::size_t hosts() const { return at(topology_.host_count()); }
   [[nodiscard]] const LinkWidths& widths() const { return widths_; }
 
-  /// Least total width into a host, the denominators' bound of appendix C.1.
-  [[nodiscard]] std::int64_t least_in_width() const {
-    std::int64_t least = std::numeric_limits<std::int64_t>::max();
-    for (NodeId host = 0; host < topology_.host_count(); ++host) {
-      std::int64_t width = 0;
-      for (const LinkId link : topology_.in_links(host)) width += widths_.width[at(link)];
-      least = std::min(least, width);
-    }
-    return least;
-  }
-
   /// Fails when (Σ capacities) could leave 63 bits, capacities being `per_width` times the widths.
   [[nodiscard]] bool fits(Wide per_width, Wide demand) const {
     const Wide total = std::accumulate(widths_.width.begin(), widths_.width.end(), Wide{0});
@@ -85,12 +74,6 @@ class OptimumSearch {
     }
   }
   ForestNetwork& network() { return network_; }
-  bool serves_all() {
-    for (std::size_t host = 0; host < hosts(); ++host) {
-      if (!network_.serves(static_cast<NodeId>(host))) return false;
-    }
-    return true;
-  }
   /// The cut that kept a host from being served.
   [[nodiscard]] Cut violated(const std::vector<bool>& sink_side) const {
     Cut cut;
@@ -279,34 +262,6 @@ Result<BottleneckCut> forest_optimum(const Topology& topology, std::span<const N
   return best;
 }
 
-Rational simplest_between(const Rational& low, const Rational& high) {
-  const std::int64_t whole = low.floor().value_or(0);
-  if (low == Rational(whole)) return low;
-  if (Rational(whole + 1) <= high) return Rational(whole + 1);
-  const Rational rest = simplest_between(Rational(1) / (high - Rational(whole)), Rational(1) / (low - Rational(whole)));
-  return Rational(whole) + Rational(1) / rest;
-}
-
-Result<Rational> forest_optimum_by_bisection(const Topology& topology) {
-  if (Status status = check_connected(topology); !status) return status.error();
-  OptimumSearch search(topology);
-  // Candidates are multiples of 1/grid, closer together than two fractions with denominators up to the bound.
-  const std::int64_t bound = search.least_in_width();
-  const std::int64_t hosts = topology.host_count();
-  if (bound > (std::int64_t{1} << 24)) return too_fine(topology);
-  const std::int64_t grid = 2 * bound * bound;
-  if (!search.fits(Wide{hosts} * grid, grid)) return too_fine(topology);
-  std::int64_t below = (hosts - 1) * grid / bound - 1;  // too small, or just so
-  std::int64_t above = (hosts - 1) * grid;              // large enough: every link that leaves a cut is at least 1 wide
-  search.set_demand(grid);
-  while (above - below > 1) {
-    const std::int64_t middle = below + (above - below) / 2;
-    search.set_capacities([&](std::int64_t width) { return width * middle; });
-    (search.serves_all() ? above : below) = middle;
-  }
-  return simplest_between(Rational(below, grid), Rational(above, grid));
-}
-
 TreeCount optimal_trees(const Rational& inverse_x, const LinkWidths& widths) {
   std::int64_t divisor = inverse_x.denominator();
   for (const std::int64_t width : widths.width) divisor = std::gcd(divisor, width);
@@ -351,26 +306,6 @@ Result<TreeCount> fixed_trees(const Topology& topology, std::int64_t trees, std:
   });
   if (!proven) return proven.error();
   return TreeCount{trees, scale, *proven};
-}
-
-Result<TreeCount> fixed_trees_by_bisection(const Topology& topology, std::int64_t trees) {
-  if (Status status = check_connected(topology); !status) return status.error();
-  OptimumSearch search(topology);
-  // U·b is whole for some link (appendix C.4), so U's denominator is at most the largest width.
-  const std::int64_t largest = *std::max_element(search.widths().width.begin(), search.widths().width.end());
-  const std::int64_t most = topology.host_count() * trees;
-  if (largest > (std::int64_t{1} << 24)) return too_fine(topology);
-  const std::int64_t grid = 2 * largest * largest;
-  if (!search.fits(most, trees) || Wide{most} * grid > largest_sum) return too_fine(topology);
-  std::int64_t below = 0;
-  std::int64_t above = most * grid;
-  search.set_demand(trees);
-  while (above - below > 1) {
-    const std::int64_t middle = below + (above - below) / 2;
-    search.set_capacities([&](std::int64_t width) { return floor_of(Rational(middle, grid), width); });
-    (search.serves_all() ? above : below) = middle;
-  }
-  return TreeCount{trees, simplest_between(Rational(below, grid), Rational(above, grid))};
 }
 
 Result<TreeCount> best_small_trees(const Topology& topology, const Rational& inverse_x, std::int64_t most,

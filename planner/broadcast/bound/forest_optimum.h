@@ -92,13 +92,6 @@ Result<BottleneckCut> forest_optimum(const topology::Topology& topology, std::sp
                                      std::int32_t* rounds = nullptr, std::span<const topology::NodeId> roots = {},
                                      const registry::Effort& effort = {});
 
-/// The same value as paper 004 finds it: Algorithm 1, binary search down to an interval with one fraction of small
-/// denominator (Proposition 2), which is its simplest one by continued fractions. Reference for tests; small widths.
-Result<Rational> forest_optimum_by_bisection(const topology::Topology& topology);
-
-/// The fraction of least denominator in [low, high], by continued fractions. Precondition: 0 <= low <= high.
-Rational simplest_between(const Rational& low, const Rational& high);
-
 /// k trees per root, each of bandwidth y = 1/scale (in LinkWidths::unit); a link of width b carries ⌊b·scale⌋ of them.
 struct TreeCount {
   std::int64_t trees = 0;
@@ -119,9 +112,6 @@ bool trees_fit(const LinkWidths& widths, const TreeCount& count, std::int64_t ro
 /// trees > 0. Errors as for forest_optimum.
 Result<TreeCount> fixed_trees(const topology::Topology& topology, std::int64_t trees,
                               std::span<const topology::NodeId> roots = {}, const registry::Effort& effort = {});
-
-/// The same by Algorithm 3, the reference for tests; small widths.
-Result<TreeCount> fixed_trees_by_bisection(const topology::Topology& topology, std::int64_t trees);
 
 /// A number of trees up to `most` whose rate is within 1/500 of the optimum, or the best there is: the best small one
 /// (below), then 16, 32, 64, … Errors as above.

@@ -85,11 +85,11 @@ Result<Forest> pack(const Topology& topology, const TreeCount& count, std::span<
     if (!links) return links.error();
     forest.links = std::move(links).value();
   }
-  Result<Packing> packing = pack_out_trees_until(effort, arcs_of(forest.links), demand);
+  Result<Packing> packing = pack_out_trees(arcs_of(forest.links), demand, effort);
   if (!packing && effort.deadline.passed() && !effort.end.passed()) {
     // Switches split off without proof have cut the fabric in pieces.
     forest.links = ways_between_hosts(topology, capacity);
-    packing = pack_out_trees_until(effort, arcs_of(forest.links), demand);
+    packing = pack_out_trees(arcs_of(forest.links), demand, effort);
   }
   if (!packing) return packing.error();
   forest.trees = std::move(packing->trees);
@@ -466,17 +466,6 @@ Result<Forest> broadcast_forest(const Topology& topology, NodeId root, const Tre
   std::vector<std::int64_t> demand(at(topology.host_count()), 0);
   demand[at(root)] = count.trees;
   return pack(topology, count, tree_capacities(widths, count.scale), demand, effort);
-}
-
-Result<Forest> broadcast_forest(const Topology& topology, NodeId root) {
-  if (Status status = check_root(topology, root); !status) return status.error();
-  const Result<BottleneckCut> cut = forest_optimum(topology, {}, nullptr, std::span(&root, 1));
-  if (!cut) return cut.error();
-  return broadcast_forest(topology, root, optimal_trees(cut->inverse_x(), link_widths(topology)));
-}
-
-Result<Forest> reduce_forest(const Topology& topology, NodeId root) {
-  return broadcast_forest(transpose(topology), root);
 }
 
 Result<Schedule> plan_forestcoll_allgather(const Topology& topology, const PlanOptions& options) {

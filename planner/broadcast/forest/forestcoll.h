@@ -22,7 +22,7 @@ struct Forest {
 };
 
 /// `count` trees rooted at every host. Uses the translations of the topology where it has them. After the deadline
-/// switches are split off and trees are made without proof, see split_off_switches() and pack_out_trees_until(); where
+/// switches are split off and trees are made without proof, see split_off_switches() and pack_out_trees(); where
 /// that does not connect the hosts, over ways_between_hosts(). Error when trees do not exist or switches cannot be
 /// split.
 Result<Forest> allgather_forest(const topology::Topology& topology, const TreeCount& count,
@@ -32,14 +32,6 @@ Result<Forest> allgather_forest(const topology::Topology& topology, const TreeCo
 /// when the root is no host.
 Result<Forest> broadcast_forest(const topology::Topology& topology, topology::NodeId root, const TreeCount& count,
                                 const registry::Effort& effort = {});
-
-/// The most trees out of one root that fit (Edmonds): count.trees · y = the least max-flow from the root to a host, the
-/// bandwidth at which the root can broadcast. Errors as above.
-Result<Forest> broadcast_forest(const topology::Topology& topology, topology::NodeId root);
-
-/// In-trees to one root, as out-trees on the transpose of the topology: every edge, link and path is to be turned
-/// around.
-Result<Forest> reduce_forest(const topology::Topology& topology, topology::NodeId root);
 
 /// Pipelined out-trees: chunks_per_shard = k trees per root, step = depth in the tree, T_B = d/N · 1/x* · b exactly
 /// with the default number of trees. options.trees: k > 0 as given (the best schedule of so many trees), −1 the best k

@@ -523,14 +523,8 @@ std::vector<OutTree> trees_of(const std::vector<std::vector<Share>>& shares, con
 
 }  // namespace
 
-Result<std::vector<OutTree>> pack_out_trees(std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand) {
-  Result<Packing> packing = Packer({}, arcs, demand).run();
-  if (!packing) return packing.error();
-  return std::move(packing->trees);
-}
-
-Result<Packing> pack_out_trees_until(const Effort& effort, std::span<const CapacityArc> arcs,
-                                     std::span<const std::int64_t> demand) {
+Result<Packing> pack_out_trees(std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand,
+                               const Effort& effort) {
   return Packer(effort, arcs, demand).run();
 }
 

@@ -27,6 +27,12 @@ struct OutTree {
   friend bool operator==(const OutTree&, const OutTree&) = default;
 };
 
+/// A packing, and how many of its trees were made after the deadline: the last ones.
+struct Packing {
+  std::vector<OutTree> trees;
+  std::int64_t unproven = 0;
+};
+
 /// demand[v] edge-disjoint spanning out-trees rooted at every host v: no arc is in more trees than its capacity says.
 /// Arcs connect hosts 0..demand.size()-1, at most one for an ordered pair.
 ///
@@ -35,19 +41,12 @@ struct OutTree {
 /// test are remembered, and no later tree crosses them more often than they can bear. Where no batch passes, one tree
 /// is grown edge by edge, every edge for as many copies as Theorem 12 allows, which cannot fail. In the end
 /// shorten_trees() brings hosts nearer to their roots. Error when the trees do not exist.
-Result<std::vector<OutTree>> pack_out_trees(std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand);
-
-/// A packing, and how many of its trees were made after the deadline: the last ones.
-struct Packing {
-  std::vector<OutTree> trees;
-  std::int64_t unproven = 0;
-};
-
-/// The same until the deadline; the trees that are missing then are grown breadth first over the arcs with the largest
-/// share of their capacity left, whatever that does to it: arcs can be in more trees than their capacity says. Error
-/// also when arcs do not connect the hosts, and at effort.end.
-Result<Packing> pack_out_trees_until(const registry::Effort& effort, std::span<const CapacityArc> arcs,
-                                     std::span<const std::int64_t> demand);
+///
+/// Trees that are missing at the deadline are grown breadth first over the arcs with the largest share of their
+/// capacity left, whatever that does to it: arcs can be in more trees than their capacity says. Error also when arcs do
+/// not connect the hosts, and at effort.end.
+Result<Packing> pack_out_trees(std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand,
+                               const registry::Effort& effort = {});
 
 /// The same for the links of a topology without switches on whose hosts `images` acts transitively (translations()),
 /// `trees` trees per root: shortest-path trees for host 0 such that the loads of each orbit of links fit together, and

@@ -539,8 +539,4 @@ FlowSolution Bushes::solve(const FlowLimits& limits, double handover_gap) {
   return forest_->solve(limits, handover_gap);
 }
 
-FlowSolution solve_by_bushes(const FlowProblem& problem, const FlowLimits& limits) {
-  return Bushes(problem).solve(limits);
-}
-
 }  // namespace libcoll::flow

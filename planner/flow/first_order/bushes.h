@@ -17,9 +17,8 @@ namespace libcoll::flow {
 /// with the least load and the prices with the largest bound met. Sources are taken one after the other, each against
 /// the loads the others left: taken at the same time they move to the same links and hardly converge, so that threads
 /// only serve the bound. Precondition: every source reaches every host.
-FlowSolution solve_by_bushes(const FlowProblem& problem, const FlowLimits& limits);
-
-/// The same in parts: goes on where it ended when more is asked for. The problem is to outlive it.
+///
+/// Goes on where it ended when more is asked for. The problem is to outlive it.
 class Bushes {
  public:
   explicit Bushes(const FlowProblem& problem);

@@ -19,7 +19,7 @@ struct ChoiceEquilibrium {
 /// Lowers the cost of the weights: what (21)–(24) of paper 003 do by linear programming, for problems too large for it.
 /// The price of a resource is (load/largest of its group)^p; weight moves from dearer to the cheapest choice of its
 /// commodity by Newton steps, and p grows whenever the weights are nearer to the equilibrium at p than that is to the
-/// optimum (as solve_by_bushes). Ends at the gap, when nothing is gained any more, or when time is up; the weights are
+/// optimum (as Bushes). Ends at the gap, when nothing is gained any more, or when time is up; the weights are
 /// then those of least cost, which is at most that of the weights given. Precondition: the weights of every commodity
 /// sum to 1.
 ChoiceEquilibrium equilibrate_choices(ChunkProblem& problem, double gap, const Deadline& deadline);

@@ -12,7 +12,7 @@ namespace libcoll::flow {
 /// 2024). Single precision; sources in blocks of a vector register. Now and then the flows are made feasible: their
 /// cycles are cancelled, and against the topological order of the rest every node draws what it needs in proportion.
 ///
-/// `start` is feasible, as solve_by_bushes gives it, and is where the iteration begins. Ends as solve_by_bushes does,
+/// `start` is feasible, as Bushes gives it, and is where the iteration begins. Ends as Bushes does,
 /// and never returns worse than the start.
 FlowSolution solve_by_pdhg(const FlowProblem& problem, FlowSolution start, const FlowLimits& limits);
 
