@@ -29,7 +29,9 @@
 
 namespace libcoll {
 
-using namespace flow;
+using namespace flow::first_order;
+using namespace flow::problem;
+using namespace flow_lp;
 using namespace lp;
 using namespace topology;
 

@@ -27,7 +27,12 @@
 namespace libcoll {
 
 using namespace broadcast;
+using namespace broadcast::bfb;
 using namespace flow;
+using namespace flow::first_order;
+using namespace flow::lowering;
+using namespace flow::paths;
+using namespace flow::problem;
 using namespace registry;
 using namespace schedule;
 using namespace topology;

@@ -69,11 +69,11 @@ ARROWS = {
 }
 # A folder's namespace is libcoll:: and its path below planner/ or libcoll/, but for these. All see what base/ has.
 NAMESPACES = {
-    **{folder: "libcoll::" + folder.split("/")[1] for folder in ARROWS if re.match("planner/(broadcast|flow)/", folder)},
     "planner/base": "libcoll",
     "libcoll": "libcoll",
     "libcoll/base": "libcoll",
-    "planner/broadcast/lp": "libcoll::broadcast_lp",
+    "planner/broadcast/lp": "libcoll::broadcast_lp",  # lp is planner/lp
+    "planner/flow/lp": "libcoll::flow_lp",
     "planner/plan": "libcoll::default_plan",
     "libcoll/serve/core": "libcoll::serve",
 }

@@ -44,10 +44,10 @@ check_format() {
 # The commit that gave the project its present version number; nothing where the history is not there.
 last_release() { git -C "$root" log -1 --format=%H -G'^project\(libcoll VERSION' -- CMakeLists.txt 2>/dev/null; }
 
-# changed_files SINCE: those in which more changed than what they include and where they are.
+# changed_files SINCE: those in which more changed than what they include, their namespaces, and where they are.
 changed_files() {
   local added deleted file
-  git -C "$root" diff -M --numstat -z --diff-filter=d -I'^#include ' "$1" -- '*.cpp' '*.c' '*.h' |
+  git -C "$root" diff -M --numstat -z --diff-filter=d -I'^(#include|using namespace|namespace|}  // namespace) ' "$1" -- '*.cpp' '*.c' '*.h' |
     while IFS=$'\t' read -r -d '' added deleted file; do
       if [ -z "$file" ]; then read -r -d '' && read -r -d '' file; fi # renamed: its name before, and now
       if [ $((added + deleted)) -gt 0 ]; then printf '%s\n' "$file"; fi

@@ -23,7 +23,7 @@
 
 namespace libcoll::api {
 
-using namespace broadcast;
+using namespace broadcast::classic;
 using namespace default_plan;
 using namespace plan;
 using namespace schedule;

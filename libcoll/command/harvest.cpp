@@ -31,7 +31,7 @@
 
 namespace libcoll::command {
 
-using namespace flow;
+using namespace flow::problem;
 using namespace reconfigure;
 using namespace schedule;
 using namespace topology;

@@ -30,7 +30,7 @@
 #include "libcoll/execute/task_graph.h"
 #include "libcoll/plan/plan_cache.h"
 #include "planner/broadcast/bound/forest_optimum.h"
-#include "planner/flow/problem/demand.h"
+#include "planner/flow/planners.h"
 #include "planner/flow/problem/demand_reader.h"
 #include "planner/plan/default_plan.h"
 #include "planner/plan/part_plan.h"
@@ -43,10 +43,11 @@
 
 namespace libcoll::command {
 
-using namespace broadcast;
+using namespace broadcast::bound;
 using namespace default_plan;
 using namespace execute;
 using namespace flow;
+using namespace flow::problem;
 using namespace plan;
 using namespace registry;
 using namespace route;

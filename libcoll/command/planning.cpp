@@ -35,8 +35,10 @@
 namespace libcoll::command {
 
 using namespace broadcast;
+using namespace broadcast::bound;
 using namespace default_plan;
 using namespace flow;
+using namespace flow::baseline;
 using namespace reconfigure;
 using namespace registry;
 using namespace route;

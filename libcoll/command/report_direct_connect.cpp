@@ -14,7 +14,7 @@
 
 namespace libcoll::command {
 
-using namespace broadcast;
+using namespace broadcast::bfb;
 using namespace registry;
 using namespace schedule;
 using namespace topology;

@@ -32,7 +32,7 @@
 
 namespace libcoll::command {
 
-using namespace broadcast;
+using namespace broadcast::bfb;
 using namespace exchange;
 using namespace registry;
 using namespace schedule;

@@ -20,6 +20,9 @@
 
 namespace libcoll::broadcast {
 
+using namespace bfb;
+using namespace classic;
+using namespace forest;
 using namespace registry;
 using namespace schedule;
 using namespace topology;

@@ -16,7 +16,12 @@
 
 namespace libcoll::flow {
 
+using namespace baseline;
+using namespace flow_lp;
+using namespace lowering;
 using namespace lp;
+using namespace paths;
+using namespace problem;
 using namespace registry;
 using namespace schedule;
 using namespace topology;

@@ -14,6 +14,8 @@
 
 namespace libcoll::flow {
 
+using namespace lowering;
+using namespace problem;
 using namespace registry;
 using namespace route;
 using namespace schedule;

@@ -21,7 +21,8 @@ Result<schedule::Schedule> plan_mcf_child(const topology::Topology& topology, co
 Result<schedule::Schedule> plan_mcf_extp(const topology::Topology& topology, const registry::PlanOptions& options);
 
 /// The plan of mcf-decomposed before it is lowered, for either way of forwarding.
-Result<FluidPlan> decomposed_flow(const topology::Topology& topology, const registry::PlanOptions& options,
-                                  ForwardedBy forwarded_by, const char* algorithm, const Deadline& deadline);
+Result<lowering::FluidPlan> decomposed_flow(const topology::Topology& topology, const registry::PlanOptions& options,
+                                            problem::ForwardedBy forwarded_by, const char* algorithm,
+                                            const Deadline& deadline);
 
 }  // namespace libcoll::flow

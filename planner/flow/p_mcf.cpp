@@ -16,6 +16,11 @@
 
 namespace libcoll::flow {
 
+using namespace first_order;
+using namespace flow_lp;
+using namespace lowering;
+using namespace paths;
+using namespace problem;
 using namespace registry;
 using namespace schedule;
 using namespace topology;

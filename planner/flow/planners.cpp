@@ -15,12 +15,12 @@
 #include "planner/flow/mcf.h"
 #include "planner/flow/mcf_decomposed.h"
 #include "planner/flow/p_mcf.h"
-#include "planner/flow/problem/demand.h"
 #include "planner/flow/ts_mcf.h"
 
 namespace libcoll::flow {
 
-using namespace broadcast;
+using namespace baseline;
+using namespace broadcast::classic;
 using namespace registry;
 using namespace schedule;
 

@@ -12,6 +12,9 @@
 
 namespace libcoll::flow {
 
+using namespace first_order;
+using namespace paths;
+using namespace problem;
 using namespace schedule;
 using namespace topology;
 

@@ -36,23 +36,24 @@ struct TimeSteppedFlow {
 };
 
 /// One shortest path (those of `routes`) for each pair of the rows' sources, every hop as late as it can be.
-std::vector<TimedPair> shortest_in_time(const LinkClasses& rows, const std::vector<schedule::Route>& routes,
+std::vector<TimedPair> shortest_in_time(const problem::LinkClasses& rows, const std::vector<schedule::Route>& routes,
                                         std::int32_t steps);
 
 /// Σ_t of the largest load of step t.
-double stepped_load(const LinkClasses& rows, const std::vector<TimedPair>& pairs, std::int32_t steps,
+double stepped_load(const problem::LinkClasses& rows, const std::vector<TimedPair>& pairs, std::int32_t steps,
                     std::int32_t hosts, std::span<const double> demand);
 
 /// Adds the pair's ways at other times, weight 0, until it has `most`: those that do not wait on the way first.
 void add_retimings(TimedPair& pair, std::int32_t steps, std::size_t most);
 
 /// The chunk problem of timed paths: a resource for every row and step, the steps being the groups.
-ChunkProblem stepped_problem(const LinkClasses& rows, const std::vector<TimedPair>& pairs, std::int32_t steps,
-                             std::int32_t hosts, std::span<const double> demand);
+problem::ChunkProblem stepped_problem(const problem::LinkClasses& rows, const std::vector<TimedPair>& pairs,
+                                      std::int32_t steps, std::int32_t hosts, std::span<const double> demand);
 
 /// The paths of `pairs` (of the rows' sources, none longer than `steps`) spread over the steps so that Σ_t U_t is
 /// small: weights on retimings by equilibrate_choices. Ends at the deadline, with what there is then.
-TimeSteppedFlow paths_in_time(const LinkClasses& rows, const std::vector<PairPaths>& pairs, std::int32_t steps,
-                              std::int32_t hosts, std::span<const double> demand, const Deadline& deadline);
+TimeSteppedFlow paths_in_time(const problem::LinkClasses& rows, const std::vector<paths::PairPaths>& pairs,
+                              std::int32_t steps, std::int32_t hosts, std::span<const double> demand,
+                              const Deadline& deadline);
 
 }  // namespace libcoll::flow

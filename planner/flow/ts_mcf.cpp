@@ -20,7 +20,11 @@
 
 namespace libcoll::flow {
 
+using namespace flow_lp;
+using namespace lowering;
 using namespace lp;
+using namespace paths;
+using namespace problem;
 using namespace registry;
 using namespace route;
 using namespace schedule;

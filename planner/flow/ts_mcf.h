@@ -15,12 +15,12 @@ namespace libcoll::flow {
 
 /// What a step's largest load U_t is taken over: the classes of links, and, where injection is a bottleneck
 /// (Fig. 2), classes of hosts with all they send and all they receive in the step.
-LinkClasses step_rows(const topology::Topology& topology, LinkClasses classes);
+problem::LinkClasses step_rows(const topology::Topology& topology, problem::LinkClasses classes);
 
 /// (15)–(20), grouped by source as (6)–(9) group (1)–(5): the flow of a source through the time-expanded graph ends in
 /// the demands at its hosts at the last step, with the least Σ U_t there is for so many steps. `demand` and `seconds`
 /// as solve_master_lp. Error when some host is farther away than `steps`, when time is up or the solver gives up.
-Result<TimeSteppedFlow> solve_time_stepped(const topology::Topology& topology, const LinkClasses& rows,
+Result<TimeSteppedFlow> solve_time_stepped(const topology::Topology& topology, const problem::LinkClasses& rows,
                                            std::int32_t steps, std::span<const double> demand, double seconds);
 
 /// "ts-mcf": link-based, hosts store and forward, real steps: options.steps, or the smallest number whose Σ U_t is

@@ -17,7 +17,7 @@
 
 namespace libcoll::default_plan {
 
-using namespace broadcast;
+using namespace broadcast::bound;
 using namespace schedule;
 using namespace topology;
 

@@ -11,7 +11,7 @@
 
 namespace libcoll::default_plan {
 
-using namespace broadcast;
+using namespace broadcast::bound;
 using namespace registry;
 using namespace schedule;
 using namespace topology;

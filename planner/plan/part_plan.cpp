@@ -19,7 +19,7 @@
 
 namespace libcoll::default_plan {
 
-using namespace broadcast;
+using namespace broadcast::bound;
 using namespace registry;
 using namespace route;
 using namespace schedule;

@@ -17,7 +17,7 @@
 
 namespace libcoll::reconfigure {
 
-using namespace broadcast;
+using namespace broadcast::classic;
 using namespace registry;
 using namespace schedule;
 using namespace topology;

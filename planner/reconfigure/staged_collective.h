@@ -40,7 +40,7 @@ struct StagedCollective {
   std::vector<StagedStep> steps;
   std::optional<schedule::Collective> collective;  ///< none for demands
   /// Which chunks go from whom to whom, where a schedule can be made of it: not for demands.
-  std::optional<broadcast::Pattern> pattern;
+  std::optional<broadcast::classic::Pattern> pattern;
   topology::NodeId root = 0;  ///< of broadcast and reduce
 };
 

@@ -23,6 +23,8 @@
 namespace libcoll::bfb_test {
 
 using namespace broadcast;
+using namespace broadcast::bfb;
+using namespace broadcast::bound;
 using namespace registry;
 using namespace schedule;
 using namespace test;

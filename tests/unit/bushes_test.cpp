@@ -21,7 +21,10 @@
 
 namespace libcoll::bushes_test {
 
-using namespace flow;
+using namespace flow::baseline;
+using namespace flow::first_order;
+using namespace flow::problem;
+using namespace flow_lp;
 using namespace lp;
 using namespace test;
 using namespace topology;

@@ -24,6 +24,7 @@
 namespace libcoll::classics_test {
 
 using namespace broadcast;
+using namespace broadcast::classic;
 using namespace registry;
 using namespace schedule;
 using namespace test;

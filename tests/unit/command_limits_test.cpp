@@ -13,7 +13,8 @@
 
 namespace libcoll::command_limits_test {
 
-using namespace flow;
+using namespace flow::lowering;
+using namespace flow::problem;
 using namespace route;
 using namespace schedule;
 using namespace test;

@@ -24,6 +24,7 @@
 namespace libcoll::default_plan_test {
 
 using namespace broadcast;
+using namespace broadcast::bound;
 using namespace default_plan;
 using namespace schedule;
 using namespace test;

@@ -10,7 +10,7 @@
 
 namespace libcoll::dor_test {
 
-using namespace flow;
+using namespace flow::baseline;
 using namespace route;
 using namespace schedule;
 using namespace test;

@@ -21,6 +21,11 @@
 namespace libcoll::equilibrium_test {
 
 using namespace flow;
+using namespace flow::first_order;
+using namespace flow::lowering;
+using namespace flow::paths;
+using namespace flow::problem;
+using namespace flow_lp;
 using namespace test;
 using namespace topology;
 

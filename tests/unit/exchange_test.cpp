@@ -20,7 +20,7 @@
 namespace libcoll::exchange_test {
 
 using namespace exchange;
-using namespace flow;
+using namespace flow::baseline;
 using namespace route;
 using namespace schedule;
 using namespace topology;

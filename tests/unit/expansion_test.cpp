@@ -21,7 +21,7 @@
 
 namespace libcoll::expansion_test {
 
-using namespace broadcast;
+using namespace broadcast::bfb;
 using namespace registry;
 using namespace schedule;
 using namespace test;

@@ -20,7 +20,7 @@
 
 namespace libcoll::finder_test {
 
-using namespace broadcast;
+using namespace broadcast::bfb;
 using namespace schedule;
 using namespace topology;
 

@@ -16,8 +16,8 @@
 
 namespace libcoll::test {
 
-inline flow::FlowLimits gap_of(double gap) {
-  flow::FlowLimits limits;
+inline flow::problem::FlowLimits gap_of(double gap) {
+  flow::problem::FlowLimits limits;
   limits.gap = gap;
   return limits;
 }
@@ -57,7 +57,7 @@ inline topology::Topology punctured(const topology::Topology& whole, std::size_t
 }
 
 /// Every solved source brings one unit to every other host, nothing is lost on the way, and the load is the flow's.
-inline void expect_feasible(const flow::FlowProblem& problem, const flow::FlowSolution& solution) {
+inline void expect_feasible(const flow::problem::FlowProblem& problem, const flow::problem::FlowSolution& solution) {
   ASSERT_EQ(solution.flow.size(), problem.sources.size());
   for (std::size_t i = 0; i < solution.flow.size(); ++i) {
     std::vector<double> stays(static_cast<std::size_t>(problem.nodes), 0);

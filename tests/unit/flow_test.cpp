@@ -32,6 +32,12 @@
 namespace libcoll::flow_test {
 
 using namespace flow;
+using namespace flow::baseline;
+using namespace flow::first_order;
+using namespace flow::lowering;
+using namespace flow::paths;
+using namespace flow::problem;
+using namespace flow_lp;
 using namespace lp;
 using namespace registry;
 using namespace schedule;

@@ -117,7 +117,7 @@ inline topology::Topology random_digraph(std::int32_t hosts, std::int32_t extra,
 
 /// The right-hand side of (1), without M/N, in 1/LinkWidths::unit: every cut tried.
 inline Rational best_ratio_over_all_cuts(const topology::Topology& topology) {
-  const broadcast::LinkWidths widths = broadcast::link_widths(topology);
+  const broadcast::bound::LinkWidths widths = broadcast::bound::link_widths(topology);
   Rational best(0);
   for (std::uint32_t set = 1; set < 1U << topology.node_count(); ++set) {
     const auto inside = [set](topology::NodeId node) { return ((set >> node) & 1U) != 0; };
@@ -135,18 +135,19 @@ inline Rational best_ratio_over_all_cuts(const topology::Topology& topology) {
 }
 
 /// Every tree spans, in order from its root with right depths; every root has its number; no arc is in too many.
-inline void expect_packing(const std::vector<broadcast::CapacityArc>& arcs, const std::vector<std::int64_t>& demand,
-                           const std::vector<broadcast::OutTree>& trees) {
+inline void expect_packing(const std::vector<broadcast::bound::CapacityArc>& arcs,
+                           const std::vector<std::int64_t>& demand,
+                           const std::vector<broadcast::forest::OutTree>& trees) {
   std::vector<std::int64_t> load(arcs.size(), 0);
   std::vector<std::int64_t> made(demand.size(), 0);
-  for (const broadcast::OutTree& tree : trees) {
+  for (const broadcast::forest::OutTree& tree : trees) {
     EXPECT_GT(tree.count, 0);
     made[static_cast<std::size_t>(tree.root)] += tree.count;
     std::vector<std::int32_t> depth(demand.size(), -1);
     depth[static_cast<std::size_t>(tree.root)] = 0;
     EXPECT_EQ(tree.edges.size() + 1, demand.size());
-    for (const broadcast::TreeEdge& edge : tree.edges) {
-      const broadcast::CapacityArc& arc = arcs[static_cast<std::size_t>(edge.arc)];
+    for (const broadcast::forest::TreeEdge& edge : tree.edges) {
+      const broadcast::bound::CapacityArc& arc = arcs[static_cast<std::size_t>(edge.arc)];
       load[static_cast<std::size_t>(edge.arc)] += tree.count;
       ASSERT_GE(depth[static_cast<std::size_t>(arc.from)], 0) << "the tail is not in the tree yet";
       ASSERT_EQ(depth[static_cast<std::size_t>(arc.to)], -1) << "the head is in the tree already";

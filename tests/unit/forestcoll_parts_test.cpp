@@ -15,7 +15,8 @@
 
 namespace libcoll::forestcoll_parts_test {
 
-using namespace broadcast;
+using namespace broadcast::bound;
+using namespace broadcast::forest;
 using namespace test;
 using namespace topology;
 

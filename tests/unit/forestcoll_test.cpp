@@ -23,7 +23,9 @@
 
 namespace libcoll::forestcoll_test {
 
-using namespace broadcast;
+using namespace broadcast::bound;
+using namespace broadcast::classic;
+using namespace broadcast::forest;
 using namespace broadcast_lp;
 using namespace registry;
 using namespace route;

@@ -21,7 +21,7 @@
 
 namespace libcoll::generator_test {
 
-using namespace broadcast;
+using namespace broadcast::bfb;
 using namespace schedule;
 using namespace topology;
 

@@ -30,6 +30,11 @@
 namespace libcoll::layered_flow_test {
 
 using namespace flow;
+using namespace flow::baseline;
+using namespace flow::lowering;
+using namespace flow::paths;
+using namespace flow::problem;
+using namespace flow_lp;
 using namespace registry;
 using namespace route;
 using namespace schedule;

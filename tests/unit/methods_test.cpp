@@ -26,6 +26,7 @@
 #include "planner/flow/p_mcf.h"
 #include "planner/flow/paths/path_sets.h"
 #include "planner/flow/paths/widest_paths.h"
+#include "planner/flow/planners.h"
 #include "planner/flow/problem/demand.h"
 #include "planner/flow/problem/demand_reader.h"
 #include "planner/flow/problem/injection.h"
@@ -43,6 +44,11 @@
 namespace libcoll::methods_test {
 
 using namespace flow;
+using namespace flow::baseline;
+using namespace flow::lowering;
+using namespace flow::paths;
+using namespace flow::problem;
+using namespace flow_lp;
 using namespace lp;
 using namespace registry;
 using namespace schedule;

@@ -16,7 +16,7 @@
 
 namespace libcoll::multitree_test {
 
-using namespace broadcast;
+using namespace broadcast::forest;
 using namespace registry;
 using namespace schedule;
 using namespace test;

@@ -25,6 +25,8 @@
 namespace libcoll::order_search_test {
 
 using namespace flow;
+using namespace flow::lowering;
+using namespace flow::paths;
 using namespace registry;
 using namespace route;
 using namespace schedule;

@@ -14,7 +14,9 @@
 
 namespace libcoll::pdhg_test {
 
-using namespace flow;
+using namespace flow::first_order;
+using namespace flow::problem;
+using namespace flow_lp;
 using namespace lp;
 using namespace test;
 using namespace topology;

@@ -36,6 +36,7 @@
 namespace libcoll::plan_source_test {
 
 using namespace broadcast;
+using namespace broadcast::bound;
 using namespace comm;
 using namespace default_plan;
 using namespace flow;

@@ -12,7 +12,7 @@
 
 namespace libcoll::sssp_test {
 
-using namespace flow;
+using namespace flow::baseline;
 using namespace route;
 using namespace schedule;
 using namespace test;

@@ -12,7 +12,7 @@
 
 namespace libcoll::steering_test {
 
-using namespace flow;
+using namespace flow::baseline;
 using namespace plan;
 using namespace schedule;
 using namespace topology;

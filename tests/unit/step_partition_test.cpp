@@ -20,6 +20,7 @@
 namespace libcoll::step_partition_test {
 
 using namespace flow;
+using namespace flow::lowering;
 using namespace registry;
 using namespace schedule;
 using namespace test;

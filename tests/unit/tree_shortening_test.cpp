@@ -10,7 +10,8 @@
 
 namespace libcoll::tree_shortening_test {
 
-using namespace broadcast;
+using namespace broadcast::bound;
+using namespace broadcast::forest;
 using namespace test;
 using namespace topology;
 

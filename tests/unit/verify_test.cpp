@@ -12,7 +12,7 @@
 
 namespace libcoll::verify_test {
 
-using namespace broadcast;
+using namespace broadcast::bfb;
 using namespace schedule;
 using namespace test;
 using namespace topology;

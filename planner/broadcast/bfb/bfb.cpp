@@ -18,8 +18,9 @@
 #include "planner/schedule/reverse.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bfb {
 
+using namespace bound;
 using namespace registry;
 using namespace schedule;
 using namespace topology;
@@ -526,4 +527,4 @@ Result<Schedule> plan_bfb_allreduce(const Topology& topology, const PlanOptions&
   return concatenate(*reduce_scatter, *allgather);
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bfb

@@ -9,7 +9,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bfb {
 
 /// The optimal U_{u,t} of LP (1), in its heterogeneous form (14) without latencies: the least possible value of the
 /// largest (shards received)/capacity over the links into u in step t, when u receives in step t every shard
@@ -32,4 +32,4 @@ Result<schedule::Schedule> plan_bfb_reduce_scatter(const topology::Topology& top
                                                    const registry::PlanOptions& options);
 Result<schedule::Schedule> plan_bfb_allreduce(const topology::Topology& topology, const registry::PlanOptions& options);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bfb

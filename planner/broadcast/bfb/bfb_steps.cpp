@@ -11,7 +11,7 @@
 #include "planner/broadcast/bfb/bfb.h"
 #include "planner/topology/automorphisms.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bfb {
 
 using namespace topology;
 
@@ -389,4 +389,4 @@ Result<std::vector<Rational>> bfb_step_loads(const Topology& topology, bool symm
   return loads;
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bfb

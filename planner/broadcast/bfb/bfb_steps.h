@@ -9,7 +9,7 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bfb {
 
 /// For every node the nodes it has a link from, in one array.
 class InNeighbours {
@@ -56,4 +56,4 @@ std::vector<Rational> bfb_step_loads(const InNeighbours& graph, std::span<const 
 Result<std::vector<Rational>> bfb_step_loads(const topology::Topology& topology, bool symmetry = true,
                                              std::int64_t* images = nullptr, std::int32_t threads = 1);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bfb

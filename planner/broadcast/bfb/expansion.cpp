@@ -18,7 +18,7 @@
 #include "planner/topology/generators.h"
 #include "planner/topology/isomorphism.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bfb {
 
 using namespace registry;
 using namespace schedule;
@@ -345,4 +345,4 @@ Result<Schedule> plan_expansion_allreduce(const Topology& topology, const PlanOp
   return schedule ? as_asked(std::move(schedule).value(), options) : schedule;
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bfb

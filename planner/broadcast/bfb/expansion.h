@@ -10,7 +10,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bfb {
 
 /// What the theorems say of an allgather: nodes, degree, T_L/α and T_B in M/B.
 struct ExpansionCost {
@@ -60,4 +60,4 @@ Result<schedule::Schedule> plan_expansion_reduce_scatter(const topology::Topolog
 Result<schedule::Schedule> plan_expansion_allreduce(const topology::Topology& topology,
                                                     const registry::PlanOptions& options);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bfb

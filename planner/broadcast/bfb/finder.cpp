@@ -15,7 +15,7 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/generators.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bfb {
 
 using namespace topology;
 
@@ -403,4 +403,4 @@ double allreduce_seconds(const ExpansionCost& cost, double size_bytes, double al
               cost.bandwidth_time.to_double() * size_bytes / node_bytes_per_second);
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bfb

@@ -14,7 +14,7 @@
 #include "planner/broadcast/bfb/expansion.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bfb {
 
 inline constexpr std::int32_t max_finder_nodes = 1 << 12;
 inline constexpr std::int32_t max_finder_degree = 12;  ///< max_balanced_links
@@ -78,4 +78,4 @@ Rational alltoall_moore_bound(std::int32_t nodes, std::int32_t degree);
 double allreduce_seconds(const ExpansionCost& cost, double size_bytes, double alpha_seconds,
                          double link_bytes_per_second);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bfb

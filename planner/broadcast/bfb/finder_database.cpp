@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bfb {
 namespace {
 
 constexpr std::string_view format = "# libcoll topologies 1, links ";
@@ -138,4 +138,4 @@ Result<FinderDatabase> read_database(std::string_view text, const std::string& f
   return database;
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bfb

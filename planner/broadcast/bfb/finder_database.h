@@ -12,7 +12,7 @@
 #include "planner/base/result.h"
 #include "planner/broadcast/bfb/finder.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bfb {
 
 /// Frontiers of one direction by (nodes, degree). Those that are not there were not looked for; empty ones were found
 /// to be empty.
@@ -34,4 +34,4 @@ std::string write_database(const FinderDatabase& database);
 /// only the finder itself asks for, are left at their defaults.
 Result<FinderDatabase> read_database(std::string_view text, const std::string& file);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bfb

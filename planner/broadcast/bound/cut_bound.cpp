@@ -6,7 +6,7 @@
 #include "planner/broadcast/bound/forest_optimum.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bound {
 
 using namespace registry;
 using namespace schedule;
@@ -58,4 +58,4 @@ Rational quick_cut_bound(const Topology& topology, Collective collective, NodeId
   return by_direction(topology, collective, [](const Topology& graph) { return allgather_bandwidth_bound(graph); });
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bound

@@ -6,7 +6,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bound {
 
 /// What no schedule of the collective on this topology can beat, in M/B: d/N · b/x* of paper 004 for allgather, the
 /// same on the transpose for reduce_scatter, both for an allreduce of these two, d·b over the least max-flow from (to)
@@ -20,4 +20,4 @@ Rational cut_bound(const topology::Topology& topology, schedule::Collective coll
 /// Elsewhere allgather_bandwidth_bound(), the cuts around single hosts; 0 for broadcast and reduce.
 Rational quick_cut_bound(const topology::Topology& topology, schedule::Collective collective, topology::NodeId root);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bound

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <numeric>
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bound {
 
 std::int32_t FlowNetwork::add_arc(std::int32_t from, std::int32_t to, std::int64_t capacity) {
   ends_.emplace_back(from, to);
@@ -111,4 +111,4 @@ std::int64_t FlowNetwork::augment(std::int32_t vertex, std::int32_t sink, std::i
   return total;
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bound

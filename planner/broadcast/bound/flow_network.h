@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bound {
 
 /// A flow network over vertices 0..n-1 with integer capacities, at most one arc u→v. Every run starts from no flow.
 /// Opposite arcs share one place, which halves what a search looks at. Dinic's algorithm with exact distances to the
@@ -54,4 +54,4 @@ class FlowNetwork {
   std::vector<std::int32_t> queue_;
 };
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bound

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <limits>
 #include <map>
 #include <numeric>
 #include <string>
@@ -12,7 +11,7 @@
 #include "planner/base/work_sharing.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bound {
 
 using namespace registry;
 using namespace topology;
@@ -350,4 +349,4 @@ Result<Rational> broadcast_bandwidth_bound(const Topology& topology, NodeId root
   return Rational(degree(topology)) * unit * cut->inverse_x();
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bound

@@ -12,7 +12,7 @@
 #include "planner/registry/effort.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bound {
 
 /// Link bandwidths as integers: width[e] · unit = bandwidth of link e in bytes per second, unit as large as it can be.
 struct LinkWidths {
@@ -134,4 +134,4 @@ Status check_root(const topology::Topology& topology, topology::NodeId root);
 /// ⌊scale · width⌋ for every link, 2^61 where it is more.
 std::vector<std::int64_t> tree_capacities(const LinkWidths& widths, const Rational& scale);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bound

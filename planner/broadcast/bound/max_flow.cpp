@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bound {
 
 template <class Amount>
 BasicMaxFlow<Amount>::BasicMaxFlow(std::int32_t vertices) : arcs_of_(index(vertices)), level_(index(vertices), -1) {}
@@ -72,4 +72,4 @@ Amount BasicMaxFlow<Amount>::augment(std::int32_t vertex, std::int32_t sink, Amo
 template class BasicMaxFlow<std::int64_t>;
 template class BasicMaxFlow<Wide128>;
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bound

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::bound {
 
 /// A flow network over vertices 0..n-1 with integer capacities. Capacities on any cut must sum to less than `Amount`
 /// can hold, and flows to less than `infinite`.
@@ -46,4 +46,4 @@ __extension__ using Wide128 = __int128;
 using MaxFlow = BasicMaxFlow<std::int64_t>;
 using WideMaxFlow = BasicMaxFlow<Wide128>;
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::bound

@@ -5,7 +5,7 @@
 
 #include "planner/broadcast/classic/hamiltonian.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 using namespace registry;
 using namespace schedule;
@@ -37,4 +37,4 @@ Result<Schedule> plan_bidirectional_ring(Collective collective, const Topology& 
   return plan_by_pattern(bidirectional_ring_pattern, collective, "bidirectional-ring", topology, options);
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

@@ -7,7 +7,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 /// Every shard both ways around ring_order(). Precondition: every host can reach every other.
 Result<Pattern> bidirectional_ring_pattern(const topology::Topology& topology, const registry::PlanOptions& options);
@@ -17,4 +17,4 @@ Result<Pattern> bidirectional_ring_pattern(const topology::Topology& topology, c
 Result<schedule::Schedule> plan_bidirectional_ring(schedule::Collective collective, const topology::Topology& topology,
                                                    const registry::PlanOptions& options);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

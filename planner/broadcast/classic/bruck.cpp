@@ -5,7 +5,7 @@
 #include "planner/broadcast/classic/pattern.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 using namespace registry;
 using namespace schedule;
@@ -72,4 +72,4 @@ Result<Schedule> plan_bruck(Collective collective, const Topology& topology, con
   return plan_by_pattern(bruck_pattern, collective, "bruck", topology, options);
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

@@ -9,7 +9,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 /// In step k node v sends what it gathered, the shards of v, v+1, …, to v − 2^(k−1) mod N, in the last step only what
 /// is lacking there. Reduce-scatter is the mirror image, allreduce both. Shortest routes where there is no link.
@@ -25,4 +25,4 @@ Pattern bruck_index_pattern(std::int32_t hosts, std::int32_t radix);
 Result<schedule::Schedule> plan_bruck_alltoall(const topology::Topology& topology,
                                                const registry::PlanOptions& options);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

@@ -7,7 +7,7 @@
 #include "planner/broadcast/classic/pattern.h"
 #include "planner/topology/grid.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 using namespace registry;
 using namespace schedule;
@@ -45,4 +45,4 @@ Result<Schedule> plan_dimension_rings(Collective collective, const Topology& top
   return plan_by_pattern(dimension_pattern, collective, "dimension-rings", topology, options);
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

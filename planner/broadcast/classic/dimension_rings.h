@@ -7,7 +7,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 /// With D dimensions 2·D parts of the data (D where all dimensions are of size 2) go at once, each starting in another
 /// dimension and direction; a part gathers along one dimension, passes all it has along the next, and so on. Phases
@@ -16,4 +16,4 @@ namespace libcoll::broadcast {
 Result<schedule::Schedule> plan_dimension_rings(schedule::Collective collective, const topology::Topology& topology,
                                                 const registry::PlanOptions& options);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

@@ -13,8 +13,9 @@
 #include "planner/broadcast/classic/pattern.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
+using namespace bound;
 using namespace registry;
 using namespace schedule;
 using namespace topology;
@@ -215,4 +216,4 @@ Result<Schedule> plan_double_binary_tree(Collective collective, const Topology& 
   return lay_out(topology, collective, "double-binary-tree", std::move(pattern), options);
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

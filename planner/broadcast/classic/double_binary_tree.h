@@ -7,7 +7,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 /// Allreduce: the first half of every shard is reduced to the root of one tree and broadcast from there, the second
 /// half in the other, in segments that follow each other through the trees; a node sends one message and receives one
@@ -20,4 +20,4 @@ namespace libcoll::broadcast {
 Result<schedule::Schedule> plan_double_binary_tree(schedule::Collective collective, const topology::Topology& topology,
                                                    const registry::PlanOptions& options);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

@@ -11,7 +11,7 @@
 #include "planner/topology/grid.h"
 #include "planner/topology/specification.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 using namespace topology;
 
@@ -216,4 +216,4 @@ std::vector<NodeId> ring_order(const Topology& topology) {
   return order;
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

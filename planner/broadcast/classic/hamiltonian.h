@@ -6,7 +6,7 @@
 
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 /// A directed cycle through all hosts over links that `used` (by LinkId, empty: none) does not name, starting at host
 /// 0: Gray code or snake on tori, meshes and hypercubes, an offset on circulants, else a search (Warnsdorff's rule,
@@ -22,4 +22,4 @@ std::vector<std::vector<topology::NodeId>> disjoint_hamiltonian_cycles(const top
 /// neighbours in the ring are near each other.
 std::vector<topology::NodeId> ring_order(const topology::Topology& topology);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

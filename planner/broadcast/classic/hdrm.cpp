@@ -10,7 +10,7 @@
 #include "planner/topology/generators.h"
 #include "planner/topology/specification.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 using namespace registry;
 using namespace schedule;
@@ -77,4 +77,4 @@ Result<Schedule> plan_hdrm(Collective collective, const Topology& topology, cons
   return plan_by_pattern(hdrm_pattern, collective, "hdrm", topology, options);
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

@@ -6,7 +6,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 /// Halving-doubling among ranks that are mapped to hosts so that partners are always below an upper and a lower switch
 /// and no link between switches carries more than a host's: ranks of even parity are on upper switches, by their high
@@ -15,4 +15,4 @@ namespace libcoll::broadcast {
 Result<schedule::Schedule> plan_hdrm(schedule::Collective collective, const topology::Topology& topology,
                                      const registry::PlanOptions& options);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

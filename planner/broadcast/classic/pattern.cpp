@@ -15,8 +15,9 @@
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
+using namespace bound;
 using namespace registry;
 using namespace route;
 using namespace schedule;
@@ -310,4 +311,4 @@ Result<Schedule> plan_by_pattern(AllgatherPattern allgather, Collective collecti
   return lay_out(topology, collective, algorithm, std::move(whole), options);
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

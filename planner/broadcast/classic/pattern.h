@@ -12,7 +12,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 /// The transfers of a schedule without its topology. Ends are hosts; a transfer whose route is `direct` crosses the
 /// link between its ends where there is one and takes a shortest route where there is none; other routes are indices
@@ -83,4 +83,4 @@ Result<schedule::Schedule> plan_by_pattern(AllgatherPattern allgather, schedule:
                                            std::string_view algorithm, const topology::Topology& topology,
                                            const registry::PlanOptions& options);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

@@ -9,7 +9,7 @@
 
 #include "planner/broadcast/classic/pattern.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 using namespace registry;
 using namespace schedule;
@@ -107,4 +107,4 @@ Result<Schedule> plan_recursive_doubling_exchange(Collective collective, const T
   return lay_out(topology, collective, "recursive-doubling", std::move(pattern), options);
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

@@ -6,7 +6,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 /// Allgather by recursive doubling (distances 1, 2, …, N/2, twice the data each time), reduce-scatter by recursive
 /// halving, its mirror image; log2 N steps each. Partners without a link exchange over shortest routes. Hosts beyond
@@ -27,4 +27,4 @@ Result<schedule::Schedule> plan_recursive_doubling_exchange(schedule::Collective
                                                             const topology::Topology& topology,
                                                             const registry::PlanOptions& options);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

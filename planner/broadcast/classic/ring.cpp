@@ -2,7 +2,7 @@
 
 #include "planner/broadcast/classic/hamiltonian.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 using namespace registry;
 using namespace schedule;
@@ -18,4 +18,4 @@ Result<Schedule> plan_ring(Collective collective, const Topology& topology, cons
   return plan_by_pattern(ring_pattern, collective, "ring", topology, options);
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

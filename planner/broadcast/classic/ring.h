@@ -7,7 +7,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 /// Every shard once around ring_order(). Precondition: every host can reach every other.
 Result<Pattern> ring_pattern(const topology::Topology& topology, const registry::PlanOptions& options);
@@ -18,4 +18,4 @@ Result<Pattern> ring_pattern(const topology::Topology& topology, const registry:
 Result<schedule::Schedule> plan_ring(schedule::Collective collective, const topology::Topology& topology,
                                      const registry::PlanOptions& options);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

@@ -9,7 +9,7 @@
 #include "planner/broadcast/classic/pattern.h"
 #include "planner/topology/grid.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 using namespace registry;
 using namespace schedule;
@@ -62,4 +62,4 @@ Result<Schedule> plan_ring_2d(Collective collective, const Topology& topology, c
   return lay_out(topology, collective, "2d-ring", side_by_side(parts), options);
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

@@ -7,7 +7,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 /// Four quarters of the data at once: either dimension first, either direction. Both phases carry the whole vector,
 /// 2N(N−1) of data on N×N nodes where a ring has N²−1: 4·(n−1) steps and T_B = 4·(n−1)/n on an n×n torus. The second
@@ -16,4 +16,4 @@ namespace libcoll::broadcast {
 Result<schedule::Schedule> plan_ring_2d(schedule::Collective collective, const topology::Topology& topology,
                                         const registry::PlanOptions& options);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

@@ -8,8 +8,9 @@
 #include "planner/broadcast/classic/hamiltonian.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
+using namespace bound;
 using namespace registry;
 using namespace schedule;
 using namespace topology;
@@ -101,4 +102,4 @@ Result<Schedule> plan_pipelined_chain(Collective collective, const Topology& top
   return schedule;
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

@@ -9,7 +9,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 /// Broadcast from `root` in ⌈log2 N⌉ steps: whoever has the vector sends it on, the r-th host from the root to the
 /// (r + 2^t)-th in step t + 1. The mirror image is the reduction to it. One chunk, the whole vector.
@@ -36,4 +36,4 @@ Result<schedule::Schedule> plan_binary_tree(schedule::Collective collective, con
 Result<schedule::Schedule> plan_pipelined_chain(schedule::Collective collective, const topology::Topology& topology,
                                                 const registry::PlanOptions& options);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

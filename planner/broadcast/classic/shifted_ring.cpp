@@ -5,7 +5,7 @@
 #include "planner/broadcast/classic/hamiltonian.h"
 #include "planner/broadcast/classic/pattern.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 using namespace registry;
 using namespace schedule;
@@ -32,4 +32,4 @@ Result<Schedule> plan_shifted_ring(Collective collective, const Topology& topolo
   return plan_by_pattern(shifted_pattern, collective, "shifted-ring", topology, options);
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

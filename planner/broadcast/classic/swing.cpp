@@ -10,7 +10,7 @@
 #include "planner/broadcast/classic/pattern.h"
 #include "planner/topology/grid.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 using namespace registry;
 using namespace schedule;
@@ -203,4 +203,4 @@ Result<Schedule> plan_swing_multiport(Collective collective, const Topology& top
   return plan_by_pattern(swing_multiport_pattern, collective, "swing-multiport", topology, options);
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

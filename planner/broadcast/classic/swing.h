@@ -7,7 +7,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::classic {
 
 /// The bandwidth-optimal form: in step s of the reduce-scatter a node with even coordinate a turns to a + ρ(s), one
 /// with odd a to a − ρ(s), ρ(s) = (1 − (−2)^(s+1))/3, in the dimensions in turn; the allgather is its mirror image. On
@@ -24,4 +24,4 @@ Result<schedule::Schedule> plan_swing(schedule::Collective collective, const top
 Result<schedule::Schedule> plan_swing_multiport(schedule::Collective collective, const topology::Topology& topology,
                                                 const registry::PlanOptions& options);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::classic

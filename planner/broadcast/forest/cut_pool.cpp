@@ -6,8 +6,9 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::forest {
 
+using namespace bound;
 using namespace topology;
 
 namespace {
@@ -100,4 +101,4 @@ void CutPool::shrink(NodeId root, std::int64_t count, std::span<const CapacityAr
   for (std::size_t cut = 0; cut < room_.size(); ++cut) update(cut);
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::forest

@@ -9,7 +9,7 @@
 #include "planner/broadcast/bound/forest_optimum.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::forest {
 
 /// Sets U of hosts with what may still enter them. By condition (3) of paper 004 the capacity into U must stay at least
 /// the number of trees that have no vertex in U. A tree that grows is followed with begin() and add(): it crosses into
@@ -20,7 +20,8 @@ class CutPool {
 
   /// Remembers U (indexed by host), unless it is known, trivial, or the pool is full; says whether it did. `arcs` hold
   /// the capacities left, `demand` the trees yet to be made.
-  bool insert(const std::vector<bool>& set, std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand);
+  bool insert(const std::vector<bool>& set, std::span<const bound::CapacityArc> arcs,
+              std::span<const std::int64_t> demand);
 
   /// `count` trees of this root are grown from now on; they no longer count as yet to be made.
   void begin(topology::NodeId root, std::int64_t count);
@@ -39,10 +40,10 @@ class CutPool {
   /// The growing trees have this vertex. For sets inserted while they grow; begin() and add() see to the others.
   void touch(topology::NodeId host);
   /// Only `count` of the growing trees go on, along `arcs`; the others' demand and capacity return.
-  void shrink(topology::NodeId root, std::int64_t count, std::span<const CapacityArc> arcs);
+  void shrink(topology::NodeId root, std::int64_t count, std::span<const bound::CapacityArc> arcs);
 
   /// Counts anew what every set has room for, when trees were kept or given up between begin()s.
-  void recount(std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand);
+  void recount(std::span<const bound::CapacityArc> arcs, std::span<const std::int64_t> demand);
   /// Undoes begin() and add() since the value was taken; not across insert().
   [[nodiscard]] std::vector<std::int64_t> mark() const { return room_; }
   void restore(const std::vector<std::int64_t>& mark) { room_ = mark; }
@@ -53,7 +54,7 @@ class CutPool {
     return ((members_[static_cast<std::size_t>(host)][cut / 64] >> (cut % 64)) & 1U) != 0;
   }
   void update(std::size_t cut);
-  void recount(std::size_t cut, std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand);
+  void recount(std::size_t cut, std::span<const bound::CapacityArc> arcs, std::span<const std::int64_t> demand);
 
   std::vector<Words> members_;      ///< by host: which sets it belongs to
   std::vector<std::int64_t> room_;  ///< capacity into U − demand outside U, growing trees not counted
@@ -63,4 +64,4 @@ class CutPool {
   std::set<std::vector<bool>> known_;
 };
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::forest

@@ -14,8 +14,9 @@
 #include "planner/broadcast/bound/flow_network.h"
 #include "planner/broadcast/bound/forest_optimum.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::forest {
 
+using namespace bound;
 using namespace registry;
 using namespace topology;
 
@@ -542,4 +543,4 @@ std::vector<LogicalLink> ways_between_hosts(const Topology& topology, std::span<
   return links;
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::forest

@@ -10,7 +10,7 @@
 #include "planner/registry/effort.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::forest {
 
 /// `capacity` units of a logical link follow these links of the topology.
 struct LogicalPath {
@@ -51,4 +51,4 @@ Result<std::vector<LogicalLink>> split_off_switches(const topology::Topology& to
 /// capacity of its narrowest link, at least 1. Nothing is split: ways share links. What is left to do in a hurry.
 std::vector<LogicalLink> ways_between_hosts(const topology::Topology& topology, std::span<const std::int64_t> capacity);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::forest

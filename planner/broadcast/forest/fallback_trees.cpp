@@ -18,8 +18,11 @@
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::forest {
 
+using namespace bfb;
+using namespace bound;
+using namespace classic;
 using namespace registry;
 using namespace schedule;
 using namespace topology;
@@ -105,4 +108,4 @@ Result<QuickPlan> quick_broadcast(const Topology& topology, const PlanOptions& o
   return plan;
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::forest

@@ -11,7 +11,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::forest {
 
 /// Pipelined, so that T_B is the largest link load and steps are depths in the trees; loads and T_B are exact, there is
 /// no bound, and routes have neither layers nor classes yet.
@@ -30,4 +30,4 @@ Result<QuickPlan> quick_allgather(const topology::Topology& topology, const Rati
 /// The broadcast from options.root along a chain of all hosts. Errors: as above, or when the root is no host.
 Result<QuickPlan> quick_broadcast(const topology::Topology& topology, const registry::PlanOptions& options);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::forest

@@ -19,8 +19,9 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/part.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::forest {
 
+using namespace bound;
 using namespace registry;
 using namespace route;
 using namespace schedule;
@@ -507,4 +508,4 @@ Result<Schedule> plan_forestcoll_reduce(const Topology& topology, const PlanOpti
   return plan_one_phase(Collective::reduce, topology, options);
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::forest

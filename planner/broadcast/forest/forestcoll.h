@@ -11,11 +11,11 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::forest {
 
 /// Out-trees over logical links; TreeEdge::arc is a position in `links`.
 struct Forest {
-  TreeCount count;  ///< of trees per root, and their bandwidth: y = LinkWidths::unit / count.scale bytes per second
+  bound::TreeCount count;  ///< of trees per root; each has y = LinkWidths::unit / count.scale bytes per second
   std::vector<LogicalLink> links;
   std::vector<OutTree> trees;
   std::int64_t unproven = 0;  ///< of `trees`: made after the deadline, they may overload links
@@ -25,13 +25,13 @@ struct Forest {
 /// switches are split off and trees are made without proof, see split_off_switches() and pack_out_trees(); where
 /// that does not connect the hosts, over ways_between_hosts(). Error when trees do not exist or switches cannot be
 /// split.
-Result<Forest> allgather_forest(const topology::Topology& topology, const TreeCount& count,
+Result<Forest> allgather_forest(const topology::Topology& topology, const bound::TreeCount& count,
                                 const registry::Effort& effort = {});
 
 /// `count` trees out of one root. Single-root packing as Blink does it, with switches split off. Errors as above, or
 /// when the root is no host.
-Result<Forest> broadcast_forest(const topology::Topology& topology, topology::NodeId root, const TreeCount& count,
-                                const registry::Effort& effort = {});
+Result<Forest> broadcast_forest(const topology::Topology& topology, topology::NodeId root,
+                                const bound::TreeCount& count, const registry::Effort& effort = {});
 
 /// Pipelined out-trees: chunks_per_shard = k trees per root, step = depth in the tree, T_B = d/N · 1/x* · b exactly
 /// with the default number of trees. options.trees: k > 0 as given (the best schedule of so many trees), −1 the best k
@@ -68,4 +68,4 @@ Result<schedule::Schedule> plan_forestcoll_broadcast(const topology::Topology& t
 Result<schedule::Schedule> plan_forestcoll_reduce(const topology::Topology& topology,
                                                   const registry::PlanOptions& options);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::forest

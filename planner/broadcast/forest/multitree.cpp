@@ -13,8 +13,9 @@
 #include "planner/base/index.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::forest {
 
+using namespace classic;
 using namespace registry;
 using namespace schedule;
 using namespace topology;
@@ -306,4 +307,4 @@ Result<Schedule> plan_multitree(Collective collective, const Topology& topology,
   return plan_by_pattern(multitree_pattern, collective, "multitree", topology, wanted);
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::forest

@@ -8,11 +8,11 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::forest {
 
 /// The trees of plan_multitree() as an allgather. Error when options.time_limit_seconds are over first. Precondition:
 /// every host can reach every other.
-Result<Pattern> multitree_pattern(const topology::Topology& topology, const registry::PlanOptions& options);
+Result<classic::Pattern> multitree_pattern(const topology::Topology& topology, const registry::PlanOptions& options);
 
 /// In every step the trees take turns to add one node over a link that is still free in this step, from the nodes they
 /// had before the step, in the order these were added; a link of several times the unit bandwidth counts as as many
@@ -27,4 +27,4 @@ Result<Pattern> multitree_pattern(const topology::Topology& topology, const regi
 Result<schedule::Schedule> plan_multitree(schedule::Collective collective, const topology::Topology& topology,
                                           const registry::PlanOptions& options);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::forest

@@ -12,8 +12,9 @@
 #include "planner/broadcast/forest/cut_pool.h"
 #include "planner/broadcast/forest/tree_shortening.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::forest {
 
+using namespace bound;
 using namespace registry;
 using namespace topology;
 
@@ -549,4 +550,4 @@ std::vector<OutTree> pack_by_translation(const Topology& topology, std::span<con
   return result;
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::forest

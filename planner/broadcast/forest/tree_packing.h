@@ -10,7 +10,7 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::forest {
 
 /// One edge of an out-tree: position in the list of arcs that was packed, and how far from the root it ends (1, 2, …).
 struct TreeEdge {
@@ -45,7 +45,7 @@ struct Packing {
 /// Trees that are missing at the deadline are grown breadth first over the arcs with the largest share of their
 /// capacity left, whatever that does to it: arcs can be in more trees than their capacity says. Error also when arcs do
 /// not connect the hosts, and at effort.end.
-Result<Packing> pack_out_trees(std::span<const CapacityArc> arcs, std::span<const std::int64_t> demand,
+Result<Packing> pack_out_trees(std::span<const bound::CapacityArc> arcs, std::span<const std::int64_t> demand,
                                const registry::Effort& effort = {});
 
 /// The same for the links of a topology without switches on whose hosts `images` acts transitively (translations()),
@@ -54,4 +54,4 @@ Result<Packing> pack_out_trees(std::span<const CapacityArc> arcs, std::span<cons
 std::vector<OutTree> pack_by_translation(const topology::Topology& topology, std::span<const std::int64_t> capacity,
                                          std::int64_t trees, std::span<const topology::Automorphism> images);
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::forest

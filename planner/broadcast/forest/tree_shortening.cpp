@@ -7,8 +7,9 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll::broadcast {
+namespace libcoll::broadcast::forest {
 
+using namespace bound;
 using namespace topology;
 
 namespace {
@@ -258,4 +259,4 @@ void shorten_trees(std::span<const CapacityArc> arcs, std::vector<OutTree>& tree
   Shortening(arcs, trees, deadline).run();
 }
 
-}  // namespace libcoll::broadcast
+}  // namespace libcoll::broadcast::forest

@@ -11,8 +11,11 @@
 #include "planner/flow/paths/widest_paths.h"
 #include "planner/flow/problem/demand.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::baseline {
 
+using namespace lowering;
+using namespace paths;
+using namespace problem;
 using namespace registry;
 using namespace schedule;
 using namespace topology;
@@ -85,4 +88,4 @@ Result<Schedule> plan_ewsp(const Topology& topology, const PlanOptions& options)
   return lower_to_routes(topology, std::move(plan), options, "ewsp", deadline);
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::baseline

@@ -9,7 +9,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::baseline {
 
 /// By link: what a source sends over it when each destination's amount goes in equal parts over all paths of fewest
 /// hops, which are counted, not listed (Brandes 2001). `amounts` by host; the source's own is not looked at.
@@ -21,4 +21,4 @@ std::vector<double> equal_shortest_flow(const topology::Topology& topology, topo
 /// which. Lowering, options and errors as lower_to_routes and checked_network.
 Result<schedule::Schedule> plan_ewsp(const topology::Topology& topology, const registry::PlanOptions& options);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::baseline

@@ -12,8 +12,11 @@
 #include "planner/flow/problem/demand.h"
 #include "planner/flow/problem/length_tree.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::baseline {
 
+using namespace lowering;
+using namespace paths;
+using namespace problem;
 using namespace registry;
 using namespace schedule;
 using namespace topology;
@@ -224,4 +227,4 @@ FluidPlan plan_in_haste(InjectionNetwork network, const PlanOptions& options, co
   return plan;
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::baseline

@@ -15,9 +15,13 @@
 #include "planner/flow/paths/path_sets.h"
 #include "planner/lp/glpk_solver.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::baseline {
 
+using namespace flow_lp;
+using namespace lowering;
 using namespace lp;
+using namespace paths;
+using namespace problem;
 using namespace registry;
 using namespace schedule;
 using namespace topology;
@@ -221,4 +225,4 @@ Result<Schedule> plan_ilp_shortest(const Topology& topology, const PlanOptions& 
   return plan_single(topology, options, PathSet::Kind::shortest, "ilp-shortest");
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::baseline

@@ -6,7 +6,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::baseline {
 
 /// "ilp-disjoint" and "ilp-shortest": of each pair's link-disjoint or shortest paths the one that keeps the largest
 /// link load (with a demand: its load) least, by GLPK's branch and cut, which starts from what a local search found and
@@ -18,4 +18,4 @@ namespace libcoll::flow {
 Result<schedule::Schedule> plan_ilp_disjoint(const topology::Topology& topology, const registry::PlanOptions& options);
 Result<schedule::Schedule> plan_ilp_shortest(const topology::Topology& topology, const registry::PlanOptions& options);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::baseline

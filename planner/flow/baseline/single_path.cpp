@@ -20,8 +20,10 @@
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::baseline {
 
+using namespace lowering;
+using namespace problem;
 using namespace registry;
 using namespace route;
 using namespace schedule;
@@ -121,4 +123,4 @@ Result<Schedule> plan_dor(const Topology& topology, const PlanOptions& options) 
   return plan(topology, options, "dor", Deadline(options.time_limit_seconds), dor_routes(topology));
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::baseline

@@ -6,7 +6,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::baseline {
 
 /// "sssp" and "dor": the block of each pair is one chunk on the pair's route (sssp_routes, dor_routes), all at step 1,
 /// all in route class 1. The flow of the proof is what these routes reach, 1/max_link_load, where max_link_load counts
@@ -22,4 +22,4 @@ Result<schedule::Schedule> plan_dor(const topology::Topology& topology, const re
 /// layers are those that LASH needs.
 Result<schedule::Schedule> plan_sssp_rerouted(const topology::Topology& topology, const registry::PlanOptions& options);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::baseline

@@ -10,8 +10,9 @@
 #include "planner/base/infinity.h"
 #include "planner/flow/problem/cycle_canceller.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::first_order {
 
+using namespace problem;
 using namespace topology;
 
 namespace {
@@ -539,4 +540,4 @@ FlowSolution Bushes::solve(const FlowLimits& limits, double handover_gap) {
   return forest_->solve(limits, handover_gap);
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::first_order

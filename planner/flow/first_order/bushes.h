@@ -5,7 +5,7 @@
 
 #include "planner/flow/problem/flow_problem.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::first_order {
 
 /// Minimises Σ_c cap_c·(x_c/U)^(p+1), x_c the load of class c per capacity, with p growing: the more, the closer to the
 /// least largest load. The gradient are prices π_c = (x_c/U)^p, which also certify the gap. Each source's flow lives on
@@ -21,20 +21,20 @@ namespace libcoll::flow {
 /// Goes on where it ended when more is asked for. The problem is to outlive it.
 class Bushes {
  public:
-  explicit Bushes(const FlowProblem& problem);
+  explicit Bushes(const problem::FlowProblem& problem);
   Bushes(const Bushes&) = delete;
   Bushes& operator=(const Bushes&) = delete;
   ~Bushes();
   /// Ends also once the gap is at most `handover_gap` and the flow is farther from the equilibrium at p than that is
   /// from the optimum: from there on other methods are faster. As long as it is nearer, more p is all that it takes,
   /// and no other method is (tori with holes, all that has many ways of equal length).
-  FlowSolution solve(const FlowLimits& limits, double handover_gap = 0);
+  problem::FlowSolution solve(const problem::FlowLimits& limits, double handover_gap = 0);
   /// Goes on from another method's solution, whose flow is without cycles, at a p for its gap.
-  void start_from(const FlowSolution& solution);
+  void start_from(const problem::FlowSolution& solution);
 
  private:
   class Forest;
   std::unique_ptr<Forest> forest_;
 };
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::first_order

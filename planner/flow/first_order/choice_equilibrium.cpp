@@ -11,7 +11,9 @@
 #include "planner/base/index.h"
 #include "planner/base/infinity.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::first_order {
+
+using namespace problem;
 namespace {
 
 class Equilibration {
@@ -228,4 +230,4 @@ ChoiceEquilibrium equilibrate_choices(ChunkProblem& problem, double gap, const D
   return result;
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::first_order

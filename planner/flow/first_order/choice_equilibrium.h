@@ -6,7 +6,7 @@
 #include "planner/base/deadline.h"
 #include "planner/flow/problem/negotiation.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::first_order {
 
 /// What the weights of a ChunkProblem cost, and what no weights on these choices go below.
 struct ChoiceEquilibrium {
@@ -22,6 +22,6 @@ struct ChoiceEquilibrium {
 /// optimum (as Bushes). Ends at the gap, when nothing is gained any more, or when time is up; the weights are
 /// then those of least cost, which is at most that of the weights given. Precondition: the weights of every commodity
 /// sum to 1.
-ChoiceEquilibrium equilibrate_choices(ChunkProblem& problem, double gap, const Deadline& deadline);
+ChoiceEquilibrium equilibrate_choices(problem::ChunkProblem& problem, double gap, const Deadline& deadline);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::first_order

@@ -6,7 +6,10 @@
 #include "planner/base/index.h"
 #include "planner/flow/first_order/choice_equilibrium.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::first_order {
+
+using namespace paths;
+using namespace problem;
 
 PathEquilibrium equilibrate_paths(const LinkClasses& classes, std::vector<PairPaths> pairs, std::int32_t hosts,
                                   std::span<const double> demand, double gap, const Deadline& deadline) {
@@ -29,4 +32,4 @@ PathEquilibrium equilibrate_paths(const LinkClasses& classes, std::vector<PairPa
   return result;
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::first_order

@@ -16,8 +16,9 @@
 #include "planner/flow/problem/cycle_canceller.h"
 #include "planner/flow/problem/vector_target.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::first_order {
 
+using namespace problem;
 using namespace topology;
 
 namespace {
@@ -515,4 +516,4 @@ FlowSolution solve_by_pdhg(const FlowProblem& problem, FlowSolution start, const
   }
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::first_order

@@ -3,7 +3,7 @@
 
 #include "planner/flow/problem/flow_problem.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::first_order {
 
 /// The saddle point min over f ≥ 0, max over π ≥ 0 with Σ cap_c π_c = Σ cap_c, and potentials y, of
 ///   Σ_c π_c·load_c(f) + Σ_s Σ_v y_{s,v}·(demand_v − in_v(f_s) + out_v(f_s)),
@@ -14,6 +14,7 @@ namespace libcoll::flow {
 ///
 /// `start` is feasible, as Bushes gives it, and is where the iteration begins. Ends as Bushes does,
 /// and never returns worse than the start.
-FlowSolution solve_by_pdhg(const FlowProblem& problem, FlowSolution start, const FlowLimits& limits);
+problem::FlowSolution solve_by_pdhg(const problem::FlowProblem& problem, problem::FlowSolution start,
+                                    const problem::FlowLimits& limits);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::first_order

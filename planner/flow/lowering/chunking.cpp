@@ -12,8 +12,10 @@
 #include "planner/flow/problem/demand.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::lowering {
 
+using namespace paths;
+using namespace problem;
 using namespace registry;
 using namespace topology;
 
@@ -171,4 +173,4 @@ Chunking round_to_chunks(const Topology& topology, const ConcurrentFlow& plan, c
   return kept.cost < free.cost ? std::move(kept) : std::move(free);
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::lowering

@@ -12,7 +12,7 @@
 #include "planner/registry/planner.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::lowering {
 
 /// A path and how many of its pair's chunks take it (> 0).
 struct ChunkedPath {
@@ -54,7 +54,7 @@ Chunking round_to_chunks(const topology::Topology& topology, const ConcurrentFlo
 
 /// The solution of fewest chunks that costs at most (1 + loss/(1 − loss)) times the fluid plan, or else the cheapest
 /// with up to options.max_chunks chunks. Without `search` rounding alone.
-ChunkSolution choose_chunks(const ChunkProblem& problem, double fluid_cost, const registry::PlanOptions& options,
-                            bool search, const Deadline& deadline);
+problem::ChunkSolution choose_chunks(const problem::ChunkProblem& problem, double fluid_cost,
+                                     const registry::PlanOptions& options, bool search, const Deadline& deadline);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::lowering

@@ -17,9 +17,13 @@
 #include "planner/topology/automorphisms.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::lowering {
 
+using namespace first_order;
+using namespace flow_lp;
 using namespace lp;
+using namespace paths;
+using namespace problem;
 using namespace topology;
 
 namespace {
@@ -421,4 +425,4 @@ std::vector<PairPaths> pairs_from(const Topology& topology, const std::vector<No
   return result;
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::lowering

@@ -11,7 +11,7 @@
 #include "planner/flow/problem/link_classes.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::lowering {
 
 /// How a max concurrent flow is to be found.
 struct FlowOptions {
@@ -27,10 +27,10 @@ struct FlowOptions {
 
 /// `pairs` holds the pairs of classes.sources; the other sources' paths are their images under classes.images.
 struct ConcurrentFlow {
-  LinkClasses classes;
-  std::vector<PairPaths> pairs;
+  problem::LinkClasses classes;
+  std::vector<paths::PairPaths> pairs;
   double flow = 0;  ///< F that these paths reach, rounded down: 1 / their largest link load at unit demands
-  FlowCertificate certificate;
+  problem::FlowCertificate certificate;
   std::string method;  ///< "trees", "simplex", "interior-point", "bushes", "bushes, pdhg" or "bushes, pdhg, bushes"
   std::int64_t symmetry_order = 1;  ///< automorphisms made use of
 };
@@ -49,7 +49,7 @@ struct ConcurrentFlow {
 Result<ConcurrentFlow> max_concurrent_flow(const topology::Topology& topology, const FlowOptions& options = {});
 
 /// The pairs from one of the sources, of a flow that may know them as images of others'; by source and destination.
-std::vector<PairPaths> pairs_from(const topology::Topology& topology, const std::vector<topology::NodeId>& sources,
-                                  const ConcurrentFlow& flow);
+std::vector<paths::PairPaths> pairs_from(const topology::Topology& topology,
+                                         const std::vector<topology::NodeId>& sources, const ConcurrentFlow& flow);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::lowering

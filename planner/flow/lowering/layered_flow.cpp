@@ -11,8 +11,11 @@
 #include "planner/flow/problem/demand.h"
 #include "planner/route/ascending_paths.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::lowering {
 
+using namespace flow_lp;
+using namespace paths;
+using namespace problem;
 using namespace route;
 using namespace topology;
 
@@ -175,4 +178,4 @@ LayeredFlow layered_flow(const Topology& topology, const LayerOrders& orders, st
   return result;
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::lowering

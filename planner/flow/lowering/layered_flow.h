@@ -10,11 +10,11 @@
 #include "planner/route/layer_orders.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::lowering {
 
 /// Paths of every pair of hosts, each ascending in the order of some layer.
 struct LayeredFlow {
-  std::vector<PairPaths> pairs;
+  std::vector<paths::PairPaths> pairs;
   double load = 0;   ///< largest load per unit capacity
   double bound = 0;  ///< no paths that ascend in these orders load less
 };
@@ -27,4 +27,4 @@ struct LayeredFlow {
 LayeredFlow layered_flow(const topology::Topology& topology, const route::LayerOrders& orders,
                          std::span<const double> demand, const Deadline& deadline);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::lowering

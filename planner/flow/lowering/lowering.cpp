@@ -21,9 +21,12 @@
 #include "planner/schedule/cost.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::lowering {
 
+using namespace flow_lp;
 using namespace lp;
+using namespace paths;
+using namespace problem;
 using namespace registry;
 using namespace route;
 using namespace schedule;
@@ -600,4 +603,4 @@ Result<Schedule> lower_to_links(const Topology& fabric, FluidPlan plan, const Pl
   return lower(fabric, std::move(plan), options, algorithm, deadline, true);
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::lowering

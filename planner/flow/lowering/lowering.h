@@ -15,7 +15,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::lowering {
 
 /// Layers where none are asked for (paper 003 §5.5).
 inline constexpr std::int32_t usual_layers = 4;
@@ -25,7 +25,7 @@ inline constexpr double solver_gap = 1e-6;
 
 /// Paths with weights for every pair, as a planner found them.
 struct FluidPlan {
-  InjectionNetwork network;
+  problem::InjectionNetwork network;
   ConcurrentFlow flow;  ///< on network.topology
   std::string method;   ///< of the solver, for PlanFigures
   double loss_routes = 0;
@@ -36,26 +36,27 @@ struct FluidPlan {
 
 /// The fabric with its injection links, after checking what every method needs: hosts that reach each other, two at
 /// least, and a demand that fits them. The error starts with the algorithm's name.
-Result<InjectionNetwork> checked_network(const topology::Topology& fabric, const registry::PlanOptions& options,
-                                         ForwardedBy forwarded_by, const char* algorithm);
+Result<problem::InjectionNetwork> checked_network(const topology::Topology& fabric,
+                                                  const registry::PlanOptions& options,
+                                                  problem::ForwardedBy forwarded_by, const char* algorithm);
 
 /// Whether routes can have several links: by NICs that forward, or switches.
 Status check_forwarding(const topology::Topology& fabric);
 
 /// By symmetry where demand and network keep the topology's translations, otherwise every host and link by itself.
-LinkClasses flow_classes(const InjectionNetwork& network, const registry::PlanOptions& options);
+problem::LinkClasses flow_classes(const problem::InjectionNetwork& network, const registry::PlanOptions& options);
 
 /// The best certificate at hand for a network on which some plan reaches `load`: that of the prices (if any), and where
 /// they do not prove the plan optimal, the master LP takes seconds only and the deadline leaves them, that of the
 /// optimum.
-FlowCertificate tightest_bound(const topology::Topology& topology, const LinkClasses& classes,
-                               std::span<const double> prices, std::span<const double> demand, double load,
-                               const Deadline& deadline = Deadline(0));
+problem::FlowCertificate tightest_bound(const topology::Topology& topology, const problem::LinkClasses& classes,
+                                        std::span<const double> prices, std::span<const double> demand, double load,
+                                        const Deadline& deadline = Deadline(0));
 
 /// Puts together what a method found on `topology`: flow = 1/(largest load of the pairs), certified.
-ConcurrentFlow certified_flow(const topology::Topology& topology, LinkClasses classes, std::vector<PairPaths> pairs,
-                              std::span<const double> prices, std::span<const double> demand,
-                              const Deadline& deadline = Deadline(0));
+ConcurrentFlow certified_flow(const topology::Topology& topology, problem::LinkClasses classes,
+                              std::vector<paths::PairPaths> pairs, std::span<const double> prices,
+                              std::span<const double> demand, const Deadline& deadline = Deadline(0));
 
 /// At most `most` paths for each pair (0: any number): the heaviest stay, and the LP (21)–(24) over those shares out
 /// anew where it is small enough. Returns the part of F this loses.
@@ -88,4 +89,4 @@ void note_many_layers(std::int32_t layers, const registry::PlanOptions& options)
 /// `value` as a multiple of 10⁻⁹ that is not below it.
 Rational rounded_up(double value);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::lowering

@@ -7,7 +7,7 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::lowering {
 
 using namespace schedule;
 using namespace topology;
@@ -165,4 +165,4 @@ StepPartition partition_over_steps(Schedule& schedule, std::int32_t steps) {
   return figures;
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::lowering

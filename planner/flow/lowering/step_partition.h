@@ -5,7 +5,7 @@
 
 #include "planner/schedule/schedule.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::lowering {
 
 /// What steps that wait for each other make of a routed schedule.
 struct StepPartition {
@@ -19,4 +19,4 @@ struct StepPartition {
 /// part are split; the order is canonical afterwards. Precondition: every transfer has a route and steps >= 1.
 StepPartition partition_over_steps(schedule::Schedule& schedule, std::int32_t steps);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::lowering

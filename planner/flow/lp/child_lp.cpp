@@ -8,7 +8,7 @@
 #include "planner/base/index.h"
 #include "planner/lp/glpk_solver.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow_lp {
 
 using namespace lp;
 using namespace topology;
@@ -78,4 +78,4 @@ Result<std::vector<std::vector<double>>> solve_child_lp(const Topology& topology
   return result;
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow_lp

@@ -8,7 +8,7 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow_lp {
 
 /// By destination host (empty for the source and where nothing is asked for), what the pair sends over each link.
 /// `flow` is the source's flow f' by link as the master LP has it, `amounts[d]` what it brings to host d (F = 1). The
@@ -21,4 +21,4 @@ Result<std::vector<std::vector<double>>> solve_child_lp(const topology::Topology
 /// Columns the LP would have.
 std::int64_t child_lp_columns(const topology::Topology& topology, std::span<const double> flow);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow_lp

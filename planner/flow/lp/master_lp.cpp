@@ -7,8 +7,9 @@
 #include "planner/flow/problem/demand.h"
 #include "planner/lp/glpk_solver.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow_lp {
 
+using namespace flow::problem;
 using namespace lp;
 using namespace topology;
 
@@ -121,4 +122,4 @@ Result<MasterFlow> solve_master_lp(const Topology& topology, const LinkClasses& 
   return read_solution(classes, lp, *solution);
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow_lp

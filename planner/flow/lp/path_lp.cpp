@@ -9,8 +9,10 @@
 #include "planner/flow/problem/demand.h"
 #include "planner/lp/glpk_solver.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow_lp {
 
+using namespace flow::paths;
+using namespace flow::problem;
 using namespace lp;
 using namespace topology;
 
@@ -111,4 +113,4 @@ Result<PathFlow> solve_path_lp(const Topology& topology, const LinkClasses& clas
   return result;
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow_lp

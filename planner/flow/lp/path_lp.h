@@ -12,7 +12,7 @@
 #include "planner/lp/linear_program.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow_lp {
 
 /// Below this many columns simplex is exact and as fast, above it interior point wins (measured with GLPK).
 inline constexpr std::int64_t most_columns_for_simplex = 4000;
@@ -28,7 +28,9 @@ Result<lp::LpSolution> solve_linear_program(const lp::LinearProgram& program, lp
 
 /// Solves (21)–(24) for the paths given, in the form "unit demands, least largest load" as solve_master_lp. Pairs are
 /// those of classes.sources; what pairs do not demand follows their first path. `demand` and `seconds` as there.
-Result<PathFlow> solve_path_lp(const topology::Topology& topology, const LinkClasses& classes,
-                               std::vector<PairPaths> pairs, std::span<const double> demand, double seconds);
+Result<flow::paths::PathFlow> solve_path_lp(const topology::Topology& topology,
+                                            const flow::problem::LinkClasses& classes,
+                                            std::vector<flow::paths::PairPaths> pairs, std::span<const double> demand,
+                                            double seconds);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow_lp

@@ -10,8 +10,9 @@
 #include "planner/base/index.h"
 #include "planner/lp/glpk_solver.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow_lp {
 
+using namespace flow::problem;
 using namespace lp;
 using namespace topology;
 
@@ -238,4 +239,4 @@ FlowSolution solve_by_tree_columns(const FlowProblem& problem, const FlowLimits&
   return Master(problem, limits).solve();
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow_lp

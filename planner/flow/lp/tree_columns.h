@@ -3,7 +3,7 @@
 
 #include "planner/flow/problem/flow_problem.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow_lp {
 
 /// Beyond these sizes the number of rounds grows too fast.
 inline constexpr std::size_t most_tree_classes = 48;
@@ -14,6 +14,7 @@ inline constexpr std::size_t most_tree_sources = 32;
 /// equally over all hop-shortest ways, which is optimal already on tori and hypercubes. Ends when the gap is at most
 /// limits.gap, when no tree is shorter than what the master pays for, or when the time is over. Precondition: every
 /// source reaches every host.
-FlowSolution solve_by_tree_columns(const FlowProblem& problem, const FlowLimits& limits);
+flow::problem::FlowSolution solve_by_tree_columns(const flow::problem::FlowProblem& problem,
+                                                  const flow::problem::FlowLimits& limits);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow_lp

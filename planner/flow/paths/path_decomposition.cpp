@@ -9,8 +9,9 @@
 #include "planner/base/run_on_threads.h"
 #include "planner/flow/problem/link_classes.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::paths {
 
+using namespace problem;
 using namespace topology;
 
 namespace {
@@ -258,4 +259,4 @@ std::vector<PairPaths> decompose_into_whole_units(const FlowProblem& problem, do
   return pairs;
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::paths

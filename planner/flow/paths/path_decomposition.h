@@ -10,7 +10,7 @@
 #include "planner/flow/problem/whole_units.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::paths {
 
 /// A simple path, and the part of its pair's data that takes it (0 < weight ≤ 1).
 struct WeightedPath {
@@ -29,7 +29,7 @@ struct PairPaths {
 /// and so are the whole units: with them a destination's unit comes in one piece wherever flow may move for that.
 class PathDecomposition {
  public:
-  explicit PathDecomposition(const FlowProblem& problem, WholeUnits* whole_units = nullptr);
+  explicit PathDecomposition(const problem::FlowProblem& problem, problem::WholeUnits* whole_units = nullptr);
 
   /// Splits a flow that brings one unit from the source to every other host (`flow` by the problem's links) into paths,
   /// one entry per destination in ascending order. Farthest destinations first: a host's paths are peeled off by walks
@@ -56,9 +56,9 @@ class PathDecomposition {
   [[nodiscard]] std::vector<topology::LinkId> walked() const;
   [[nodiscard]] std::vector<topology::LinkId> shortest_path(topology::NodeId destination) const;
 
-  const FlowProblem& problem_;
-  WholeUnits* whole_units_;
-  CycleCanceller cycles_;
+  const problem::FlowProblem& problem_;
+  problem::WholeUnits* whole_units_;
+  problem::CycleCanceller cycles_;
   topology::NodeId source_ = 0;
   std::vector<std::int32_t> outflows_;   ///< by node: links out of it that carry flow
   std::vector<std::uint8_t> queued_;     ///< by node: it is in ready_, or the source
@@ -79,7 +79,7 @@ std::vector<PairPaths> decompose(const topology::Topology& topology, std::span<c
 
 /// The same for the sources of a problem whose group leaves no host in place but by the identity, with `flow` by its
 /// links, in whole units as far as no class is loaded beyond `most_load` times its capacity. `flow` is used up.
-std::vector<PairPaths> decompose_into_whole_units(const FlowProblem& problem, double most_load,
+std::vector<PairPaths> decompose_into_whole_units(const problem::FlowProblem& problem, double most_load,
                                                   std::vector<std::vector<double>>& flow);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::paths

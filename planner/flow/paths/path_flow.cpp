@@ -8,8 +8,9 @@
 #include "planner/base/rational.h"
 #include "planner/flow/problem/demand.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::paths {
 
+using namespace problem;
 using namespace topology;
 
 namespace {
@@ -66,4 +67,4 @@ ChunkProblem chunk_problem(const LinkClasses& classes, std::span<const PairPaths
   return problem;
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::paths

@@ -9,7 +9,7 @@
 #include "planner/flow/problem/link_classes.h"
 #include "planner/flow/problem/negotiation.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::paths {
 
 /// `pairs` with the best weights; paths of weight 0 are gone. `prices` as in MasterFlow.
 struct PathFlow {
@@ -19,11 +19,11 @@ struct PathFlow {
 };
 
 /// Largest load per unit capacity when pairs send their demand by their weights.
-double largest_load(const LinkClasses& classes, std::span<const PairPaths> pairs, std::int32_t hosts,
+double largest_load(const problem::LinkClasses& classes, std::span<const PairPaths> pairs, std::int32_t hosts,
                     std::span<const double> demand);
 
 /// The chunk problem of paths on link classes.
-ChunkProblem chunk_problem(const LinkClasses& classes, std::span<const PairPaths> pairs, std::int32_t hosts,
-                           std::span<const double> demand);
+problem::ChunkProblem chunk_problem(const problem::LinkClasses& classes, std::span<const PairPaths> pairs,
+                                    std::int32_t hosts, std::span<const double> demand);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::paths

@@ -11,7 +11,7 @@
 #include "planner/base/index.h"
 #include "planner/topology/facts.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::paths {
 
 using namespace topology;
 
@@ -248,4 +248,4 @@ std::vector<PairPaths> disjoint_sets_around(const Topology& topology, std::vecto
   return flow;
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::paths

@@ -10,7 +10,7 @@
 #include "planner/flow/paths/path_decomposition.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::paths {
 
 /// Beyond this many paths of all pairs together a set is refused: the paper's own warning about shortest paths on tori.
 inline constexpr std::int64_t max_candidate_paths = 500'000;
@@ -41,4 +41,4 @@ Result<std::vector<PairPaths>> candidate_paths(const topology::Topology& topolog
 /// total hops and without weight. Precondition: each pair has a path.
 std::vector<PairPaths> disjoint_sets_around(const topology::Topology& topology, std::vector<PairPaths> flow);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::paths

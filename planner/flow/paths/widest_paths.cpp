@@ -10,8 +10,9 @@
 #include "planner/base/index.h"
 #include "planner/flow/problem/length_tree.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::paths {
 
+using namespace problem;
 using namespace topology;
 
 namespace {
@@ -117,4 +118,4 @@ std::vector<PairPaths> extract_from_source(const Topology& topology, NodeId sour
   return pairs;
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::paths

@@ -7,7 +7,7 @@
 #include "planner/flow/paths/path_decomposition.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::paths {
 
 /// Repeats: the path source→destination whose least `flow` is largest (Dijkstra's algorithm for bottlenecks; among
 /// equals one of few hops), taken off the flow by as much as it carries or is still missing, until `amount` is reached
@@ -22,4 +22,4 @@ PairPaths extract_widest_paths(const topology::Topology& topology, topology::Nod
 std::vector<PairPaths> extract_from_source(const topology::Topology& topology, topology::NodeId source,
                                            std::vector<double> flow, std::span<const double> amounts);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::paths

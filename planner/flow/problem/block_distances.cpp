@@ -4,7 +4,7 @@
 
 #include "planner/flow/problem/vector_target.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 using namespace topology;
 
@@ -77,4 +77,4 @@ void block_distances(const InLinks& graph, std::span<const std::int64_t> lengths
   settle_integer(graph.begin.data(), graph.from.data(), lengths.data(), nodes, distance.data());
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

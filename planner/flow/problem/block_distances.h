@@ -7,7 +7,7 @@
 
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 inline constexpr std::int32_t float_lanes = 16;
 inline constexpr std::int32_t integer_lanes = 8;
@@ -31,4 +31,4 @@ void block_distances(const InLinks& graph, std::span<const float> lengths, std::
 void block_distances(const InLinks& graph, std::span<const std::int64_t> lengths,
                      std::span<const topology::NodeId> sources, std::vector<std::int64_t>& distance);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

@@ -10,7 +10,7 @@
 #include "planner/base/index.h"
 #include "planner/flow/problem/block_distances.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 using namespace topology;
 
@@ -126,4 +126,4 @@ FlowCertificate certify_flow(const Topology& topology, const SourceOrbits& orbit
   return {std::move(lengths), rounded_up(bound), rounded_down(bound)};
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

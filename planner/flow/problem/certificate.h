@@ -9,7 +9,7 @@
 #include "planner/flow/problem/link_classes.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 /// For any link lengths ℓ ≥ 0, F ≤ Σ_e cap_e·ℓ_e / Σ_{s,d} dist_ℓ(s,d), sums over all links and all ordered pairs of
 /// hosts: every pair's flow occupies at least dist_ℓ of the Σ cap_e·ℓ_e there is. The lengths are integers, so the sums
@@ -30,4 +30,4 @@ FlowCertificate certify_flow(const topology::Topology& topology, std::span<const
 FlowCertificate certify_flow(const topology::Topology& topology, const SourceOrbits& orbits,
                              std::span<const double> prices);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

@@ -5,7 +5,7 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 using namespace topology;
 
@@ -71,4 +71,4 @@ NodeId CycleCanceller::cancel(NodeId node, std::vector<double>& flow) {
   return tail;
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

@@ -7,7 +7,7 @@
 #include "planner/flow/problem/flow_problem.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 /// Cancels the cycles of one source's flow after another, by depth-first search along it. The problem is to outlive it.
 class CycleCanceller {
@@ -31,4 +31,4 @@ class CycleCanceller {
   std::vector<std::int32_t> path_;
 };
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

@@ -10,7 +10,7 @@
 #include "planner/base/index.h"
 #include "planner/flow/problem/length_tree.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 using namespace topology;
 
@@ -89,4 +89,4 @@ FlowCertificate certify_demand_flow(const Topology& topology, std::span<const do
   return certificate;
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

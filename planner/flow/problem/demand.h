@@ -3,14 +3,12 @@
 
 #include <cstddef>
 #include <span>
-#include <string>
-#include <string_view>
 
 #include "planner/base/result.h"
 #include "planner/flow/problem/certificate.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 /// What source asks to send to destination, in shards; 1 for every pair where `demand` is empty.
 inline double share(std::span<const double> demand, std::int32_t hosts, topology::NodeId source,
@@ -28,9 +26,4 @@ Status check_demand(const topology::Topology& topology, std::span<const double> 
 FlowCertificate certify_demand_flow(const topology::Topology& topology, std::span<const double> prices,
                                     std::span<const double> demand);
 
-/// Whether the all-to-all planner of that name looks at PlanOptions::demand; all their names; and the one to take.
-bool takes_demand(std::string_view algorithm);
-std::string demand_planners();
-inline constexpr const char* default_demand_planner = "mcf-decomposed";
-
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

@@ -15,7 +15,7 @@
 #include "planner/base/toml_node.h"
 #include "planner/flow/problem/demand.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 using namespace topology;
 
@@ -191,4 +191,4 @@ Result<std::vector<double>> load_demand(const std::string& path, const Topology&
   return text ? read_demand(*text, path, topology) : Error{path + ": cannot be read: " + text.error().message};
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

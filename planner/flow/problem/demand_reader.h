@@ -8,7 +8,7 @@
 #include "planner/base/result.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 /// Reads a demand as PlanOptions::demand has it. Amounts may be in any unit: the largest becomes 1. Two forms:
 /// - CSV: one line for each host in the order of the topology, with one number for each host, separated by commas,
@@ -23,4 +23,4 @@ Result<std::vector<double>> read_demand(std::string_view text, const std::string
 /// The same from a file's path.
 Result<std::vector<double>> load_demand(const std::string& path, const topology::Topology& topology);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

@@ -8,7 +8,7 @@
 #include "planner/base/run_on_threads.h"
 #include "planner/flow/problem/block_distances.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 using namespace topology;
 
@@ -122,4 +122,4 @@ double load_bound(const FlowProblem& problem, const std::vector<double>& prices,
   return capacity > 0 ? std::accumulate(sums.begin(), sums.end(), 0.0) / capacity : 0;
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

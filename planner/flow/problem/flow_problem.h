@@ -11,7 +11,7 @@
 #include "planner/flow/problem/link_classes.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 /// Minimise U subject to: every solved source sends one unit to every other host, and for every class of links the sum
 /// of all sources' flow over it is at most U times its capacity. A solved source stands for `weight` hosts; their flows
@@ -70,4 +70,4 @@ std::vector<double> link_lengths(const FlowProblem& problem, const std::vector<d
 /// Σ over all ordered pairs of hosts of dist / Σ capacity·price, in floating point: the bound on U.
 double load_bound(const FlowProblem& problem, const std::vector<double>& prices, std::int32_t threads);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

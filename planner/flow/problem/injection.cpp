@@ -10,7 +10,7 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 using namespace topology;
 
@@ -98,4 +98,4 @@ double upper_rate_on_fabric(const InjectionNetwork& network, double rate) {
   return std::nextafter(rate * network.unit.to_double(), std::numeric_limits<double>::infinity());
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

@@ -8,7 +8,7 @@
 #include "planner/schedule/schedule.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 /// Who passes on what is for others: NICs (path-based schedules; only a path's ends cross the host's own link), or
 /// hosts (link-based schedules; every hop does).
@@ -38,4 +38,4 @@ std::vector<topology::LinkId> fabric_path(const InjectionNetwork& network, std::
 /// The rate on the fabric that one on the network is, rounded up: for upper bounds.
 double upper_rate_on_fabric(const InjectionNetwork& network, double rate);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

@@ -11,7 +11,7 @@
 
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 /// By node: the distance from the source (the largest Length where nothing leads) and the last link of a shortest path
 /// (-1 for the source and where nothing leads).
@@ -48,4 +48,4 @@ LengthTree<Length> length_tree(const topology::Topology& topology, std::span<con
   return tree;
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

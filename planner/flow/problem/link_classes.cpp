@@ -7,7 +7,7 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 using namespace topology;
 
@@ -122,4 +122,4 @@ std::vector<LinkId> image_of(const Topology& topology, const Automorphism& image
   return result;
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

@@ -9,7 +9,7 @@
 #include "planner/topology/facts.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 /// `times` units of load on the class for each unit of flow of a solved source.
 struct ClassLoad {
@@ -54,4 +54,4 @@ double largest_load(const LinkClasses& classes, std::span<const double> amounts)
 std::vector<topology::LinkId> image_of(const topology::Topology& topology, const topology::Automorphism& image,
                                        std::span<const topology::LinkId> links);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

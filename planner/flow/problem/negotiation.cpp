@@ -9,7 +9,7 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 namespace {
 
 constexpr std::int32_t most_negotiation_rounds = 100;  // of negotiation, per step to gain
@@ -241,4 +241,4 @@ ChunkSolution negotiate(const ChunkProblem& problem, const ChunkSolution& start,
   return Negotiation(problem, start).run(enough);
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

@@ -6,7 +6,7 @@
 
 #include "planner/flow/problem/link_classes.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 /// One way a chunk may go. A chunk on it adds `times` to each resource in `uses` (each resource at most once).
 struct Choice {
@@ -42,4 +42,4 @@ ChunkSolution round_weights(const ChunkProblem& problem, std::int32_t chunks);
 /// the cost is at most `enough` or no group yields: resources that stay overloaded grow dearer from round to round.
 ChunkSolution negotiate(const ChunkProblem& problem, const ChunkSolution& start, double enough);
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

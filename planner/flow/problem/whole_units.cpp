@@ -6,7 +6,7 @@
 
 #include "planner/base/index.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 using namespace topology;
 
@@ -143,4 +143,4 @@ void WholeUnits::add(const Way& way, double amount, std::vector<double>& flow) {
   }
 }
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

@@ -9,7 +9,7 @@
 #include "planner/flow/problem/flow_problem.h"
 #include "planner/topology/topology.h"
 
-namespace libcoll::flow {
+namespace libcoll::flow::problem {
 
 /// Flow on a link that counts for nothing: demands are 1, so what is below is noise of a solver.
 inline constexpr double least_flow = 1e-9;
@@ -58,4 +58,4 @@ class WholeUnits {
   std::vector<std::int32_t> emptied_;
 };
 
-}  // namespace libcoll::flow
+}  // namespace libcoll::flow::problem

@@ -10,7 +10,7 @@
 
 namespace libcoll::test {
 
-using namespace broadcast;
+using namespace broadcast::bound;
 using namespace topology;
 
 namespace {
