@@ -140,6 +140,16 @@ build_with_tsan() {
 
 build_with_sanitizers() { run_clang build_with_asan && build_with_tsan; }
 
+# What goes on beside the tests: builds for those that follow and, unless all sources are read, clang-tidy.
+beside_tests() {
+  build_with_sanitizers || return
+  [ "$all" = yes ] && return
+  local status=0
+  check_tidy changed >"$results/tidy" 2>&1 || status=$?
+  echo "$status" >"$results/tidy_status"
+}
+found_by_tidy() { cat "$results/tidy" && return "$(cat "$results/tidy_status")"; }
+
 # The folders that depend on the processor: warnings are errors there, too. Headers that the cross compiler does not have
 # are this machine's.
 check_aarch64() {
@@ -164,15 +174,15 @@ part 'Layers' "$root/config/layers.py" || note 'layers'
 part 'Build' build_with developer || fail 'the build failed; see above.'
 part 'Check for aarch64' check_aarch64 || note 'aarch64'
 # Tests leave some of the processors' time: jobs start and end, and those on the fabric wait for links that are slow or dead.
-begin build_with_sanitizers
+begin beside_tests
 part 'Tests' run_tests tests "$build" -LE '^(unit|large|release|fabric)$' || note 'tests'
 part 'Tests on the emulated fabric' run_tests fabric "$build" -L '^fabric$' -j $((3 * jobs)) || note 'tests on the emulated fabric'
-part 'Builds with ASan, UBSan and TSan, the rest of them' finish || fail 'a build with sanitizers failed; see above.'
+part 'Builds with ASan, UBSan and TSan, clang-tidy: the rest' finish || fail 'a build with sanitizers failed; see above.'
 part 'Tests with ASan and UBSan' run_tests asan "$root/build-asan" -L '^(unit|unit-planner|zoo|matrix-small)$' || note 'tests with ASan and UBSan'
 # UCX's hook on madvise takes a lock while a thread ends, when TSan has let go of that thread: a crash in TSan itself.
 UCX_MEM_MMAP_HOOK_MODE=none part 'Tests with TSan' run_tests tsan "$root/build-tsan" -L '^(threads|matrix-threads)$' || note 'tests with TSan'
 if [ "$all" = no ]; then
-  part 'clang-tidy on what changed' check_tidy changed || note 'clang-tidy'
+  part 'clang-tidy on what changed, beside the tests' found_by_tidy || note 'clang-tidy'
 else
   part 'clang-tidy' check_tidy everything || note 'clang-tidy'
   part 'Build of the unit tests' build_with developer unit_tests || fail 'the unit tests do not compile; see above.'

@@ -77,7 +77,7 @@ typedef struct libcoll_topology libcoll_topology;
 typedef struct libcoll_schedule libcoll_schedule;
 typedef struct libcoll_communicator libcoll_communicator;
 
-/* "0.11.0" */
+/* "0.12.0" */
 const char* libcoll_version(void);
 
 /* Of the last error in this thread, one sentence; "" when there was none. Valid until this thread's next call. */

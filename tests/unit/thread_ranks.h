@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
@@ -123,6 +124,12 @@ class ThreadRank {
     make_communicator();
     work();
     runtime_->engine().stop_progress_thread();
+    // What goes on beside calls comes to its end, as before MPI_Finalize.
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (good() && runtime_->engine().has_errands() && std::chrono::steady_clock::now() < patience) {
+      runtime_->engine().progress();
+      std::this_thread::yield();
+    }
     // Nobody goes while another may still send to it.
     host_.begin_barrier();
     while (!host_.barrier_passed()) runtime_->engine().progress();

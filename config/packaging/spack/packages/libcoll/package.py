@@ -1,6 +1,6 @@
 # Builds a source tree of libcoll by Spack:
 #   spack repo add config/packaging/spack
-#   spack dev-build libcoll@0.11.0
+#   spack dev-build libcoll@0.12.0
 from spack.package import *
 
 
@@ -8,7 +8,7 @@ class Libcoll(CMakePackage):
     """Planned collectives under unmodified MPI programs, for direct-connect fabrics."""
 
     license("MIT")
-    version("0.11.0")  # from a source tree: there is no archive to fetch
+    version("0.12.0")  # from a source tree: there is no archive to fetch
 
     variant("tests", default=False, description="Build tests and micro-benchmarks")
 
