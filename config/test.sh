@@ -150,12 +150,13 @@ beside_tests() {
 }
 found_by_tidy() { cat "$results/tidy" && return "$(cat "$results/tidy_status")"; }
 
-# The folders that depend on the processor: warnings are errors there, too. Headers that the cross compiler does not have
-# are this machine's.
+# The folders that depend on the processor: warnings are errors there, too. All sources of a folder are read as one. Headers
+# that the cross compiler does not have are this machine's.
 check_aarch64() {
-  (cd "$root" && printf '%s\0' libcoll/node/*.cpp libcoll/transport/*.cpp libcoll/transport/*/*.cpp libcoll/reduce/kernels.cpp |
-    xargs -0 -P "$jobs" -n 1 aarch64-linux-gnu-g++ -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Werror \
-      -DLIBCOLL_KERNELS_SVE -I. -Ibuild/generated -idirafter /usr/include -idirafter "/usr/include/$(gcc -print-multiarch)")
+  local -a compiler=(aarch64-linux-gnu-g++ -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Werror -DLIBCOLL_KERNELS_SVE
+    -I. -Ibuild/generated -idirafter /usr/include -idirafter "/usr/include/$(gcc -print-multiarch)")
+  (cd "$root" && printf '%s\0' libcoll/node/ libcoll/transport/ libcoll/transport/*/ libcoll/reduce/kernels |
+    xargs -0 -P "$jobs" -I '{}' bash -c 'printf "#include \"%s\"\n" {}*.cpp | "$@" -x c++ -' bash "${compiler[@]}")
 }
 
 # All of it, linked with what it needs: the runtime's unit tests, and jobs that libcoll serves.
@@ -167,8 +168,12 @@ aarch64_tests='^(unit\.(node|threads|transport|reduce)|matrix-emulated)'
 "$root/config/install_packages.sh" || exit 1
 # Jobs that run side by side share processors: a rank that waits makes room also where its own job would have enough.
 export OMPI_MCA_mpi_yield_when_idle=1
-# No test needs hwloc's plugins for GPUs and displays, which launchers and ranks would open with all their libraries.
-export HWLOC_PLUGINS_PATH=$results
+# No test needs hwloc's plugins for GPUs and displays, which launchers and ranks would open with all their libraries, nor
+# what is on the PCI bus, which takes milliseconds a device to read in a virtual machine.
+export HWLOC_PLUGINS_PATH=$results HWLOC_COMPONENTS=-linux:pci
+# Open MPI's launchers clear megabytes of memory for what they tell their ranks, unless they are to send it. Jobs with
+# default settings (tests/matrix/launches.toml) start as users' do.
+export PMIX_MCA_gds=hash
 part 'Format' check_format || note 'format'
 part 'Layers' "$root/config/layers.py" || note 'layers'
 part 'Build' build_with developer || fail 'the build failed; see above.'

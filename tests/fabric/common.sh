@@ -12,7 +12,7 @@ for name in "${!LIBCOLL_@}" "${!OMPI_@}" "${!UCX_@}"; do unset "$name"; done
 # long for links on which a message takes milliseconds.
 # shellcheck disable=SC2154
 LD_PRELOAD=$(dirname "$libcoll")/../lib/yield_sleep.so
-export LD_PRELOAD YIELD_SLEEP_MICROSECONDS=400
+export LD_PRELOAD YIELD_SLEEP_MICROSECONDS=1000
 fabric=test-$$-$case
 directory=$(mktemp -d)
 cd "$directory"

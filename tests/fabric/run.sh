@@ -15,7 +15,7 @@ command_of() {
 # wait_for_guest PROCESS: until what runs inside the fabric is `sleep 600`.
 wait_for_guest() {
   local command
-  until command_of "/proc/$1" && [[ ${command[*]} == 'sleep 600' ]]; do :; done
+  until command_of "/proc/$1" && [[ ${command[*]} == 'sleep 600' ]]; do sleep 0.1; done
 }
 
 # Processes of a fabric that hold it; the dead that nobody has waited for yet have no command line.
@@ -85,7 +85,7 @@ case $case in
     guest=$!
     wait_for_guest "$guest"
     kill -9 "$control"
-    until [[ -z $(holders "$fabric") ]]; do :; done
+    until [[ -z $(holders "$fabric") ]]; do sleep 0.1; done
     if fabric status 2>err; then fail "status of a ruin"; fi
     fabric up torus:2x2x2
     wait "$guest" && fail "the guest lives"
@@ -98,7 +98,7 @@ case $case in
     fabric up ring:3
     "$libcoll" fabric --name "$fabric" exec n1 -- sh -c 'trap "" TERM; echo ready >ready; while :; do sleep 600; done' &
     guest=$!
-    until [[ -s ready ]]; do :; done
+    until [[ -s ready ]]; do sleep 0.1; done
     fabric down
     wait "$guest" && fail "the stubborn guest lives"
     expect_gone "$fabric"

@@ -26,7 +26,7 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 KEYS = {
     "name", "label", "program", "topology", "ranks", "hosts", "binding", "threads", "plans", "settings",
-    "environment", "rank_environment", "log", "statistics", "exit_code", "limit", "cases", "arguments", "mpi", "mpich", "standard_abi",
+    "environment", "rank_environment", "log", "statistics", "exit_code", "limit", "cases", "arguments", "thorough", "mpi", "mpich", "standard_abi",
 }  # fmt: skip
 WORDS = {
     "all": "allreduce=yes allgather=yes alltoall=yes bcast=yes reduce=yes",
@@ -76,7 +76,13 @@ def load():
             raise SystemExit(f"launches.toml: launch {name}: unknown {unknown}, missing {missing}, named {names[name]} times")
         if ("cases" in launch) == ("program" in launch):
             raise SystemExit(f"launches.toml: launch {name}: expected either cases or a program")
+    launches += [thorough(launch) for launch in launches if "thorough" in launch]
     return launches + [under(mpi, launch) for mpi in ("mpich", "standard_abi") for launch in launches if launch.get(mpi)]
+
+
+def thorough(launch):
+    key = "cases" if "cases" in launch else "arguments"
+    return launch | {"name": f"{launch['name']}_thorough", "label": "release", key: launch["thorough"]}
 
 
 def under(mpi, launch):
@@ -133,6 +139,8 @@ def environment_of(launch, directory):
         "YIELD_SLEEP_EVERY": "32",
     }  # fmt: skip
     if launch.get("settings") == "default":
+        for name in ("PMIX_MCA_gds", "HWLOC_COMPONENTS"):  # what a gate sets to start jobs sooner
+            environment.pop(name, None)
         environment |= {"LIBCOLL_LOG_LEVEL": "trace", "MATRIX_SERVED": "any"}
     else:  # which calls are served must be known
         environment |= {"LIBCOLL_BACKGROUND_PLANNING": "no", "LIBCOLL_COST_MODEL": "no"}

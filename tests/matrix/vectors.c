@@ -70,8 +70,11 @@ static struct Side make_side(struct Form form, const int* pairs, int blocks) {
 
 static unsigned char* make_memory(size_t bytes, int rank, int number) {
   unsigned char* memory = allocate(bytes);
-  for (size_t i = 0; i < bytes; ++i)
-    memory[i] = (unsigned char)mixed(((uint64_t)rank << 40) + i * 4 + (uint64_t)number);
+  uint64_t bits = 0;
+  for (size_t i = 0; i < bytes; ++i, bits >>= 8) {
+    if (i % sizeof bits == 0) bits = mixed(((uint64_t)rank << 40) + i * 4 + (uint64_t)number);
+    memory[i] = (unsigned char)bits;
+  }
   return memory;
 }
 

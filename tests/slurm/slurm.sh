@@ -93,6 +93,10 @@ start_slurm() {
 # planned SRUN_OPTION… -- COMMAND…, native …: a job of srun, with libcoll and without.
 planned() { fabric run -- timeout "$patience" "$libcoll" run -- srun "$@" </dev/null; }
 native() { fabric run -- timeout "$patience" srun "$@" </dev/null; }
+# equal_results NATIVE PLANNED: of both collectives.
+equal_results() {
+  [[ $(checksum "$1" | wc -l) == 2 && $(checksum "$1") == "$(checksum "$2")" ]] || fail "results differ: $(cat "$1" "$2")"
+}
 checksum() { sed -n 's/^# Checksum: //p' "$1"; }
 
 # served OUTPUT NAME: every call of every size.
@@ -107,15 +111,13 @@ case ${case#slurm-} in
     start_slurm
     # One rank a node, then two: equal results, all calls served, routes followed.
     for ranks in 8 16; do
-      for collective in allreduce alltoall; do
-        job=("--nodes=8" "--ntasks=$ranks" "--distribution=cyclic" "$sweep" "$collective" -f -m 64:65536 -g 32 -i 2 -x 1)
-        planned "${job[@]}" >with.out 2>with.out.err || fail "$collective on $ranks ranks failed: $(cat with.out with.out.err)"
-        native "${job[@]}" >without.out 2>err || fail "$collective on $ranks ranks failed natively: $(cat err)"
-        [[ -n $(checksum with.out) && $(checksum with.out) == "$(checksum without.out)" ]] || fail "$collective: results differ"
-        served with.out "$collective on $ranks ranks"
-        on_topology "$ranks" torus:2x2x2 with.out.err
-        if grep 'not steered' with.out.err; then fail "$collective is not steered"; fi
-      done
+      job=("--nodes=8" "--ntasks=$ranks" "--distribution=cyclic" "$sweep" allreduce alltoall -f -m 64:65536 -g 32 -i 2 -x 1)
+      planned "${job[@]}" >with.out 2>with.out.err || fail "the job on $ranks ranks failed: $(cat with.out with.out.err)"
+      native "${job[@]}" >without.out 2>err || fail "the job on $ranks ranks failed natively: $(cat err)"
+      equal_results without.out with.out
+      served with.out "$ranks ranks"
+      on_topology "$ranks" torus:2x2x2 with.out.err
+      if grep 'not steered' with.out.err; then fail "a collective is not steered"; fi
     done
     # Nodes have their own /tmp, as machines do: srun's tasks see the one of their node.
     native --nodes=8 --ntasks=8 sh -c 'test ! -e /tmp/of_this_node && touch /tmp/of_this_node' || fail "nodes share /tmp"
@@ -219,15 +221,13 @@ END
     export LIBCOLL_BACKGROUND_PLANNING=no
     for shape in '4 4' '2 4'; do
       read -r nodes ranks <<<"$shape"
-      for collective in allreduce alltoall; do
-        job=(--mpi=pmi2 "--nodes=$nodes" "--ntasks=$ranks" "$sweep" "$collective" -f -m 64:4096 -g 64 -i 2 -x 1)
-        for how in native planned; do
-          LD_PRELOAD=$(realpath "$for_mpich") "$how" "${job[@]}" >"$how.out" 2>"$how.out.err" ||
-            fail "$how $collective on $shape: $(cat "$how.out" "$how.out.err")"
-        done
-        [[ $(checksum planned.out) == "$(checksum native.out)" ]] || fail "$collective on $shape: results differ"
-        served planned.out "$collective on $shape"
+      job=(--mpi=pmi2 "--nodes=$nodes" "--ntasks=$ranks" "$sweep" allreduce alltoall -f -m 64:4096 -g 64 -i 2 -x 1)
+      for how in native planned; do
+        LD_PRELOAD=$(realpath "$for_mpich") "$how" "${job[@]}" >"$how.out" 2>"$how.out.err" ||
+          fail "$how on $shape: $(cat "$how.out" "$how.out.err")"
       done
+      equal_results native.out planned.out
+      served planned.out "$shape"
       on_topology "$ranks" "torus:2x2x2 part 0-$((nodes - 1))" planned.out.err
     done
     ;;
