@@ -49,6 +49,7 @@ while [[ $1 != -- ]]; do
 done
 shift
 if [[ -n ${WAITING_LIBRARIES-} ]]; then export LD_PRELOAD=$LD_PRELOAD:$WAITING_LIBRARIES; fi
+unset HWLOC_COMPONENTS # what launchers read of the machine is not the ranks'
 exec ${PROCESSORS:+taskset -c "$PROCESSORS"} ${EMULATOR-} "$@" 2>>"${0%/*}/stderr.$rank"
 """
 
