@@ -81,7 +81,8 @@ bool PlanSequence::settles(const CallSequence& sequence, const PersistentContext
 
 void PlanSequence::settle(Collective collective, CallSequence& sequence, LoweredPlanPointer& plan,
                           const PersistentContext* persistent) const {
-  for (std::size_t each = sequence.epochs; each < epochs_.size(); ++each) {
+  const LoweredPlanPointer begun_with = plan;
+  for (std::size_t each = 0; each < epochs_.size(); ++each) {
     const PlanEpoch& epoch = epochs_[each];
     const bool by_file = !is_by_failure(epoch);
     // A blocking call in between may have had as much to say, or more.
@@ -89,7 +90,9 @@ void PlanSequence::settle(Collective collective, CallSequence& sequence, Lowered
     if (!has_come(epoch.from, sequence, persistent)) continue;
     if (by_file) sequence.plans_only = epoch.from.links_gone;
     const LoweredPlanPointer& fresh = epoch.plans[static_cast<std::size_t>(collective)];
-    if (fresh != nullptr) plan = fresh;
+    if (fresh == nullptr) continue;
+    // What was adopted is what it has begun with, or newer.
+    plan = each < sequence.epochs && !by_file ? begun_with : fresh;
   }
   sequence.settled = true;
 }

@@ -189,5 +189,22 @@ TEST(PlanSequence, OnlyDeadLinksAreAdopted) {
   EXPECT_EQ(calls.adopt(2), nullptr);
 }
 
+// Dead links need not change the plan of every collective: a call that begins after they were adopted goes by the same
+// plan as one that another rank began while it was held up.
+TEST(PlanSequence, WhatDeadLinksLeaveAsItIsStaysAsTheFileHasIt) {
+  PlanSequence calls;
+  switch_to(calls, epoch("changed", 1, 0));
+  calls.hold();
+  const CallSequence between = calls.next_call();
+  PlanEpoch dead = epoch("dead", 0, 0);
+  dead.plans = {};
+  calls.add(std::move(dead));
+  CallSequence after = calls.next_call();
+  ASSERT_NE(calls.adopt(after.number), nullptr);
+  after.epochs = calls.adopted();
+  EXPECT_EQ(plan_of(calls, between), "changed");
+  EXPECT_EQ(plan_of(calls, after), "changed");
+}
+
 }  // namespace
 }  // namespace libcoll::plan_sequence_test
