@@ -62,3 +62,17 @@ check_links() {
     END { if (n != expected) { print n " links, expected " expected; bad = 1 } exit bad }' links ||
     fail "the links do not carry what was planned"
 }
+
+# collective_sweep prints a checksum of each collective's results, and by size how many calls libcoll served.
+checksum() { sed -n 's/^# Checksum: //p' "$1"; }
+
+# same_results WITH WITHOUT COLLECTIVES: what two jobs wrote.
+same_results() {
+  [[ $(checksum "$1" | wc -l) == "$3" && $(checksum "$1") == "$(checksum "$2")" ]] || fail "results differ: $(cat "$1" "$2")"
+}
+
+# all_served OUTPUT: every call of every size.
+all_served() {
+  awk '/^[0-9]/ && NF > 6 { lines++; if ($6 == 0 || $6 != $7) bad = 1 } END { exit !lines || bad }' "$1" ||
+    fail "$1: calls were not served: $(cat "$1" "$1.err" 2>/dev/null)"
+}

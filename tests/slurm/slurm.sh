@@ -93,17 +93,7 @@ start_slurm() {
 # planned SRUN_OPTION… -- COMMAND…, native …: a job of srun, with libcoll and without.
 planned() { fabric run -- timeout "$patience" "$libcoll" run -- srun "$@" </dev/null; }
 native() { fabric run -- timeout "$patience" srun "$@" </dev/null; }
-# equal_results NATIVE PLANNED: of both collectives.
-equal_results() {
-  [[ $(checksum "$1" | wc -l) == 2 && $(checksum "$1") == "$(checksum "$2")" ]] || fail "results differ: $(cat "$1" "$2")"
-}
-checksum() { sed -n 's/^# Checksum: //p' "$1"; }
 
-# served OUTPUT NAME: every call of every size.
-served() {
-  awk '/^[0-9]/ && NF > 6 { lines++; if ($6 == 0 || $6 != $7) bad = 1 } END { exit !lines || bad }' "$1" ||
-    fail "$2: calls were not served: $(cat "$1" "$1.err" 2>/dev/null)"
-}
 on_topology() { grep -qE "\($1 ranks\): served over $2 by " "$3" || fail "not served over $2: $(cat "$3")"; }
 
 case ${case#slurm-} in
@@ -114,8 +104,8 @@ case ${case#slurm-} in
       job=("--nodes=8" "--ntasks=$ranks" "--distribution=cyclic" "$sweep" allreduce alltoall -f -m 64:65536 -g 32 -i 2 -x 1)
       planned "${job[@]}" >with.out 2>with.out.err || fail "the job on $ranks ranks failed: $(cat with.out with.out.err)"
       native "${job[@]}" >without.out 2>err || fail "the job on $ranks ranks failed natively: $(cat err)"
-      equal_results without.out with.out
-      served with.out "$ranks ranks"
+      same_results with.out without.out 2
+      all_served with.out
       on_topology "$ranks" torus:2x2x2 with.out.err
       if grep 'not steered' with.out.err; then fail "a collective is not steered"; fi
     done
@@ -132,14 +122,14 @@ case ${case#slurm-} in
     echo 'rank 7=elsewhere' >>places
     LIBCOLL_PLACEMENT=$directory/places LIBCOLL_TOPOLOGY=$directory/other.toml LIBCOLL_ROUTE_BINDING='' \
       planned --nodes=8 --ntasks=8 "$sweep" allreduce -f -m 64:64 -i 2 >placed.out 2>placed.out.err || fail "$(cat placed.out.err)"
-    served placed.out 'the job with a placement file'
+    all_served placed.out
     ;;
   parts)
     start_slurm
     # A job on half of the nodes has a plan for these.
     planned --nodes=4 --nodelist='n[0-3]' --ntasks=4 "$sweep" allgather -f -m 64:65536 -g 32 -i 2 -x 1 >part.out 2>part.out.err ||
       fail "$(cat part.out.err)"
-    served part.out 'a part'
+    all_served part.out
     on_topology 4 'torus:2x2x2 part 0-3' part.out.err
     # Two at once: each begins when the other one runs.
     # shellcheck disable=SC2016 # for sh on the nodes
@@ -153,7 +143,7 @@ case ${case#slurm-} in
     done
     for pid in "${pids[@]}"; do wait "$pid" || fail "$(cat a.out.err b.out.err)"; done
     for half in a b; do
-      served "$half.out" "job $half"
+      all_served "$half.out"
       # Parts that are translations of each other share a plan.
       on_topology 8 'torus:2x2x2 part 0-3' "$half.out.err"
     done
@@ -180,7 +170,7 @@ END
     env -i PATH="$PATH" HOME="$HOME" SLURM_CONF="$SLURM_CONF" \
       "$libcoll" fabric --name "$fabric" run -- timeout "$patience" sbatch --export=NONE --wait job.sh </dev/null ||
       fail "the batch job failed: $(cat batch.out)"
-    served batch.out 'the batch job'
+    all_served batch.out
     on_topology 16 torus:2x2x2 batch.out
     # An array: its tasks run at once, each on two nodes, and share a plan cache.
     rm -rf cache
@@ -191,7 +181,7 @@ $libcoll run -- srun $sweep allgather -f -m 64:65536 -g 32 -i 2 -x 1
 END
     fabric run -- timeout "$patience" sbatch --wait array.sh </dev/null || fail "the array failed: $(cat array.*.out)"
     for task in 0 1 2 3; do
-      served "array.$task.out" "task $task"
+      all_served "array.$task.out"
       if grep 'libcoll: warning' "array.$task.out"; then fail "task $task warns"; fi
     done
     find cache -name '.*' -type f | grep . && fail "left-overs in the cache"
@@ -226,8 +216,8 @@ END
         LD_PRELOAD=$(realpath "$for_mpich") "$how" "${job[@]}" >"$how.out" 2>"$how.out.err" ||
           fail "$how on $shape: $(cat "$how.out" "$how.out.err")"
       done
-      equal_results native.out planned.out
-      served planned.out "$shape"
+      same_results planned.out native.out 2
+      all_served planned.out
       on_topology "$ranks" "torus:2x2x2 part 0-$((nodes - 1))" planned.out.err
     done
     ;;
