@@ -147,6 +147,8 @@ struct libcoll_communicator {
         settings(libcoll::plan::shared_path(topology_file)),
         runtime(settings.environment(), libcoll::api::own_directory(), bootstrap.rank) {
     host.set_runtime(&runtime);
+    // Between calls nobody else moves messages along.
+    runtime.engine().use_progress_thread();
   }
   ~libcoll_communicator() { host.set_runtime(nullptr); }
   libcoll_communicator(const libcoll_communicator&) = delete;

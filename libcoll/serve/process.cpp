@@ -113,10 +113,10 @@ ProgressHook find_hook(const char* name) { return name == nullptr ? nullptr : ne
 
 void register_progress(Runtime& process, bool serves) {
   const libcoll_mpi_interface& description = *mpi.description;
-  if (description.progress_hook == nullptr) return process.engine().use_progress_thread();
   progress_hooks = {find_hook(description.progress_hook), find_hook(description.seldom_progress_hook)};
-  if (progress_hooks.always == nullptr || progress_hooks.seldom == nullptr) return;
-  if (serves && progress_hooks.seldom(&progress_ours) != 0) return;
+  const bool is_hooked = progress_hooks.always != nullptr && progress_hooks.seldom != nullptr &&
+                         (!serves || progress_hooks.seldom(&progress_ours) == 0);
+  if (!is_hooked) return process.engine().use_progress_thread();
   called_by_mpi = true;
   process.engine().set_background_progress(serves ? &attend : nullptr);
 }

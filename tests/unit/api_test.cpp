@@ -2,6 +2,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -326,6 +328,43 @@ TEST_F(Api, SumsHaveTheSameBitsOnEveryRank) {
     EXPECT_EQ(std::memcmp(sum.data(), sums.front().data(), sum.size() * sizeof(double)), 0);
   }
   EXPECT_NEAR(sums[0][0], 1.0 / 3 + 1.0 / 4 + 1.0 / 5 + 1.0 / 6 + 1.0 / 7, 1e-12);
+}
+
+/// Where threads wait for each other without libcoll's help.
+class Meeting {
+ public:
+  explicit Meeting(int size) : size_(size) {}
+  /// False when one of them does not come.
+  bool all_come() {
+    std::unique_lock guard(lock_);
+    const int round = came_ / size_;
+    if (++came_ % size_ == 0) all_here_.notify_all();
+    return all_here_.wait_for(guard, std::chrono::seconds(20), [&] { return came_ / size_ > round; });
+  }
+
+ private:
+  const int size_;
+  std::mutex lock_;
+  std::condition_variable all_here_;
+  int came_ = 0;
+};
+
+// Over tcp, UCX is done with what it sent when the receiver has answered, and that may be in no call any more.
+TEST_F(Api, ACallEndsAlthoughOthersWaitElsewhere) {
+  setenv("UCX_TLS", "tcp,self", 1);
+  const Topology topology = open_topology("ring:4");
+  Meeting meeting(4);
+  run_ranks(4, [&](int rank, const libcoll_bootstrap& bootstrap) {
+    libcoll_communicator* pointer = nullptr;
+    ASSERT_EQ(libcoll_communicator_create(&bootstrap, topology.get(), nullptr, 0, &pointer), LIBCOLL_SUCCESS)
+        << libcoll_error_message();
+    const Communicator ranks(pointer);
+    for (int call = 0; call < 300; ++call) {
+      expect_right(ranks.get(), rank, 4, 1000);
+      ASSERT_TRUE(meeting.all_come()) << "a call of another rank does not end";
+    }
+  });
+  unsetenv("UCX_TLS");
 }
 
 TEST_F(Api, RanksRefuseTogether) {

@@ -121,6 +121,7 @@ class ThreadRank {
 
   void run() {
     runtime_ = std::make_unique<comm::Runtime>(environment_.data(), "", rank_);
+    runtime_->engine().use_progress_thread();
     make_communicator();
     work();
     runtime_->engine().stop_progress_thread();
