@@ -1,11 +1,13 @@
 /* A sweep of collectives, one after the other, over message sizes, in the column format of the OSU micro-benchmarks,
  * that checks what it receives at every size. Plain MPI: nothing here knows which library serves the calls.
  *
- *   collective_sweep allreduce|alltoall|allgather… [-m MIN:MAX] [-g GROWTH] [-i ITERATIONS] [-x WARMUP] [-f]
+ *   collective_sweep COLLECTIVE… [-m MIN:MAX] [-g GROWTH] [-i ITERATIONS] [-x WARMUP] [-f]
+ *   COLLECTIVE: allreduce, alltoall, allgather, bcast, reduce
  *
  * Size is, as OSU defines it, in bytes: the vector of each rank (allreduce), what each rank sends to each
- * (alltoall), what each rank contributes (allgather). Latency of a rank is the mean over iterations; the table shows
- * mean, least and largest over ranks (the latter two with -f, which also counts the calls libcoll served). */
+ * (alltoall), what each rank contributes (allgather), what the root has or gets (bcast, reduce). Latency of a rank is
+ * the mean over iterations; the table shows mean, least and largest over ranks (the latter two with -f, which also
+ * counts the calls libcoll served). */
 #include <float.h>
 #include <math.h>
 #include <mpi.h>
@@ -174,6 +176,39 @@ static int correct_allgather(const struct Sweep* sweep, size_t size, const unsig
   return correct;
 }
 
+/* ---- bcast and reduce: rank 0 is the root ------------------------------------------------------------------------ */
+
+static void fill_bcast(const struct Sweep* sweep, size_t size, unsigned char* send) {
+  (void)sweep;
+  fill_block(send, size, 0, 0);
+}
+
+static void place_at_root(const struct Sweep* sweep, size_t size, const unsigned char* send, unsigned char* receive) {
+  if (sweep->rank == 0) memcpy(receive, send, size);
+}
+
+/* The root's buffer is filled again before each call, as the others' are by it. */
+static int call_bcast(struct Sweep* sweep, size_t size, const void* send, void* receive) {
+  ++sweep->calls;
+  if (send != MPI_IN_PLACE) place_at_root(sweep, size, send, receive);
+  return MPI_Bcast(receive, (int)size, MPI_CHAR, 0, MPI_COMM_WORLD);
+}
+
+static int correct_bcast(const struct Sweep* sweep, size_t size, const unsigned char* receive) {
+  (void)sweep;
+  return block_is(receive, size, 0, 0);
+}
+
+static int call_reduce(struct Sweep* sweep, size_t size, const void* send, void* receive) {
+  ++sweep->calls;
+  if (sweep->rank != 0 && send == MPI_IN_PLACE) send = sweep->send; /* only the root may say so */
+  return MPI_Reduce(send, receive, (int)(size / sizeof(float)), MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
+}
+
+static int correct_reduce(const struct Sweep* sweep, size_t size, const unsigned char* receive) {
+  return sweep->rank != 0 || correct_allreduce(sweep, size, receive);
+}
+
 static const struct Collective collectives[] = {
     {"allreduce", "MPI_Allreduce", one_message, one_message, fill_allreduce, place_same, call_allreduce,
      correct_allreduce},
@@ -181,6 +216,8 @@ static const struct Collective collectives[] = {
      correct_alltoall},
     {"allgather", "MPI_Allgather", one_message, message_per_rank, fill_allgather, place_own_block, call_allgather,
      correct_allgather},
+    {"bcast", "MPI_Bcast", one_message, one_message, fill_bcast, place_at_root, call_bcast, correct_bcast},
+    {"reduce", "MPI_Reduce", one_message, one_message, fill_allreduce, place_at_root, call_reduce, correct_reduce},
 };
 
 /* ---- buffers ---------------------------------------------------------------------------------------------------- */
@@ -253,16 +290,27 @@ static int burst_is_correct(struct Sweep* sweep, size_t size) {
   return received_well(sweep, size);
 }
 
+/* Collective, by functions that no sweep is about: whether all ranks say yes. */
+static int all_say(const struct Sweep* sweep, int yes) {
+  int* answers = malloc(sizeof *answers * (size_t)sweep->ranks);
+  if (answers == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+  MPI_Gather(&yes, 1, MPI_INT, answers, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  if (sweep->rank == 0) {
+    for (int rank = 0; rank < sweep->ranks; ++rank) yes = yes && answers[rank];
+    for (int rank = 0; rank < sweep->ranks; ++rank) answers[rank] = yes;
+  }
+  MPI_Scatter(answers, 1, MPI_INT, &yes, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  free(answers);
+  return yes;
+}
+
 /* Collective. Says what was wrong, on every rank that saw it; true when no rank did. */
 static int agree(const struct Sweep* sweep, size_t size, int correct, const char* what) {
   if (!correct) {
     fprintf(stderr, "collective_sweep: rank %d received wrong data from %s of %s with %zu bytes.\n", sweep->rank, what,
             sweep->collective->title, size);
   }
-  int everywhere = 0;
-  MPI_Reduce(&correct, &everywhere, 1, MPI_INT, MPI_MIN, 0, MPI_COMM_WORLD);
-  MPI_Bcast(&everywhere, 1, MPI_INT, 0, MPI_COMM_WORLD);
-  return everywhere;
+  return all_say(sweep, correct);
 }
 
 /* ---- timing ----------------------------------------------------------------------------------------------------- */
@@ -306,12 +354,18 @@ static struct Count count_now(const struct Sweep* sweep) {
 
 static void print_row(const struct Sweep* sweep, const struct Options* options, size_t size, double seconds,
                       struct Count before) {
+  double* all = malloc(sizeof *all * (size_t)sweep->ranks);
+  if (all == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+  MPI_Gather(&seconds, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
   double total = 0;
-  double least = 0;
-  double largest = 0;
-  MPI_Reduce(&seconds, &total, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
-  MPI_Reduce(&seconds, &least, 1, MPI_DOUBLE, MPI_MIN, 0, MPI_COMM_WORLD);
-  MPI_Reduce(&seconds, &largest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+  double least = seconds;
+  double largest = seconds;
+  for (int rank = 0; sweep->rank == 0 && rank < sweep->ranks; ++rank) {
+    total += all[rank];
+    if (all[rank] < least) least = all[rank];
+    if (all[rank] > largest) largest = all[rank];
+  }
+  free(all);
   if (sweep->rank != 0) return;
   printf("%-10zu%20.2f", size, total / sweep->ranks * 1e6);
   if (options->full) printf("%20.2f%20.2f%12d", least * 1e6, largest * 1e6, fewer(options->iterations, size));
@@ -427,8 +481,8 @@ int main(int argc, char** argv) {
   if (!good && rank == 0) {
     fprintf(
         stderr,
-        "usage: collective_sweep allreduce|alltoall|allgather... [-m MIN:MAX] [-g GROWTH] [-i ITERATIONS] [-x WARMUP] "
-        "[-f]\n"
+        "usage: collective_sweep allreduce|alltoall|allgather|bcast|reduce... [-m MIN:MAX] [-g GROWTH] [-i ITERATIONS] "
+        "[-x WARMUP] [-f]\n"
         "       MIN and MAX in bytes, MIN a multiple of 4, MAX at most 64 MiB\n");
   }
   MPI_Finalize();

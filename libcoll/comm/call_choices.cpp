@@ -97,6 +97,9 @@ Tuning CallChoices::tuning_for(const Call& call) const {
 }
 
 const LoweredPlanPointer& CallChoices::chosen_plan(const Call& call, const Plans& plans) const {
+  if (plans.one_root != nullptr && has_one_block(call) && vector_bytes(call, members_.size()) >= plans.one_root_from) {
+    return plans.one_root;
+  }
   const SelectionRow* row = plans.named.empty() ? nullptr : row_for(call);
   if (row != nullptr && !row->choice.algorithm.empty()) return plans.by(row->choice.algorithm);
   return plans.small != nullptr && vector_bytes(call, members_.size()) <= plans.small_up_to ? plans.small : plans.usual;

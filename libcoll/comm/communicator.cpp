@@ -161,6 +161,13 @@ std::optional<Reason> Communicator::ready(Collective collective, bool equal_shar
   return parts_.members.is_broken() ? std::nullopt : asked_for.obstacle;
 }
 
+void Communicator::prepare_one_root(Collective collective, HostCommunicator& host) {
+  Prospect& asked_for = parts_.plans.prospect(collective);
+  if (parts_.members.is_broken() || asked_for.obstacle || std::exchange(asked_for.asked_for_one_root, true)) return;
+  parts_.plans.adopt_one_root(collective, host);
+  keep_agreement();
+}
+
 void Communicator::before_served_call(HostCommunicator& host) {
   if (!parts_.members.is_broken()) parts_.renewal.at_call(host);
 }

@@ -39,6 +39,10 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// `equal_shards`: no rank's part of the data is longer than another's.
   std::optional<observe::Reason> ready(schedule::Collective collective, bool equal_shards, HostCommunicator& host);
 
+  /// After ready() had no reason, for a call in which one rank has everything, or gets it: has large ones go by a plan
+  /// of their own from now on, where that is faster. Collective.
+  void prepare_one_root(schedule::Collective collective, HostCommunicator& host);
+
   /// Between ready() and run(), once nothing is left that could make the call fall through: looks whether the topology
   /// file has changed, and may change the plans. Collective. Calls that fall through do not come here: each rank
   /// remembers those by itself, so that not all of them bring the same.

@@ -37,6 +37,10 @@ constexpr std::chrono::milliseconds between_words{20};
 /// Transfers of a schedule by way of all nodes grow as their third power.
 constexpr std::int32_t most_spread_nodes = 64;
 
+/// Making a plan for one root takes a time that grows as the cube of the hosts: a quarter of a second with so many.
+constexpr std::int32_t most_one_root_nodes = 64;
+constexpr std::string_view one_root_planner = "blink";
+
 constexpr double nanoseconds_per_second = 1e9;
 
 /// Whether an all-to-all's blocks pass through hosts that are neither their source nor their destination.
@@ -56,7 +60,7 @@ std::optional<Reason> CommunicatorPlans::adopt(Collective collective, HostCommun
   if (reason) return reason;
   {
     const std::lock_guard guard(runtime().lock());
-    prospect(collective).plans = {std::move(fresh), {}, nullptr, 0};
+    prospect(collective).plans = {std::move(fresh), {}, nullptr, 0, nullptr, 0};
   }
   // What is left of a fabric is not what the table was made for.
   if (!plans_only()) {
@@ -77,7 +81,7 @@ std::uint32_t CommunicatorPlans::asked_for() const {
 void CommunicatorPlans::switch_to(const NewPlans& plans) {
   for (std::size_t each = 0; each < collective_count; ++each) {
     if (plans[each] == nullptr || prospects_[each].obstacle) continue;
-    prospects_[each].plans = {plans[each], {}, nullptr, 0};
+    prospects_[each].plans = {plans[each], {}, nullptr, 0, nullptr, 0};
   }
 }
 
@@ -140,6 +144,19 @@ void CommunicatorPlans::adopt_small(Collective collective, HostCommunicator& hos
   const std::lock_guard guard(runtime().lock());
   prospect(collective).plans.small = std::move(fresh);
   prospect(collective).plans.small_up_to = up_to;
+}
+
+void CommunicatorPlans::adopt_one_root(Collective collective, HostCommunicator& host) {
+  // A planner that is named is to plan everything. Two nodes have one link.
+  const bool is_automatic = algorithm_setting(runtime().config(), collective) == automatic_plan;
+  if (!is_automatic || plans_only() || members_.nodes() < 3 || members_.nodes() > most_one_root_nodes) return;
+  auto fresh = std::make_shared<LoweredPlan>();
+  if (distribute({collective, Planning::for_one_root, PlannerName(one_root_planner)}, host, *fresh)) return;
+  std::int64_t from = one_root_from_;
+  if (!host.broadcast(&from, sizeof from)) return;
+  const std::lock_guard guard(runtime().lock());
+  prospect(collective).plans.one_root = std::move(fresh);
+  prospect(collective).plans.one_root_from = from;
 }
 
 void CommunicatorPlans::adopt_named(Collective collective, HostCommunicator& host) {
@@ -231,6 +248,7 @@ std::optional<std::string> CommunicatorPlans::plan_text(const Wanted& wanted, Ho
   std::optional<Result<PlanPair>> answer = obtain(wanted);
   if (!answer) return std::nullopt;
   Result<PlanPair>& plans = *answer;
+  if (wanted.planning == Planning::for_one_root) return one_root_plan_text(collective, std::move(plans));
   const std::string what = host.name() + ": ";
   if (!plans) {
     // Of parts there are many, and some are odd.
@@ -245,9 +263,25 @@ std::optional<std::string> CommunicatorPlans::plan_text(const Wanted& wanted, Ho
   }
   if (wanted.algorithm.empty()) {
     prospect(collective).cost = plan_cost(plans->usual);
+    prospect(collective).one_root_time = one_root_time(plans->usual);
     small_ = std::move(plans->small);
     small_up_to_ = small_ ? small_up_to(*small_, plans->usual).value_or(0) : 0;
   }
+  return announce(plans->usual);
+}
+
+std::string CommunicatorPlans::one_root_plan_text(Collective collective, Result<PlanPair> plans) {
+  if (!plans) {
+    log(LogLevel::info, members_.name() + ": " + std::string(to_string(collective)) +
+                            " has no plan of its own for one root (" + plans.error().message + ")");
+    return {};
+  }
+  const std::optional<std::int64_t> from =
+      one_root_from(one_root_time(plans->usual), prospect(collective).one_root_time, runtime().config().segment_bytes);
+  if (!from) return {};
+  one_root_from_ = *from;
+  log(LogLevel::info, members_.name() + ": " + std::string(to_string(collective)) + " from " + std::to_string(*from) +
+                          " bytes on takes a plan of its own where one rank has everything");
   return announce(plans->usual);
 }
 
@@ -333,7 +367,7 @@ void CommunicatorPlans::record_inherited() const {
   if (members_.record() == nullptr) return;
   for (std::size_t each = 0; each < collective_count; ++each) {
     const Plans& plans = prospects_[each].plans;
-    std::vector<LoweredPlanPointer> all{plans.usual, plans.small};
+    std::vector<LoweredPlanPointer> all{plans.usual, plans.small, plans.one_root};
     for (const auto& [name, plan] : plans.named) all.push_back(plan);
     for (const LoweredPlanPointer& plan : all) {
       if (plan != nullptr) members_.record()->set_plan(static_cast<Collective>(each), plan->algorithm);

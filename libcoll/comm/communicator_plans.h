@@ -14,6 +14,7 @@
 #include "libcoll/plan/lowered_plan.h"
 #include "libcoll/plan/plan_cache.h"
 #include "libcoll/select/cost_model.h"
+#include "planner/schedule/one_root_time.h"
 #include "planner/schedule/schedule.h"
 
 namespace libcoll::comm {
@@ -27,7 +28,9 @@ struct Prospect {
   /// the ranks have agreed on: there all of them are at the same place among the communicator's calls. So whatever is
   /// begun between two of these has one plan everywhere, and keeps it, whenever its rounds come to be started.
   plan::Plans plans;
-  select::PlanCost cost;  ///< on rank 0, of the usual plan
+  select::PlanCost cost;                ///< on rank 0, of the usual plan
+  schedule::OneRootTime one_root_time;  ///< the same
+  bool asked_for_one_root = false;
 };
 
 enum class Planning : std::uint8_t {
@@ -35,6 +38,7 @@ enum class Planning : std::uint8_t {
   waited_for,
   beside_calls,       ///< by whoever asks again
   for_small_vectors,  ///< the one that came with the usual plan
+  for_one_root,       ///< where it is faster than the usual plan; waited for
 };
 
 /// What a topology file has changed to, as a communicator's nodes see it.
@@ -86,6 +90,9 @@ class CommunicatorPlans {
   /// planners that the tuning table names, which it waits for, and by the one for small vectors that comes with the
   /// usual one. Collective.
   std::optional<observe::Reason> adopt(schedule::Collective collective, HostCommunicator& host, Planning planning);
+  /// Has large calls in which one rank has everything (broadcasts), or gets it (reductions), go by a plan for these
+  /// from now on, where it takes less time. Collective; precondition: adopt() was good.
+  void adopt_one_root(schedule::Collective collective, HostCommunicator& host);
   /// Calls that begin now go by these, where they are served. Under the runtime's lock.
   void switch_to(const NewPlans& plans);
 
@@ -126,6 +133,8 @@ class CommunicatorPlans {
   std::optional<Result<plan::PlanPair>> obtain(const Wanted& wanted);
   /// On rank 0: the plan as all ranks get it; nothing when it is not there yet, an empty text when there will be none.
   std::optional<std::string> plan_text(const Wanted& wanted, HostCommunicator& host);
+  /// On rank 0: of the plan for one root; empty where there is none, or the usual one is no slower.
+  std::string one_root_plan_text(schedule::Collective collective, Result<plan::PlanPair> plans);
   /// On rank 0: of the plan for small vectors; empty where there is none.
   std::string small_plan_text(schedule::Collective collective);
   bool take(const std::string& text, plan::LoweredPlan& plan);
@@ -146,6 +155,7 @@ class CommunicatorPlans {
   observe::SetupTimes times_;                                         ///< since a plan was last adopted
   std::optional<schedule::Schedule> small_;  ///< on rank 0, between the usual plan's announcement and its own
   std::int64_t small_up_to_ = 0;             ///< on rank 0, of the small plan that was last announced
+  std::int64_t one_root_from_ = 0;           ///< the same
 };
 
 }  // namespace libcoll::comm

@@ -18,16 +18,6 @@ using namespace schedule;
 using namespace topology;
 using namespace transport;
 
-namespace {
-
-/// As for MPI_Reduce and MPI_Bcast. Where ranks disagree on its length some see it and others do not; with more blocks
-/// all of them do.
-bool moves_one_block(const Call& call) {
-  return std::count_if(call.counts.begin(), call.counts.end(), [](std::int64_t count) { return count != 0; }) == 1;
-}
-
-}  // namespace
-
 FlatCollective::FlatCollective(CommunicatorParts& parts, Call call, LoweredPlanPointer plan, CallSequence sequence,
                                std::shared_ptr<PersistentContext> persistent)
     : parts_(parts),
@@ -154,9 +144,10 @@ TagSpace FlatCollective::tags() const { return {persistent_ ? persistent_->id() 
 void FlatCollective::abandon() noexcept {
   if (over()) return;
   failed_ = true;
-  // With resending, what is under way under these tags would be sent again.
+  // With resending, what is under way under these tags would be sent again. Where ranks disagree on the length of one
+  // block some see it and others do not; with more blocks all of them do.
   lengths_differ_ =
-      flight_ && flight_->execution->lengths_differ() && moves_one_block(call_) && !parts_.members.resends();
+      flight_ && flight_->execution->lengths_differ() && has_one_block(call_) && !parts_.members.resends();
   static_cast<void>(flight_.release());
   parts_.queue.leave(*this);
   if (lengths_differ_) return parts_.members.note_other_length(persistent_.get());

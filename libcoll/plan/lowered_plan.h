@@ -39,7 +39,9 @@ struct Plans {
   LoweredPlanPointer usual;
   std::vector<std::pair<PlannerName, LoweredPlanPointer>> named;  ///< of planners that the tuning table names
   LoweredPlanPointer small;                                       ///< of fewer steps and more T_B; null: none
-  std::int64_t small_up_to = 0;  ///< bytes of the vectors that take it where no planner is named
+  std::int64_t small_up_to = 0;    ///< bytes of the vectors that take it where no planner is named
+  LoweredPlanPointer one_root;     ///< of calls in which one rank has, or gets, everything; null: none
+  std::int64_t one_root_from = 0;  ///< bytes of the vectors that take it
 
   /// The usual one where there is none by that name.
   [[nodiscard]] const LoweredPlanPointer& by(const PlannerName& algorithm) const {

@@ -224,8 +224,9 @@ class BcastOperands final : public Operands {
   bool is_root_;
 };
 
-/// An allgather in which the root alone has something: every rank passes it on in segments along the root's tree. At
-/// large sizes that is what one link carries, M/b; a scatter followed by an allgather would take 2·M/B.
+/// An allgather in which the root alone has something: every rank passes it on in segments along the root's trees. By
+/// the usual plan that is what one link carries, M/b; by Blink's, at large sizes, what all links of the root carry,
+/// M/B.
 int run_bcast(Runtime& process, Communicator& communicator, const CallContext& context, const BlockList& list,
               int root) {
   const MpiHost host(context.comm);

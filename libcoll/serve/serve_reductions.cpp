@@ -172,7 +172,7 @@ std::optional<int> try_reduce_scatter(const CallContext& context, const void* se
   return run_reduction(ready, arguments, std::move(operands), recvcounts[host.rank()]);
 }
 
-/// A reduce-scatter in which the root alone receives something: at large sizes that is what one link carries, M/b.
+/// A reduce-scatter in which the root alone receives something: as run_bcast(), backwards.
 std::optional<int> try_reduce(const CallContext& context, const void* sendbuf, void* recvbuf, std::int64_t count,
                               MpiDatatype datatype, MpiOp op, int root, MpiComm comm) {
   const ReductionArguments arguments{context, sendbuf, recvbuf, datatype, op};

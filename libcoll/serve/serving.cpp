@@ -110,6 +110,11 @@ bool is_set_to_native(const Communicator& communicator, CallKind kind) {
 /// that is. The same on all ranks.
 bool is_proven(const SelectionRow* row) { return row != nullptr && row->source != RowSource::built_in; }
 
+bool has_one_root(CallKind call) {
+  const CallKind kind = blocking_variant(call);
+  return kind == CallKind::bcast || kind == CallKind::reduce;
+}
+
 /// By the kind of call alone, for the counts of some differ by rank.
 bool has_equal_shards(CallKind call) {
   const CallKind kind = blocking_variant(call);
@@ -213,6 +218,7 @@ std::optional<Reason> choose(Runtime& process, const CallContext& context, std::
   if (is_nonblocking(context.kind)) return reason;
   MpiHost host(context.comm);
   reason = chosen->ready(*collective_of(context.kind), has_equal_shards(context.kind), host);
+  if (!reason && has_one_root(context.kind)) chosen->prepare_one_root(*collective_of(context.kind), host);
   if (reason || bytes == unknown_bytes || chosen->is_broken()) return reason;
   if (!chosen->has_learned(context.kind, context.order_matters)) learn(process, *state, context, host);
   row = row_of(*chosen, context, bytes);

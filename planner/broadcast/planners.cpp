@@ -15,6 +15,7 @@
 #include "planner/broadcast/classic/rooted_trees.h"
 #include "planner/broadcast/classic/shifted_ring.h"
 #include "planner/broadcast/classic/swing.h"
+#include "planner/broadcast/forest/blink.h"
 #include "planner/broadcast/forest/forestcoll.h"
 #include "planner/broadcast/forest/multitree.h"
 
@@ -58,6 +59,8 @@ std::span<const Planner> broadcast_planners() {
   static constexpr std::array for_forestcoll = {TakenOption{PlannerOption::trees, -1, 1 << 20},
                                                 TakenOption{PlannerOption::max_chunks, 0, most_chunks},
                                                 TakenOption{PlannerOption::forwarding_table}};
+  static constexpr std::array for_blink = {TakenOption{PlannerOption::max_chunks, 0, most_chunks},
+                                           TakenOption{PlannerOption::forwarding_table}};
   static constexpr std::array for_segments = {TakenOption{PlannerOption::steps, 0, most_steps},
                                               TakenOption{PlannerOption::forwarding_table}};
   static constexpr std::array planners = {
@@ -73,6 +76,11 @@ std::span<const Planner> broadcast_planners() {
               "the reverse of the forest of spanning trees on the transposed graph", for_forestcoll},
       Planner{"forestcoll", allreduce, nothing, plan_forestcoll_allreduce, "spanning trees in, then spanning trees out",
               for_forestcoll},
+      Planner{"blink", allgather, nothing, plan_blink_allgather,
+              "Blink: every host's shard by the spanning trees that are best for it alone, for calls with one root",
+              for_blink},
+      Planner{"blink", reduce_scatter, nothing, plan_blink_reduce_scatter,
+              "Blink: the reverse of each root's spanning trees on the transposed graph", for_blink},
       Planner{"expansion", allgather, expanded, plan_expansion_allgather,
               "the base topology's schedule carried through line graph, degree expansion, Cartesian power",
               for_expansion},

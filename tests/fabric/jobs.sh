@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # MPI jobs on a small fabric, under libcoll and natively.
-#   jobs.sh LIBCOLL SWEEP collectives|cut_before|cut_during
+#   jobs.sh LIBCOLL SWEEP collectives|rooted|cut_before|cut_during
 # SWEEP is benchmarks/collective_sweep: it checks every result, prints a checksum and how many calls libcoll served.
 # shellcheck source-path=SCRIPTDIR source=common.sh
 [[ $# == 3 ]] || exit 2
@@ -36,6 +36,23 @@ case $case in
     made=$(awk '!/^#/ && NF > 6 { print $7 }' out)
     [[ $made -ge $calls ]] || fail "$made calls, expected $calls at least"
     check_links before routes.xml $((size * made)) 32
+    ;;
+  rooted)
+    # Each of the root's three links carries a third of a broadcast, or of a reduction, and no link more.
+    bring_up hypercube:3 --rate 500mbit
+    sweeps=(bcast reduce -f -m 1048576:1048576 -i 2 -x 1)
+    bytes_of_links >before
+    planned "${sweeps[@]}" >with.out 2>err || fail "the job under libcoll failed: $(cat with.out err)"
+    bytes_of_links >after
+    all_served with.out
+    native "${sweeps[@]}" >without.out || fail "the native job failed: $(cat without.out)"
+    same_results with.out without.out 2
+    made=$(awk '!/^#/ && NF > 6 { made += $7 } END { print made }' with.out)
+    most=$(join <(awk '{ print $1 "-" $2, $3 }' before | sort) <(awk '{ print $1 "-" $2, $3 }' after | sort) |
+      awk '{ if ($3 - $2 > most) most = $3 - $2 } END { print most }')
+    # Links out of the root have broadcasts only, links into it reductions: half of the calls.
+    awk -v most="$most" -v all="$((made * 1048576 / 2))" 'BEGIN { exit !(most > all / 3 && most < 1.1 * all * 2 / 3) }' ||
+      fail "the busiest link has carried $most bytes of $made calls"
     ;;
   cut_before)
     # A cable is gone before the job starts: plans are made for what is left, and nothing uses it.

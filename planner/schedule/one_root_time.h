@@ -1,0 +1,32 @@
+// What calls of the allgather family take in which one host has everything: broadcasts and reductions by such a plan.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "planner/schedule/schedule.h"
+
+namespace libcoll::schedule {
+
+/// Pipelined in segments: T(M) = latency + (steps − 1) · segment / b + M · seconds_per_byte. The latency has, beside
+/// the links' own, 4 us a step for what a message costs its ends: more steps are to pay on fast links, too.
+struct OneRootTime {
+  std::int32_t steps = 0;
+  double latency_seconds = 0;             ///< of a message on its way along the longest tree
+  double most_at_once = 1;                ///< the largest part of the vector that is one transfer
+  double bandwidth_bytes_per_second = 1;  ///< b, of a link
+  double seconds_per_byte = 0;            ///< of the busiest link, whichever host has the vector
+
+  /// Of a vector of so many bytes, cut into segments of so many.
+  [[nodiscard]] double seconds(double bytes, double segment_bytes) const;
+};
+
+/// Of an allgather or a reduce-scatter; needs the transfers.
+OneRootTime one_root_time(const Schedule& schedule);
+
+/// The least power of two, in bytes, from which on vectors (up to 1 GiB) take less time by `rooted` than by `usual`;
+/// nothing where those of 1 GiB do not. 32 KiB at least: with less, what counts is how many messages there are.
+std::optional<std::int64_t> one_root_from(const OneRootTime& rooted, const OneRootTime& usual,
+                                          std::int64_t segment_bytes);
+
+}  // namespace libcoll::schedule
