@@ -141,6 +141,30 @@ static int correct_allreduce(const struct Race* race, size_t size) {
   return sums_are(race, 0, size / sizeof(float) * (size_t)race->ranks);
 }
 
+/* Rank 0 is the root; its vector has a shard for each rank. */
+static void fill_broadcast(const struct Race* race, size_t size) {
+  fill_block(race->send, size * (size_t)race->ranks, 0, 0);
+}
+
+/* What was received is overwritten before each call, at the root, too. */
+static int call_bcast(const struct Race* race, size_t size) {
+  if (race->rank == 0) memcpy(race->receive, race->send, size * (size_t)race->ranks);
+  return MPI_Bcast(race->receive, (int)size * race->ranks, MPI_CHAR, 0, MPI_COMM_WORLD);
+}
+
+static int correct_bcast(const struct Race* race, size_t size) {
+  return block_is(race->receive, size * (size_t)race->ranks, 0, 0);
+}
+
+static int call_reduce(const struct Race* race, size_t size) {
+  return MPI_Reduce(race->send, race->receive, (int)(size / sizeof(float)) * race->ranks, MPI_FLOAT, MPI_SUM, 0,
+                    MPI_COMM_WORLD);
+}
+
+static int correct_reduce(const struct Race* race, size_t size) {
+  return race->rank != 0 || correct_allreduce(race, size);
+}
+
 static const struct Collective collectives[] = {
     {"alltoall", "alltoall", 1, 1, fill_alltoall, call_alltoall, correct_alltoall},
     {"allgather", "allgather", 0, 1, fill_allgather, call_allgather, correct_allgather},
@@ -148,6 +172,8 @@ static const struct Collective collectives[] = {
      correct_reduce_scatter},
     {"reduce_scatter", "reduce_scatter", 1, 0, fill_vector, call_reduce_scatter, correct_reduce_scatter},
     {"allreduce", "allreduce", 1, 1, fill_vector, call_allreduce, correct_allreduce},
+    {"bcast", "bcast", 1, 1, fill_broadcast, call_bcast, correct_bcast},
+    {"reduce", "reduce", 1, 1, fill_vector, call_reduce, correct_reduce},
 };
 
 static size_t receive_bytes(const struct Race* race, size_t size) {
@@ -460,7 +486,8 @@ int main(int argc, char** argv) {
     status = run_race(&race) ? 0 : 1;
   } else if (race.rank == 0) {
     fprintf(stderr,
-            "usage: collective_race alltoall|allgather|reduce_scatter|reduce_scatter_block|allreduce -s SIZE,SIZE,...\n"
+            "usage: collective_race alltoall|allgather|reduce_scatter|reduce_scatter_block|allreduce|bcast|reduce -s "
+            "SIZE,SIZE,...\n"
             "       [-i TIMES] [-w WARMUP] [-b CALLS_IN_A_ROW] [-t SECONDS_PER_SIZE] [-l SECONDS_IN_ALL]\n"
             "       [-m MILLISECONDS_TO_START]\n");
   }

@@ -15,6 +15,26 @@ ALGORITHMS = {  # of coll_tuned; 0 is its own choice
         5: "segmented_ring",
         6: "rabenseifner",
     },
+    "bcast": {
+        1: "linear",
+        2: "chain",
+        3: "pipeline",
+        4: "split_binary_tree",
+        5: "binary_tree",
+        6: "binomial",
+        7: "knomial",
+        8: "scatter_allgather",
+        9: "scatter_allgather_ring",
+    },
+    "reduce": {
+        1: "linear",
+        2: "chain",
+        3: "pipeline",
+        4: "binary",
+        5: "binomial",
+        6: "in-order_binary",
+        7: "rabenseifner",
+    },
 }
 
 # What the user can have of Open MPI: mpirun's options and the environment.
@@ -85,6 +105,7 @@ chosen_name = "libcoll chosen"  # no planner by name: the cost model chooses by 
 
 def our_contestants(collective, algorithms, default_routes, unpaced_too=False, chosen_too=False):
     settings = {name: f"LIBCOLL_{name.upper()}" for name in ("alltoall", "allgather", "allreduce", "reduce_scatter")}
+    settings |= {"bcast": "LIBCOLL_ALLGATHER", "reduce": "LIBCOLL_REDUCE_SCATTER"}  # whose plans they go by
     calls = {"reduce_scatter": "reduce_scatter_block"}
     result = []
     for algorithm in algorithms:

@@ -9,6 +9,7 @@ import statistics
 import sys
 import tempfile
 import time
+from fractions import Fraction
 from pathlib import Path
 
 sys.dont_write_bytecode = True
@@ -24,6 +25,7 @@ LEAST_CEILING = 0.93  # of the prediction; below it the processor was measured, 
 BURST = 128 * 1024  # bytes that a link of the fabric lets through at once
 BANDWIDTH_BOUND = 8 * BURST  # from so many bytes on the busiest link on, bandwidth decides, and the ceiling counts
 FLATTERED = 0.06  # where the burst is a larger part of them, ratios to bound and prediction are marked with ~
+ROOTED = {"bcast": "broadcast", "reduce": "reduce"}  # what `libcoll plan` calls them
 MOST_BLASTS = 20  # runs of the blaster per size and repetition: each waits a tenth of a second for its start
 
 
@@ -51,12 +53,22 @@ class Track:
         self.jobs = []
 
     def make_plan(self, collective, algorithm):
-        """The plan that the runtime will find in the cache, too; None, with a word, where there is none."""
+        """The plan that the runtime will find in the cache, too; None, with a word, where there is none. Of rooted
+        collectives what blink has for root 0."""
         path = self.folder / f"{collective}-{algorithm}.xml"
-        command = [self.options.libcoll, "plan", self.specification, collective, "--algorithm", algorithm, "--json"]
-        command += ["--output", str(path), "--cache", "--cache-dir", str(self.folder / "cache")]
+        if collective in ROOTED:
+            planned, planner = ROOTED[collective], "forestcoll" if algorithm == "blink" else algorithm
+        else:
+            planned, planner = collective, algorithm
+        command = [self.options.libcoll, "plan", self.specification, planned, "--algorithm", planner, "--json"]
+        command += ["--output", str(path)]
+        if collective not in ROOTED:
+            command += ["--cache", "--cache-dir", str(self.folder / "cache")]
         try:
-            return Plan(path, json.loads(call(command)))
+            plan = Plan(path, json.loads(call(command)))
+            if collective in ROOTED:  # its one shard is the vector
+                plan.flows = [(u, v, c, count * self.nodes, chunks) for u, v, c, count, chunks in plan.flows]
+            return plan
         except RaceError as error:
             log(f"{self.named.name}: no {algorithm}: {str(error).split(': ', 1)[-1]}")
             return None
@@ -105,6 +117,9 @@ class Track:
         if collective == "alltoall":
             best = max(plan.figures["F"] for plan in self.plans.values())
             return size * self.shares() / (best * self.bytes_per_second)
+        if collective in ROOTED:
+            vector = size * self.shares() * self.nodes
+            return float(Fraction(figures["bandwidth_bound"])) * vector / (self.degree * self.bytes_per_second)
         one_way = size * self.shares() * (self.nodes - 1) / (self.degree * self.bytes_per_second)
         return one_way * (2 if figures["collective"] == "allreduce" else 1)
 
@@ -426,7 +441,7 @@ def grids_type(text):
 def parse(arguments):
     root = Path(__file__).resolve().parents[2]
     parser = argparse.ArgumentParser(prog="race.py", description=__doc__)
-    parser.add_argument("race", choices=["alltoall", "allgather", "reduce_scatter", "allreduce", "fft", "hpcc"])
+    parser.add_argument("race", choices=["alltoall", "allgather", "reduce_scatter", "allreduce", "bcast", "reduce", "fft", "hpcc"])
     parser.add_argument("--topologies", nargs="+", metavar="NAME", help="specifications, files, edge_punctured:1-10, …")
     parser.add_argument("--sizes", type=sizes_type, help="such as 4K,64K,1M; default: 4K to 4M (to 1M from 17 nodes on)")
     parser.add_argument("--repetitions", type=int, default=5, help="of every contestant, in turn (%(default)s)")
@@ -436,7 +451,7 @@ def parse(arguments):
     parser.add_argument("--seconds-per-size", type=float, default=2.0, help="fewer calls once they took so long (%(default)s)")
     parser.add_argument("--rate", help="of the links; default: 100mbit, from 17 nodes on 50mbit")
     parser.add_argument("--ranks-per-node", type=int, default=1)
-    parser.add_argument("--ours", type=names_type, help="planners, comma-separated; default: mcf-link,mcf-path or bfb")
+    parser.add_argument("--ours", type=names_type, help="planners, comma-separated; default: mcf-link,mcf-path, bfb or blink")
     parser.add_argument("--transports", type=names_type, default=list(TRANSPORTS), help="of native MPI: " + ",".join(TRANSPORTS))
     parser.add_argument("--default-routes", type=names_type, default=["dor", "sssp"], help="for native MPI (dor,sssp)")
     parser.add_argument("--screen", action="store_true", help="run every native variant once, repeat only the best")
@@ -462,7 +477,9 @@ def finish_options(parser, options):
     options.build = options.build.resolve()
     options.libcoll = options.libcoll or str(options.build / "bin" / "libcoll")
     if options.ours is None:
-        options.ours = ["mcf-link", "mcf-path"] if options.race in ("alltoall", "fft", "hpcc") else ["bfb"]
+        planners = {"bcast": ["blink"], "reduce": ["blink"]}
+        planners |= dict.fromkeys(("alltoall", "fft", "hpcc"), ["mcf-link", "mcf-path"])
+        options.ours = planners.get(options.race, ["bfb"])
     if options.topologies is None:
         defaults = {"alltoall": topologies.ALLTOALL, "fft": topologies.FFT, "hpcc": topologies.HPCC}
         options.topologies = defaults.get(options.race, topologies.ALLGATHER)
