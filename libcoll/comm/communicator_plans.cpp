@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -152,11 +153,13 @@ void CommunicatorPlans::adopt_one_root(Collective collective, HostCommunicator& 
   if (!is_automatic || plans_only() || members_.nodes() < 3 || members_.nodes() > most_one_root_nodes) return;
   auto fresh = std::make_shared<LoweredPlan>();
   if (distribute({collective, Planning::for_one_root, PlannerName(one_root_planner)}, host, *fresh)) return;
-  std::int64_t from = one_root_from_;
-  if (!host.broadcast(&from, sizeof from)) return;
+  static_assert(std::is_trivially_copyable_v<OneRoot>);
+  OneRoot one_root = one_root_;
+  if (!host.broadcast(&one_root, sizeof one_root)) return;
+  fresh->one_root = one_root.time;
   const std::lock_guard guard(runtime().lock());
   prospect(collective).plans.one_root = std::move(fresh);
-  prospect(collective).plans.one_root_from = from;
+  prospect(collective).plans.one_root_from = one_root.from_bytes;
 }
 
 void CommunicatorPlans::adopt_named(Collective collective, HostCommunicator& host) {
@@ -276,10 +279,11 @@ std::string CommunicatorPlans::one_root_plan_text(Collective collective, Result<
                             " has no plan of its own for one root (" + plans.error().message + ")");
     return {};
   }
+  const OneRootTime time = one_root_time(plans->usual);
   const std::optional<std::int64_t> from =
-      one_root_from(one_root_time(plans->usual), prospect(collective).one_root_time, runtime().config().segment_bytes);
+      one_root_from(time, prospect(collective).one_root_time, runtime().config().segment_bytes);
   if (!from) return {};
-  one_root_from_ = *from;
+  one_root_ = {*from, time};
   log(LogLevel::info, members_.name() + ": " + std::string(to_string(collective)) + " from " + std::to_string(*from) +
                           " bytes on takes a plan of its own where one rank has everything");
   return announce(plans->usual);

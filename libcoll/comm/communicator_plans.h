@@ -155,7 +155,12 @@ class CommunicatorPlans {
   observe::SetupTimes times_;                                         ///< since a plan was last adopted
   std::optional<schedule::Schedule> small_;  ///< on rank 0, between the usual plan's announcement and its own
   std::int64_t small_up_to_ = 0;             ///< on rank 0, of the small plan that was last announced
-  std::int64_t one_root_from_ = 0;           ///< the same
+  /// On rank 0, of the plan for one root that was last announced.
+  struct OneRoot {
+    std::int64_t from_bytes;
+    schedule::OneRootTime time;
+  };
+  OneRoot one_root_{};
 };
 
 }  // namespace libcoll::comm

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <utility>
 
 #include "libcoll/comm/call_rounds.h"
@@ -17,6 +18,14 @@ using namespace plan;
 using namespace schedule;
 using namespace topology;
 using namespace transport;
+
+namespace {
+
+std::int64_t bytes_of(const Shape& shape) {
+  return std::accumulate(shape.counts.begin(), shape.counts.end(), std::int64_t{0}) * shape.element_bytes;
+}
+
+}  // namespace
 
 FlatCollective::FlatCollective(CommunicatorParts& parts, Call call, LoweredPlanPointer plan, CallSequence sequence,
                                std::shared_ptr<PersistentContext> persistent)
@@ -134,7 +143,12 @@ void FlatCollective::take_numbers(std::uint32_t& next) {
 }
 
 void FlatCollective::launch() {
-  flight_ = parts_.queue.prepare(call_, plan_, portion(), tuning_, tags());
+  const Portion moved = portion();
+  Tuning tuning = tuning_;
+  if (plan_->one_root && !parts_.members.share_memory()) {
+    tuning.segment_bytes = plan_->one_root->best_segment_bytes(bytes_of(moved.shape), tuning.segment_bytes);
+  }
+  flight_ = parts_.queue.prepare(call_, plan_, moved, tuning, tags());
   largest_message_bytes_ = std::max(largest_message_bytes_, flight_->execution->largest_message_bytes());
   flight_->execution->start();
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "libcoll/plan/pair_loads.h"
 #include "libcoll/plan/plan_links.h"
 #include "libcoll/transport/transport.h"
+#include "planner/schedule/one_root_time.h"
 #include "planner/schedule/program.h"
 
 namespace libcoll::plan {
@@ -26,7 +28,8 @@ struct LoweredPlan {
   bool through_nics = false;  ///< some message crosses several links
   /// Predicted time of one byte of every shard, where messages are steered; 0 elsewhere.
   double nanoseconds_per_shard_byte = 0;
-  PlanLinks links;  ///< with a record
+  PlanLinks links;                                ///< with a record
+  std::optional<schedule::OneRootTime> one_root;  ///< of a plan for one root: decides how its messages are cut
   // These two of an all-to-all that calls of unequal blocks may leave for one by way of all nodes.
   std::shared_ptr<LoweredPlan> spread;  ///< that one; null: it is not wanted
   PairLoads loads;

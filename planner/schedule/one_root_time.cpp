@@ -1,6 +1,8 @@
 #include "planner/schedule/one_root_time.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <map>
 #include <utility>
 
@@ -37,6 +39,15 @@ double OneRootTime::seconds(double bytes, double segment_bytes) const {
   return latency_seconds + (steps - 1) * segment / bandwidth_bytes_per_second + bytes * seconds_per_byte;
 }
 
+std::int64_t OneRootTime::best_segment_bytes(std::int64_t bytes, std::int64_t most) const {
+  constexpr std::int64_t least = 32 * 1024;
+  if (steps < 2 || most <= least) return most;
+  const double on_link = static_cast<double>(bytes) * seconds_per_byte * bandwidth_bytes_per_second;
+  const double best = std::sqrt(on_link * seconds_of_a_message * bandwidth_bytes_per_second / (steps - 1));
+  if (best >= static_cast<double>(most)) return most;
+  return std::max(least, static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(best))));
+}
+
 OneRootTime one_root_time(const Schedule& schedule) {
   const auto all_chunks = static_cast<double>(schedule.chunks_per_shard);
   OneRootTime time;
@@ -60,7 +71,8 @@ std::optional<std::int64_t> one_root_from(const OneRootTime& rooted, const OneRo
   const auto segment = static_cast<double>(segment_bytes);
   const auto is_faster = [&](std::int64_t bytes) {
     const auto size = static_cast<double>(bytes);
-    return rooted.seconds(size, segment) < usual.seconds(size, segment);
+    const auto best = static_cast<double>(rooted.best_segment_bytes(bytes, segment_bytes));
+    return rooted.seconds(size, best) < usual.seconds(size, segment);
   };
   std::optional<std::int64_t> from;
   for (std::int64_t bytes = most; bytes >= least && is_faster(bytes); bytes /= 2) from = bytes;

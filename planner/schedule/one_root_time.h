@@ -19,13 +19,18 @@ struct OneRootTime {
 
   /// Of a vector of so many bytes, cut into segments of so many.
   [[nodiscard]] double seconds(double bytes, double segment_bytes) const;
+
+  /// What a vector of so many bytes is best cut into, `most` at most: with L bytes on the busiest link and α a message,
+  /// (steps − 1) · s / b + L / s · α is least for s = √(L · α · b / (steps − 1)). A power of two, 32 KiB at least.
+  [[nodiscard]] std::int64_t best_segment_bytes(std::int64_t bytes, std::int64_t most) const;
 };
 
 /// Of an allgather or a reduce-scatter; needs the transfers.
 OneRootTime one_root_time(const Schedule& schedule);
 
-/// The least power of two, in bytes, from which on vectors (up to 1 GiB) take less time by `rooted` than by `usual`;
-/// nothing where those of 1 GiB do not. 32 KiB at least: with less, what counts is how many messages there are.
+/// The least power of two, in bytes, from which on vectors (up to 1 GiB) take less time by `rooted`, in its best
+/// segments, than by `usual` in segments of `segment_bytes`; nothing where those of 1 GiB do not. 32 KiB at least: with
+/// less, what counts is how many messages there are.
 std::optional<std::int64_t> one_root_from(const OneRootTime& rooted, const OneRootTime& usual,
                                           std::int64_t segment_bytes);
 

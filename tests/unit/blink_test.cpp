@@ -158,9 +158,12 @@ TEST(OneRootTime, TellsFromWhichSizeOnTreesPay) {
   const double latency = trees.latency_seconds;
   EXPECT_DOUBLE_EQ(trees.seconds(1000, 1 << 17), latency + 2 * 500 / b + 500 / b);
   EXPECT_DOUBLE_EQ(trees.seconds(1 << 20, 1 << 17), latency + 2 * (1 << 17) / b + (1 << 19) / b);
-  // 256 KiB in segments of 128 KiB: one on its way and two behind it by the usual plan, two on their way and one behind
-  // them by trees, which have a step more.
-  EXPECT_EQ(one_root_from(trees, usual, 1 << 17), 1 << 19);
+  // √(512 KiB · 4 us · b / 2) = 57 KB.
+  EXPECT_EQ(trees.best_segment_bytes(1 << 20, 1 << 17), 1 << 15);
+  EXPECT_EQ(trees.best_segment_bytes(1 << 26, 1 << 17), 1 << 17);
+  EXPECT_EQ(trees.best_segment_bytes(1 << 10, 1 << 17), 1 << 15);
+  // 32 KiB: 16 on each tree, which go over three links, against 32 and 32 that follow each other.
+  EXPECT_EQ(one_root_from(trees, usual, 1 << 17), 1 << 15);
   // In segments of 4 KiB: 8 and 1 against 4 and 2, at 3.1 GB/s 3.9 us, less than a step takes; twice as much is not.
   EXPECT_EQ(one_root_from(trees, usual, 1 << 12), 1 << 16);
   EXPECT_EQ(one_root_from(usual, trees, 1 << 17), std::nullopt);
