@@ -38,7 +38,8 @@ constexpr std::chrono::milliseconds between_words{20};
 /// Transfers of a schedule by way of all nodes grow as their third power.
 constexpr std::int32_t most_spread_nodes = 64;
 
-/// Making a plan for one root takes a time that grows as the cube of the hosts: a quarter of a second with so many.
+/// Making a plan for one root takes a time that grows as the cube of the nodes (switches, too): up to seconds with so
+/// many. These are planned in this process, without a limit of time, so that every run has the same plan.
 constexpr std::int32_t most_one_root_nodes = 64;
 constexpr std::string_view one_root_planner = "blink";
 
@@ -150,7 +151,8 @@ void CommunicatorPlans::adopt_small(Collective collective, HostCommunicator& hos
 void CommunicatorPlans::adopt_one_root(Collective collective, HostCommunicator& host) {
   // A planner that is named is to plan everything. Two nodes have one link.
   const bool is_automatic = algorithm_setting(runtime().config(), collective) == automatic_plan;
-  if (!is_automatic || plans_only() || members_.nodes() < 3 || members_.nodes() > most_one_root_nodes) return;
+  const std::int32_t nodes = members_.planned_for().node_count();
+  if (!is_automatic || plans_only() || members_.nodes() < 3 || nodes > most_one_root_nodes) return;
   auto fresh = std::make_shared<LoweredPlan>();
   if (distribute({collective, Planning::for_one_root, PlannerName(one_root_planner)}, host, *fresh)) return;
   static_assert(std::is_trivially_copyable_v<OneRoot>);
