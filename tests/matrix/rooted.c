@@ -44,7 +44,7 @@ static void check_sum(MPI_Comm comm, const double* sum, int count, int root, con
   const int size = size_of(comm);
   if (rank_in(comm) != root) return;
   for (int i = 0; i < count; ++i) {
-    const double expected = term(0, i) * (double)(size * (size + 1) / 2);
+    const double expected = term(0, i) * size * (size + 1) / 2;
     CHECK(sum[i] == expected, "%s of %d to %d: element %d is %g, not %g", what, count, root, i, sum[i], expected);
   }
 }
