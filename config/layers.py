@@ -40,7 +40,7 @@ ARROWS = {
     "planner/reconfigure": "planner/broadcast planner/lp",
     "planner/plan": "planner/broadcast",
     "planner/exchange": "planner/plan",
-    "libcoll": "",  # the version
+    "libcoll": "",  # the version, the names of calls and settings
     "libcoll/base": "libcoll planner/schedule",
     "libcoll/reduce": "",
     "libcoll/transport": "libcoll/base",
@@ -60,7 +60,7 @@ ARROWS = {
     "libcoll/serve/core": "libcoll/serve",
     "libcoll/api": "libcoll/comm libcoll/reduce planner/simulate",
     "libcoll/fabric": "libcoll/base",
-    "libcoll/command": "libcoll/comm libcoll/reduce libcoll/fabric planner/simulate planner/flow planner/reconfigure "
+    "libcoll/command": "libcoll/comm libcoll/reduce libcoll/fabric pmpi planner/simulate planner/flow planner/reconfigure "
                        "planner/broadcast/lp planner/exchange",
     "pmpi": "",
     "pmpi/preload": "pmpi pmpi/shim libcoll",

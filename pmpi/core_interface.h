@@ -40,6 +40,7 @@ struct libcoll_preload {
 
 /* What the core offers to the preload. */
 struct libcoll_core {
+  const char* version;
   /* By libcoll_intercepted: functions with MPI's parameters; of handles narrower than 64 bits the rest means nothing.
    */
   void* const* functions;
@@ -52,13 +53,8 @@ struct libcoll_core {
 #define LIBCOLL_CORE_LIBRARY "libcoll_core.so"
 
 /* The one symbol of the core. NULL when the versions differ, or MPI lacks a function that the core calls. `preload` has
- * to stay. */
+ * to stay. Without `preload->mpi` the core says which version it is, and has no functions. */
 #define LIBCOLL_OPEN_CORE "libcoll_open_core"
 typedef const struct libcoll_core* libcoll_open_core_function(const struct libcoll_preload* preload);
-
-/* "0.1.0 serves reports": what this process announces, by its settings from files and environment. For processes that
- * have configuration files: the preload does not read TOML. */
-#define LIBCOLL_DESCRIBE_SETTINGS "libcoll_describe_settings"
-typedef void libcoll_describe_settings_function(char* text, unsigned long size);
 
 #endif

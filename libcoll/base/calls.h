@@ -15,7 +15,7 @@ namespace libcoll {
 #define LIBCOLL_NONBLOCKING_CALL(name, variant) name,
 #define LIBCOLL_PERSISTENT_CALL(name, variant) name,
 enum class CallKind : std::uint8_t {
-#include "libcoll/base/calls.def"
+#include "libcoll/calls.def"
 };
 
 /// Name of each call as in MPI_NAME, in lower case; by CallKind.
@@ -24,7 +24,7 @@ enum class CallKind : std::uint8_t {
 #define LIBCOLL_NONBLOCKING_CALL(name, variant) std::string_view(#name),
 #define LIBCOLL_PERSISTENT_CALL(name, variant) std::string_view(#name),
 inline constexpr std::array call_names{
-#include "libcoll/base/calls.def"
+#include "libcoll/calls.def"
 };
 
 inline constexpr std::size_t call_count = call_names.size();
@@ -46,7 +46,7 @@ constexpr std::optional<CallKind> parse_call(std::string_view name) {
 #define LIBCOLL_NONBLOCKING_CALL(name, variant) CallKind::variant,
 #define LIBCOLL_PERSISTENT_CALL(name, variant) CallKind::variant,
 inline constexpr std::array blocking_variants{
-#include "libcoll/base/calls.def"
+#include "libcoll/calls.def"
 };
 
 constexpr CallKind blocking_variant(CallKind kind) { return blocking_variants[static_cast<std::size_t>(kind)]; }
@@ -60,7 +60,7 @@ constexpr bool is_rooted(CallKind kind) { return kind == CallKind::bcast || kind
 #define LIBCOLL_CALL(name, collective) std::optional<schedule::Collective>(schedule::Collective::collective),
 #define LIBCOLL_NATIVE_CALL(name) std::optional<schedule::Collective>(),
 inline constexpr std::array call_collectives{
-#include "libcoll/base/calls.def"
+#include "libcoll/calls.def"
 };
 
 /// Whose plan serves the call; nullopt when it is always left to MPI.

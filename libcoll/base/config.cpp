@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "libcoll/base/safe_file.h"
+#include "libcoll/setting_names.h"
 #include "planner/base/toml_text.h"
 
 namespace libcoll {
@@ -23,6 +24,7 @@ namespace {
 
 constexpr std::int64_t unlimited = std::numeric_limits<std::int64_t>::max();
 constexpr std::string_view prefix = "LIBCOLL_";
+constexpr std::size_t longest_warning = 4096;
 
 constexpr std::int64_t operator""_K(unsigned long long number) { return static_cast<std::int64_t>(number) << 10; }
 constexpr std::int64_t operator""_M(unsigned long long number) { return static_cast<std::int64_t>(number) << 20; }
@@ -310,7 +312,7 @@ std::vector<Setting> make_settings() {
       integer<&Config::planning_seconds, 1, 86'400>(
           "planning_seconds", "A missing plan that takes longer to make is given up, and its calls go to MPI."),
 #define LIBCOLL_CALL(name, collective) call<CallKind::name, &Config::name>(),
-#include "libcoll/base/calls.def"
+#include "libcoll/calls.def"
       boolean<&Config::nonblocking>("nonblocking",
                                     "Serve MPI_Iallreduce and the like as their blocking variants; no: MPI's own."),
       boolean<&Config::progress_thread>(
@@ -355,61 +357,10 @@ std::vector<Setting> make_settings() {
   };
 }
 
-/// Settings of SettingScope::rank; all others have to be the same on all ranks.
-constexpr std::array<std::string_view, 23> settings_of_ranks{
-    "enable",           "topology",         "route_binding", "transport",      "tuning_table",
-    "ofi_provider",     "log_level",        "stats",         "trace",          "trace_events",
-    "cache_dir",        "command",          "host",          "pacing",         "background_planning",
-    "planning_seconds", "progress_thread",  "in_flight",     "resend_seconds", "poll_microseconds",
-    "timeout_seconds",  "watchdog_seconds", "placement"};
-
-/// Settings for users; all others are advanced.
-constexpr std::array<std::string_view, 16> settings_of_users{
-    "enable",           "topology",      "host",  "route_binding", "transport", "cost_model",      "tuning_table",
-    "log_level",        "stats",         "trace", "cache_dir",     "one_node",  "progress_thread", "timeout_seconds",
-    "watchdog_seconds", "resend_seconds"};
-
-template <std::size_t Size>
-bool contains(const std::array<std::string_view, Size>& names, std::string_view name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 const Setting* find_setting(std::string_view name) {
   const auto found =
       std::find_if(settings().begin(), settings().end(), [&](const Setting& s) { return s.name == name; });
   return found == settings().end() ? nullptr : &*found;
-}
-
-// ---- did you mean ---------------------------------------------------------------------------------------------
-
-/// Levenshtein distance.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j < row.size(); ++j) row[j] = j;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t diagonal = row[0];
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t swapped = diagonal + (a[i] == b[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({swapped, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
-/// The setting whose name is nearest, when it is near enough to be what was meant.
-const Setting* nearest_setting(std::string_view name) {
-  const Setting* best = nullptr;
-  std::size_t best_distance = 3 + 1;
-  for (const Setting& setting : settings()) {
-    const std::size_t distance = edit_distance(name, setting.name);
-    if (distance < best_distance && distance * 2 < setting.name.size()) {
-      best = &setting;
-      best_distance = distance;
-    }
-  }
-  return best;
 }
 
 // ---- sources of values ----------------------------------------------------------------------------------------
@@ -431,12 +382,6 @@ std::optional<std::string> scalar_text(const toml::node& node) {
   return std::nullopt;
 }
 
-std::string unknown_key(const std::string& where, std::string_view key) {
-  const Setting* meant = nearest_setting(lowered(key));
-  const std::string hint = meant == nullptr ? "" : "; did you mean " + in_quotes(meant->name) + "?";
-  return where + ": unknown key " + in_quotes(key) + ", it has no effect" + hint;
-}
-
 void apply_table(LoadedConfig& loaded, const toml::table& table, const std::string& file) {
   std::map<unsigned, std::pair<std::string, const toml::node*>> by_line;  // warnings in the order of the file
   for (const auto& [key, node] : table) by_line.try_emplace(key.source().begin.line, key.str(), &node);
@@ -448,7 +393,10 @@ void apply_table(LoadedConfig& loaded, const toml::table& table, const std::stri
     const Setting* setting = find_setting(key);
     const std::optional<std::string> value = scalar_text(*node);
     if (setting == nullptr) {
-      loaded.warnings.push_back(unknown_key(where, key));
+      std::array<char, longest_warning> text{};
+      if (libcoll_is_unknown_key(where.c_str(), key.c_str(), text.data(), text.size())) {
+        loaded.warnings.emplace_back(text.data());
+      }
     } else if (!value) {
       loaded.warnings.push_back(setting_place + " must be a string, a whole number or true/false");
     } else {
@@ -496,13 +444,9 @@ void apply_environment(LoadedConfig& loaded, char* const* environment) {
 
 void warn_of_unknown_variables(LoadedConfig& loaded, char* const* environment) {
   for (char* const* entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    if (!text.starts_with(prefix)) continue;
-    const std::string_view name = text.substr(0, text.find('='));
-    const std::string key = lowered(name.substr(prefix.size()));
-    if (find_setting(key) != nullptr && environment_name(key) == name) continue;
-    std::string warning = "unknown variable " + std::string(name) + ", it has no effect";
-    if (const Setting* meant = nearest_setting(key)) warning += "; did you mean " + environment_name(meant->name) + "?";
+    std::array<char, longest_warning> text{};
+    if (!libcoll_is_unknown_variable(*entry, text.data(), text.size())) continue;
+    std::string warning(text.data());
     if (std::find(loaded.warnings.begin(), loaded.warnings.end(), warning) == loaded.warnings.end()) {
       loaded.warnings.push_back(std::move(warning));
     }
@@ -547,7 +491,7 @@ const std::string& call_setting(const Config& config, CallKind kind) {
 #define LIBCOLL_CALL(name, collective) \
   case CallKind::name:                 \
     return config.name;
-#include "libcoll/base/calls.def"
+#include "libcoll/calls.def"
     default:
       break;
   }
@@ -564,8 +508,10 @@ std::span<const Setting> settings() {
     std::vector<Setting> made = make_settings();
     for (std::size_t i = 0; i < made.size(); ++i) {
       made[i].default_value = defaults[i];
-      made[i].scope = contains(settings_of_ranks, made[i].name) ? SettingScope::rank : SettingScope::job;
-      made[i].advanced = !contains(settings_of_users, made[i].name);
+      const libcoll_setting_name* listed = libcoll_find_setting(std::string(made[i].name).c_str());
+      if (listed == nullptr) continue;  // a test compares both lists
+      made[i].scope = listed->of_rank ? SettingScope::rank : SettingScope::job;
+      made[i].advanced = !listed->for_users;
     }
     return made;
   }();

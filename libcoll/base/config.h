@@ -40,7 +40,7 @@ struct Config {
   std::string command;                    ///< path of the `libcoll` command; empty: beside the library
 // One for each call that can be served: "auto" or "native"; where it bears the collective's name, a planner's as well.
 #define LIBCOLL_CALL(name, collective) std::string name = "auto";
-#include "libcoll/base/calls.def"
+#include "libcoll/calls.def"
   std::int64_t segment_bytes = 128 * 1024;      ///< transfers are cut into segments of this size
   std::int64_t coalesce_max = 8 * 1024;         ///< smaller pieces for one peer and step travel in one message
   std::int64_t planless_max = 4 * 1024;         ///< up to this, all ranks together, small calls go without a plan

@@ -23,6 +23,7 @@
 #include "libcoll/plan/plan_cache.h"
 #include "libcoll/version.h"
 #include "planner/topology/reader.h"
+#include "pmpi/core_interface.h"
 
 namespace libcoll::command {
 
@@ -36,7 +37,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* preload_name = "libcoll_pmpi.so";
-constexpr const char* core_name = "libcoll_core.so";
 
 // ---- what is loaded -----------------------------------------------------------------------------------------------
 
@@ -76,17 +76,16 @@ std::string version_of_preload(const std::string& path) {
 }
 
 void look_at_core(const std::string& preload, RankReport& report) {
-  const fs::path path = fs::path(preload).parent_path() / core_name;
+  const fs::path path = fs::path(preload).parent_path() / LIBCOLL_CORE_LIBRARY;
   void* library = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
-  void* function = library == nullptr ? nullptr : dlsym(library, "libcoll_describe_settings");
+  void* function = library == nullptr ? nullptr : dlsym(library, LIBCOLL_OPEN_CORE);
   if (function == nullptr) {
     const char* error = dlerror();
     report.core_error = error == nullptr ? "it is no core of libcoll" : error;
     return;
   }
-  std::array<char, 256> text{};
-  reinterpret_cast<void (*)(char*, std::size_t)>(function)(text.data(), text.size());
-  report.core_version = std::string(text.data()).substr(0, std::string_view(text.data()).find(' '));
+  const libcoll_preload asks_for_version{LIBCOLL_VERSION, nullptr, nullptr, nullptr};
+  report.core_version = reinterpret_cast<libcoll_open_core_function*>(function)(&asks_for_version)->version;
 }
 
 // ---- environment --------------------------------------------------------------------------------------------------

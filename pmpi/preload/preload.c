@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "libcoll/version.h"
@@ -41,6 +40,7 @@ static const char* const names[] = {
 
 static const struct libcoll_mpi_family* family;
 static const struct libcoll_core* core;
+static struct libcoll_preload_settings settings;
 static struct libcoll_presence presence;
 static struct libcoll_preload preload = {LIBCOLL_VERSION, NULL, &presence, &libcoll_next_symbol};
 
@@ -60,12 +60,13 @@ static bool says(const char* function) {
 
 static bool mpi_runs(void) { return says("PMPI_Initialized") && !says("PMPI_Finalized"); }
 
-static int world_size(void) {
-  typedef int size_function(libcoll_word, int*);
-  size_function* size_of = LIBCOLL_FUNCTION(size_function*, libcoll_next_symbol("PMPI_Comm_size"));
-  int size = 1;
-  if (size_of != NULL) size_of(preload.mpi->comm_world, &size);
-  return size;
+/* What PMPI_Comm_size or PMPI_Comm_rank says of the world. */
+static int number_in_world(const char* function, int otherwise) {
+  typedef int number_function(libcoll_word, int*);
+  number_function* ask = LIBCOLL_FUNCTION(number_function*, libcoll_next_symbol(function));
+  int number = otherwise;
+  if (ask != NULL) ask(preload.mpi->comm_world, &number);
+  return number;
 }
 
 /* Whether all ranks of the world say yes; collective. */
@@ -81,15 +82,33 @@ static bool all_agree(bool mine) {
 
 /* ---- the log, until there is one */
 
-static void warn(const char* message) {
-  const char* level = getenv("LIBCOLL_LOG_LEVEL");
-  if (!libcoll_is_enabled() || (level != NULL && strcasecmp(level, "error") == 0)) return;
-  char line[512];
-  const int length = snprintf(line, sizeof line, "libcoll: warning: %s; every call falls through\n", message);
+static void say(const char* kind, const char* sentence, const char* end) {
+  enum { longest_line = 16384 };
+  char line[longest_line];
+  const int length = snprintf(line, sizeof line, "libcoll: %s: %s%s\n", kind, sentence, end);
   if (length < 0) return;
   const size_t size = (size_t)length < sizeof line ? (size_t)length : sizeof line - 1;
   /* Nothing sensible can be done about a closed stderr. */
   if (write(STDERR_FILENO, line, size) < 0) return;
+}
+
+static bool says_warnings(void) { return settings.enable && settings.log_level >= libcoll_warn; }
+
+static void warn(const char* obstacle) {
+  if (says_warnings()) say("warning", obstacle, "; every call falls through");
+}
+
+static void warn_of_name(const char* sentence) { say("warning", sentence, ""); }
+
+/* Without a topology nothing is served, and there is no core to tell of odd settings. */
+static void tell_of_settings(void) {
+  if (!says_warnings() || number_in_world("PMPI_Comm_rank", 0) != 0) return;
+  libcoll_tell_unknown_names(&warn_of_name);
+  if (settings.has_stats) {
+    warn("no topology is set, so there are no statistics");
+  } else if (settings.log_level >= libcoll_info) {
+    say("info", "no topology is set", "; every call falls through");
+  }
 }
 
 /* Whether the core knows this MPI, and there is a job that it can do something for. */
@@ -137,21 +156,24 @@ static void aim_at_core(void) {
   }
 }
 
-/* Whether there may be something to do. Where the ranks know of each other, all of them come to the same answer as to
- * what they have to do together. */
+/* Whether a topology is set: here, or on some rank. Where the ranks know of each other, all of them come to the same
+ * answer as to what they have to do together; where they do not, one that has none may be asked by one that has. */
 static bool needs_core(void) {
-  const bool has_settings = libcoll_has_variables() || libcoll_has_configuration_file();
-  const int size = world_size();
-  if (size == 1) return has_settings;
-  libcoll_find_presence(size, &presence);
-  return has_settings || !presence.known || (presence.serves && presence.absentees == 0);
+  const int size = number_in_world("PMPI_Comm_size", 1);
+  if (size > 1) libcoll_find_presence(size, &presence);
+  if (settings.has_topology) return true;
+  return size > 1 && (!presence.known || (presence.serves && presence.absentees == 0));
 }
 
 /* `together`: all ranks of the world are here. */
 static void decide(bool together) {
+  settings = libcoll_read_settings();
   if (!mpi_is_supported()) return;
   preload.mpi = libcoll_describe_mpi(family);
-  if (!needs_core()) return;
+  if (!needs_core()) {
+    tell_of_settings();
+    return;
+  }
   open_core();
   /* The ranks that have a core would wait for those that have none. */
   const bool serve = together && presence.known && presence.serves && presence.absentees == 0;
@@ -221,6 +243,7 @@ static _Atomic(any_function*) targets[] = {
     libcoll_announce();                                                                                \
     const int code = LIBCOLL_FUNCTION(int (*)(parameters), libcoll_next_symbol(#symbol))(__VA_ARGS__); \
     decide_once(true);                                                                                 \
+    libcoll_end_announcement();                                                                        \
     return code;                                                                                       \
   }
 #define FORWARD_INIT(symbol, number) INIT(symbol, LIBCOLL_PARAMETERS(number), LIBCOLL_ARGUMENTS(number))

@@ -1,6 +1,5 @@
 #include "pmpi/preload/presence.h"
 
-#include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +12,7 @@
 #include "pmpi/preload/mpi_family.h"
 #include "pmpi/preload/next.h"
 #include "pmpi/preload/pmi.h"
+#include "pmpi/preload/pmix_library.h"
 #include "pmpi/preload/settings.h"
 
 /* The part of PMIx's binary interface that is used here (PMIx Standard 4.1, chapters 3 to 6; the same since version 3).
@@ -35,9 +35,10 @@ struct pmix_info {
   uint32_t directives;
   struct pmix_value value;
 };
-enum { pmix_bool = 1, pmix_string = 3, pmix_int = 6, pmix_global = 3, pmix_success = 0, pmix_error = -1 };
+enum { pmix_bool = 1, pmix_string = 3, pmix_int = 6, pmix_global = 3, pmix_success = 0 };
 
 typedef int pmix_init_function(struct pmix_process*, struct pmix_info*, size_t);
+typedef int pmix_finalize_function(const struct pmix_info*, size_t);
 typedef int pmix_put_function(uint8_t, const char*, struct pmix_value*);
 typedef int pmix_get_function(const struct pmix_process*, const char*, const struct pmix_info*, size_t,
                               struct pmix_value**);
@@ -46,20 +47,14 @@ typedef int pmix_get_function(const struct pmix_process*, const char*, const str
 #define HOST_KEY "pmix.hname"
 #define SERVES_WORD " serves"
 #define REPORTS_WORD " reports"
-/* Open MPI can bring its own PMIx, whose names it prefixes. */
-#define EMBEDDED_PREFIX "OPAL_MCA_PMIX3X_"
 /* A server that does not know a key may ask another server. */
 enum { most_seconds = 10, longest_text = 256, longest_key = 64 };
 
 /* What the process knows once its PMIx has begun. */
 static pmix_get_function* get_value;
 static struct pmix_process self;
-
-static void* symbol_in(void* library, const char* prefix, const char* name) {
-  char symbol[64];
-  snprintf(symbol, sizeof symbol, "%s%s", prefix, name);
-  return dlsym(library, symbol);
-}
+/* Until MPI has begun PMIx as well. */
+static pmix_finalize_function* finalize;
 
 static struct pmix_info make_info(const char* key, uint16_t type) {
   struct pmix_info info;
@@ -91,73 +86,52 @@ static bool look_up(const struct pmix_process* process, const char* key, char* t
 }
 
 static void describe_settings(char* text, size_t size) {
-  libcoll_describe_environment(text, size);
-  if (!libcoll_has_configuration_file()) return;
-  /* Tools of PMIx that are no programs of MPI must not get one. */
-  char reason[256];
-  if (libcoll_find_mpi_family(reason, sizeof reason) == NULL) return;
-  void* core = libcoll_open_beside(LIBCOLL_CORE_LIBRARY);
-  if (core == NULL) return;
-  libcoll_describe_settings_function* describe =
-      LIBCOLL_FUNCTION(libcoll_describe_settings_function*, dlsym(core, LIBCOLL_DESCRIBE_SETTINGS));
-  if (describe != NULL) describe(text, size);
+  const struct libcoll_preload_settings settings = libcoll_read_settings();
+  snprintf(text, size, "%s%s%s", LIBCOLL_VERSION, settings.enable && settings.has_topology ? SERVES_WORD : "",
+           settings.has_stats ? REPORTS_WORD : "");
 }
 
-static void announce(void* library, const char* prefix, const struct pmix_process* process) {
-  pmix_put_function* put = LIBCOLL_FUNCTION(pmix_put_function*, symbol_in(library, prefix, "PMIx_Put"));
+/* PMIx counts who has begun it: MPI finds it begun, and its fence takes the key along. */
+static void announce_to_pmix(void) {
+  /* The launcher's server is there for those that have these alone. */
+  if (getenv("PMIX_NAMESPACE") == NULL || getenv("PMIX_RANK") == NULL) return;
+  const struct libcoll_pmix pmix = libcoll_find_pmix();
+  pmix_init_function* init = LIBCOLL_FUNCTION(pmix_init_function*, pmix.init);
+  pmix_put_function* put = LIBCOLL_FUNCTION(pmix_put_function*, pmix.put);
+  if (init == NULL || init(&self, NULL, 0) != pmix_success) return;
+  finalize = LIBCOLL_FUNCTION(pmix_finalize_function*, pmix.finalize);
   char text[longest_text];
   describe_settings(text, sizeof text);
   struct pmix_value value;
   memset(&value, 0, sizeof value);
   value.type = pmix_string;
   value.data.string = text;
-  if (put == NULL || put(pmix_global, VERSION_KEY, &value) != pmix_success) return;
-  self = *process;
-  get_value = LIBCOLL_FUNCTION(pmix_get_function*, symbol_in(library, prefix, "PMIx_Get"));
+  if (put(pmix_global, VERSION_KEY, &value) == pmix_success) get_value = LIBCOLL_FUNCTION(pmix_get_function*, pmix.get);
 }
 
-/* Has the caller's PMIx begin, and announces there that this process has libcoll. */
-static int begin_space(void* caller, const char* prefix, struct pmix_process* process, struct pmix_info* info,
-                       size_t count) {
-  /* PMIx as the caller sees it: a library of MPI's, of its own or above it. */
-  Dl_info owner;
-  void* library = NULL;
-  if (dladdr(caller, &owner) != 0 && owner.dli_fname != NULL) {
-    library = dlopen(owner.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-  }
-  pmix_init_function* init =
-      library == NULL ? NULL : LIBCOLL_FUNCTION(pmix_init_function*, symbol_in(library, prefix, "PMIx_Init"));
-  if (init == NULL) init = LIBCOLL_FUNCTION(pmix_init_function*, symbol_in(RTLD_NEXT, prefix, "PMIx_Init"));
-  if (init == NULL) return pmix_error;
-  struct pmix_process own;
-  memset(&own, 0, sizeof own);
-  if (process == NULL) process = &own;
-  const int code = init(process, info, count);
-  if (code == pmix_success && library != NULL && get_value == NULL) announce(library, prefix, process);
-  return code;
-}
-
-/* NOLINTBEGIN(readability-identifier-naming): the names of PMIx */
-LIBCOLL_EXPORT int PMIx_Init(struct pmix_process* process, struct pmix_info* info, size_t count) {
-  return begin_space(__builtin_return_address(0), "", process, info, count);
-}
-
-LIBCOLL_EXPORT int OPAL_MCA_PMIX3X_PMIx_Init(struct pmix_process* process, struct pmix_info* info, size_t count) {
-  return begin_space(__builtin_return_address(0), EMBEDDED_PREFIX, process, info, count);
-}
-/* NOLINTEND(readability-identifier-naming) */
-
-void libcoll_announce(void) {
-  static bool announced;
-  if (announced || getenv("PMI_FD") == NULL) return;
-  announced = true;
+static void announce_to_hydra(const struct libcoll_mpi_family* family) {
+  if (getenv("PMI_FD") == NULL || !libcoll_uses_hydra(family)) return;
   char text[longest_text];
   char key[longest_key];
-  const struct libcoll_mpi_family* family = libcoll_find_mpi_family(text, sizeof text);
-  if (family == NULL || !libcoll_uses_hydra(family)) return;
   describe_settings(text, sizeof text);
   snprintf(key, sizeof key, VERSION_KEY ".%s", getenv("PMI_RANK") == NULL ? "" : getenv("PMI_RANK"));
   libcoll_pmi_put(key, text);
+}
+
+void libcoll_announce(void) {
+  static bool announced;
+  if (announced) return;
+  announced = true;
+  char reason[longest_text];
+  const struct libcoll_mpi_family* family = libcoll_find_mpi_family(reason, sizeof reason);
+  if (family == NULL) return;
+  announce_to_pmix();
+  announce_to_hydra(family);
+}
+
+void libcoll_end_announcement(void) {
+  if (finalize != NULL) finalize(NULL, 0);
+  finalize = NULL;
 }
 
 /* What the process of that rank announced; empty: nothing. */

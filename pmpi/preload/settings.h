@@ -1,18 +1,24 @@
-/* What the preload has to know of the settings: it reads the environment, and leaves configuration files to the core.
- */
+/* The settings that the preload goes by, and what it says of names that are no settings'. All others are the core's. */
 #ifndef LIBCOLL_PMPI_PRELOAD_SETTINGS_H
 #define LIBCOLL_PMPI_PRELOAD_SETTINGS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
-/* Some configuration file of libcoll's is there. */
-bool libcoll_has_configuration_file(void);
+enum libcoll_level { libcoll_error, libcoll_warn, libcoll_info };
+
+struct libcoll_preload_settings {
+  bool enable;
+  bool has_topology; /* one is named; whether it can be read is not asked */
+  bool has_stats;
+  enum libcoll_level log_level; /* debug and trace count as info */
+};
+
+/* From configuration files and the environment, in the core's order. Of a file, only what stands on one line
+ * `key = value` before any table is seen: so are all settings. */
+struct libcoll_preload_settings libcoll_read_settings(void);
 /* Some LIBCOLL_ variable is set. */
 bool libcoll_has_variables(void);
-/* LIBCOLL_ENABLE does not say no. */
-bool libcoll_is_enabled(void);
-/* As libcoll_describe_settings_function, from the environment alone. */
-void libcoll_describe_environment(char* text, size_t size);
+/* A sentence for every variable and key that is no setting's. */
+void libcoll_tell_unknown_names(void (*tell)(const char* sentence));
 
 #endif

@@ -77,13 +77,13 @@ for page in share/man/man*/libcoll*; do
   faults=$(MANWIDTH=80 MANROFFOPT=-ww man -l --warnings "$page" 2>&1 >/dev/null)
   [[ -z $faults ]] || fail "the manual page $page has faults: $faults"
 done
-# What programs get needs the C library alone, and exports versioned names of MPI, PMIx and libcoll.
+# What programs get needs the C library alone, and exports versioned names of MPI and libcoll.
 libraries=$(dirname "$(find "$prefix" -name libcoll_pmpi.so)")
 needed=$(objdump -p "$libraries/libcoll_pmpi.so" | awk '$1 == "NEEDED" {print $2}' | grep -v '^ld-linux' | paste -s -d ' ')
 [[ $needed == libc.so.6 ]] || fail "the preload needs $needed"
-others=$(nm -D --defined-only "$libraries/libcoll_pmpi.so" | awk '$2 != "A" {print $3}' | grep -v -E '^(P?MPIX?_|PMIx_Init|OPAL_MCA_PMIX3X_PMIx_Init|libcoll_).*@@LIBCOLL_1$' || true)
+others=$(nm -D --defined-only "$libraries/libcoll_pmpi.so" | awk '$2 != "A" {print $3}' | grep -v -E '^(P?MPIX?_|libcoll_).*@@LIBCOLL_1$' || true)
 [[ -z $others ]] || fail "the preload exports $others"
-others=$(nm -D --defined-only "$libraries/libcoll_core.so" | awk '$2 != "A" {print $3}' | grep -v '^libcoll_' || true)
+others=$(nm -D --defined-only "$libraries/libcoll_core.so" | awk '$2 != "A" {print $3}' | grep -v '^libcoll_open_core@@' || true)
 [[ -z $others ]] || fail "the core exports $others"
 needed=$(objdump -p "$libraries/libcoll_core.so" | awk '$1 == "NEEDED" {print $2}' | grep -E 'mpi|libuc' || true)
 [[ -z $needed ]] || fail "the core, which serves any MPI and loads UCX when it is needed, needs $needed"

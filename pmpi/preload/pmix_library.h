@@ -1,0 +1,16 @@
+/* Where MPI will find PMIx, before it has looked for it. */
+#ifndef LIBCOLL_PMPI_PRELOAD_PMIX_LIBRARY_H
+#define LIBCOLL_PMPI_PRELOAD_PMIX_LIBRARY_H
+
+/* PMIx's functions; all NULL where there is no PMIx, or it is not certain that it is MPI's. */
+struct libcoll_pmix {
+  void* init;
+  void* finalize;
+  void* put;
+  void* get;
+};
+
+/* Loads what MPI_Init would load for it. */
+struct libcoll_pmix libcoll_find_pmix(void);
+
+#endif
