@@ -77,6 +77,7 @@ bool libcoll_is_unknown_variable(const char* entry, char* text, size_t size) {
   if (is_upper && libcoll_find_setting(key) != NULL) return false;
   const struct libcoll_setting_name* meant = nearest_setting(key);
   if (meant != NULL) change(variable, meant->name, strlen(meant->name), &upper);
+  // NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling): the C library has no _s
   snprintf(text, size, "unknown variable %.*s, it has no effect%s%s%s", (int)length, entry,
            meant == NULL ? "" : "; did you mean " PREFIX, meant == NULL ? "" : variable, meant == NULL ? "" : "?");
   return true;
@@ -87,6 +88,7 @@ bool libcoll_is_unknown_key(const char* where, const char* key, char* text, size
   char lowered[longest_name + 1];
   change(lowered, key, strlen(key), &lower);
   const struct libcoll_setting_name* meant = nearest_setting(lowered);
+  // NOLINTNEXTLINE(clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling): the C library has no _s
   snprintf(text, size, "%s: unknown key \"%s\", it has no effect%s%s%s", where, key,
            meant == NULL ? "" : "; did you mean \"", meant == NULL ? "" : meant->name, meant == NULL ? "" : "\"?");
   return true;
