@@ -14,6 +14,7 @@
 
 #include "libcoll/base/clock.h"
 #include "libcoll/base/log.h"
+#include "libcoll/comm/trial.h"
 #include "libcoll/observe/setup_times.h"
 #include "libcoll/plan/plan_cache.h"
 #include "libcoll/plan/plan_source.h"
@@ -32,9 +33,6 @@ using namespace select;
 
 namespace {
 
-constexpr std::int64_t word_bytes = 8;
-constexpr std::int64_t largest_vector = 256 * 1024;
-constexpr std::int64_t largest_buffer = 4 * 1024 * 1024;  ///< of all blocks together
 constexpr std::int64_t contest_nanoseconds = 50'000'000;  ///< both ways together
 constexpr std::int64_t nanoseconds_per_microsecond = 1000;
 constexpr std::int64_t sampling_nanoseconds = 200'000'000;  ///< for each way
@@ -42,78 +40,11 @@ constexpr std::int64_t sampling_nanoseconds = 200'000'000;  ///< for each way
 /// What rank 0 says when it knows nothing yet.
 constexpr std::int64_t not_tried = -2;
 
-void or_words(const void*, void* destination, const void* left, const void* right, std::int64_t elements) noexcept {
-  auto* to = static_cast<std::uint64_t*>(destination);
-  const auto* a = static_cast<const std::uint64_t*>(left);
-  const auto* b = static_cast<const std::uint64_t*>(right);
-  for (std::int64_t i = 0; i < elements; ++i) to[i] = a[i] | b[i];
-}
-
-/// Calls of one kind with memory of their own, both ways. The root of rooted ones is rank 0.
-class Trial {
- public:
-  Trial(const Learner& learner, CallKind kind) : learner_(learner), kind_(kind), ranks_(learner.communicator.size()) {
-    const auto words = static_cast<std::size_t>(ranks_ * largest_bytes() / word_bytes);
-    input_.resize(words);
-    output_.resize(words);
-    learner.communicator.keep_record(nullptr);  // these calls are not the program's
-  }
-  ~Trial() { learner_.communicator.keep_record(learner_.record); }
-  Trial(const Trial&) = delete;
-  Trial& operator=(const Trial&) = delete;
-
-  /// Within a node nothing is known of longer calls but what the longest of these show.
-  [[nodiscard]] std::int64_t largest_bytes() const {
-    const std::int64_t largest = learner_.communicator.must_be_faster() ? largest_buffer : largest_vector;
-    return std::max(word_bytes, std::min(largest, largest_buffer / ranks_));
-  }
-
-  /// Of shorter vectors a plan moves fewer shards than of all others: what they take says nothing of those.
-  [[nodiscard]] std::int64_t smallest_bytes() const {
-    const std::int64_t least = kind_ == CallKind::allreduce ? word_bytes * ranks_ : word_bytes;
-    return std::min(least, largest_bytes());
-  }
-
-  bool own(std::int64_t bytes, Protocol selected) {
-    Call call;
-    call.collective = *collective_of(kind_);
-    call.input = input();
-    call.output = output();
-    call.elements = bytes / word_bytes;
-    call.element_bytes = word_bytes;
-    call.reducer = {&or_words, nullptr};
-    if (is_rooted(kind_)) {
-      call.counts.assign(static_cast<std::size_t>(ranks_), 0);
-      call.counts.front() = call.elements;
-      std::vector<std::int64_t>& offsets = kind_ == CallKind::bcast ? call.output_offsets : call.input_offsets;
-      offsets.assign(static_cast<std::size_t>(ranks_), 0);
-    }
-    return learner_.communicator.run(call, learner_.hook, selected);
-  }
-
-  bool native(std::int64_t bytes) { return learner_.native(kind_, input(), output(), bytes); }
-
- private:
-  const std::byte* input() const { return reinterpret_cast<const std::byte*>(input_.data()); }
-  std::byte* output() { return reinterpret_cast<std::byte*>(output_.data()); }
-
-  const Learner& learner_;
-  const CallKind kind_;
-  const std::int64_t ranks_;
-  std::vector<std::uint64_t> input_;
-  std::vector<std::uint64_t> output_;
-};
-
-std::string cache_directory(const Runtime& process) {
-  const std::string& directory = process.config().cache_dir;
-  return directory.empty() ? default_cache_dir() : directory;
-}
-
 CrossoverPlace crossover_place(const Learner& learner, CallKind kind) {
   Runtime& runtime = learner.runtime;
   const Collective collective = *collective_of(kind);
   CrossoverPlace place;
-  place.directory = cache_directory(runtime);
+  place.directory = cache_directory(runtime.config().cache_dir);
   place.plan_file = plan_file_name(runtime.topology(), collective, algorithm_setting(runtime.config(), collective));
   place.call = kind;
   place.ranks = learner.communicator.size();
@@ -162,7 +93,7 @@ void learn_by_trial(const Learner& learner, CallKind kind) {
 ChoicePlace choice_place(const Learner& learner) {
   Runtime& runtime = learner.runtime;
   ChoicePlace place;
-  place.directory = cache_directory(runtime);
+  place.directory = cache_directory(runtime.config().cache_dir);
   place.topology = topology_hash(runtime.topology());
   place.ranks = learner.communicator.size();
   place.nodes = learner.communicator.nodes();

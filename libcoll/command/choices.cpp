@@ -85,7 +85,7 @@ SelectionTable selection_of(const Config& config, const TuningTable& tuning, con
 }  // namespace
 
 std::vector<JobChoices> find_choices(const Topology& topology, const Config& config) {
-  const std::string directory = config.cache_dir.empty() ? default_cache_dir() : config.cache_dir;
+  const std::string directory = cache_directory(config.cache_dir);
   const TuningTable tuning = tuning_table_of(config);
   std::vector<JobChoices> found;
   for (const ChoicePlace& place : kept_choices(directory, topology_hash(topology))) {

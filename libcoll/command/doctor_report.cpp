@@ -173,7 +173,7 @@ RankReport look_around(const LoadedConfig& loaded, char* const* environment) {
       report.binding_error = binding.error().message;
     }
   }
-  report.cache = config.cache_dir.empty() ? default_cache_dir() : config.cache_dir;
+  report.cache = cache_directory(config.cache_dir);
   report.cache_error = cache_obstacle(report.cache);
   report.warnings = loaded.warnings;
   return report;

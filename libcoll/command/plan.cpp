@@ -259,8 +259,8 @@ Status store(const PlanCommandOptions& options, const Plan& plan) {
   const Schedule& schedule = plan.schedule;
   if (!schedule.wirings.empty()) return Error{"--cache keeps plans that programs run, and none can rewire the fabric"};
   const LoadedConfig loaded = load_config(environ);
-  std::string directory = options.cache_dir.empty() ? loaded.config.cache_dir : options.cache_dir;
-  if (directory.empty()) directory = default_cache_dir();
+  const std::string directory =
+      cache_directory(options.cache_dir.empty() ? loaded.config.cache_dir : options.cache_dir);
   const bool automatic = options.algorithm == automatic_plan;
   if (!automatic || options.nodes.empty()) {
     if (Status stored = store_plan(directory, schedule); !stored) return stored;

@@ -92,7 +92,7 @@ void provide_plan(const std::string& directory, const Topology& topology, Collec
 }
 
 void provide_plans(const Config& config, const Topology& topology) {
-  const std::string directory = config.cache_dir.empty() ? default_cache_dir() : config.cache_dir;
+  const std::string directory = cache_directory(config.cache_dir);
   // These serve MPI_Bcast, MPI_Reduce and the vector variants as well.
   for (const Collective collective :
        {Collective::allgather, Collective::reduce_scatter, Collective::allreduce, Collective::alltoall}) {

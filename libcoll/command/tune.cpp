@@ -192,8 +192,7 @@ Result<std::vector<PlannerName>> planners_for(const TuneOptions& options, CallKi
     const Config config = load_config(environ).config;
     const Result<Topology> topology = load_topology(options.topology.empty() ? config.topology : options.topology);
     if (!topology) return topology.error();
-    const std::string& directory = config.cache_dir;
-    return cached_planners(directory.empty() ? default_cache_dir() : directory, *topology, call);
+    return cached_planners(cache_directory(config.cache_dir), *topology, call);
   }
   std::vector<PlannerName> names;
   std::istringstream words(options.algorithms);

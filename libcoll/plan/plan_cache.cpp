@@ -123,7 +123,8 @@ std::string environment_value(const char* name) {
 
 }  // namespace
 
-std::string default_cache_dir() {
+std::string cache_directory(const std::string& configured) {
+  if (!configured.empty()) return configured;
   const std::string cache_home = environment_value("XDG_CACHE_HOME");
   if (cache_home.starts_with('/')) return cache_home + "/libcoll";  // the specification ignores relative paths
   const std::string home = environment_value("HOME");

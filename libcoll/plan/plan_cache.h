@@ -13,8 +13,9 @@
 
 namespace libcoll::plan {
 
-/// $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll; empty when neither variable is set.
-std::string default_cache_dir();
+/// What the setting cache_dir says; where it is empty, $XDG_CACHE_HOME/libcoll or ~/.cache/libcoll, and empty when
+/// neither variable is set.
+std::string cache_directory(const std::string& configured);
 
 /// What is planned for a collective where no planner is named.
 struct PlanPair {

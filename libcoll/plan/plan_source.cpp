@@ -49,7 +49,7 @@ bool has_small_plan(Collective collective, std::string_view algorithm) {
 }
 
 std::vector<std::string> planning_command(const Config& config, const PlanRequest& request, const std::string& source,
-                                          const std::string& algorithm, const std::string& cache_directory) {
+                                          const std::string& algorithm, const std::string& directory) {
   std::vector<std::string> arguments{config.command, "plan",     source, std::string(to_string(request.collective)),
                                      "--quiet",      "--output", "-"};
   if (algorithm != automatic_plan) arguments.insert(arguments.end(), {"--algorithm", algorithm});
@@ -59,7 +59,7 @@ std::vector<std::string> planning_command(const Config& config, const PlanReques
   if (request.collective == Collective::alltoall) {
     arguments.insert(arguments.end(), {"--time-limit", std::to_string((config.planning_seconds - 0.5) / 1.2)});
   }
-  if (!cache_directory.empty()) arguments.insert(arguments.end(), {"--cache", "--cache-dir", cache_directory});
+  if (!directory.empty()) arguments.insert(arguments.end(), {"--cache", "--cache-dir", directory});
   return arguments;
 }
 
@@ -161,7 +161,7 @@ bool planned_at_once(const PlanRequest& request) {
 }
 
 std::optional<Result<PlanPair>> PlanSource::obtain(const Config& config, const PlanRequest& request) {
-  const std::string directory = config.cache_dir.empty() ? default_cache_dir() : config.cache_dir;
+  const std::string directory = cache_directory(config.cache_dir);
   // Of those that other processes make. Ours have limits of their own, which end before: two planners are tried for a
   // part, and starting them takes a while, too.
   constexpr std::chrono::seconds to_start_them{1};

@@ -319,15 +319,16 @@ TEST_F(PlanCache, StoringSaysWhyItCannot) {
   EXPECT_TRUE(contains(nowhere.error().message, "LIBCOLL_CACHE_DIR"));
 }
 
-TEST(DefaultCacheDir, FollowsTheEnvironment) {
+TEST(CacheDirectory, IsTheConfiguredOneOrFollowsTheEnvironment) {
+  EXPECT_EQ(cache_directory("/mine"), "/mine");
   setenv("HOME", "/home/u", 1);
   unsetenv("XDG_CACHE_HOME");
-  EXPECT_EQ(default_cache_dir(), "/home/u/.cache/libcoll");
+  EXPECT_EQ(cache_directory(""), "/home/u/.cache/libcoll");
   setenv("XDG_CACHE_HOME", "/x", 1);
-  EXPECT_EQ(default_cache_dir(), "/x/libcoll");
+  EXPECT_EQ(cache_directory(""), "/x/libcoll");
   unsetenv("XDG_CACHE_HOME");
   unsetenv("HOME");
-  EXPECT_EQ(default_cache_dir(), "");
+  EXPECT_EQ(cache_directory(""), "");
 }
 
 TEST_F(PlanCache, ThePlanForSmallVectorsGoesWithTheUsualOne) {
