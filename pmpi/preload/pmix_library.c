@@ -1,12 +1,16 @@
 #include "pmpi/preload/pmix_library.h"
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
+#include <errno.h>
 #include <glob.h>
 #include <limits.h>
-#include <stdbool.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "pmpi/preload/next.h"
 
@@ -72,4 +76,51 @@ static struct libcoll_pmix search_components(void) {
 struct libcoll_pmix libcoll_find_pmix(void) {
   const struct libcoll_pmix in_component = search_components();
   return in_component.init != NULL ? in_component : functions_in(NULL);
+}
+
+/* "[::1]:4000" or "127.0.0.1:4000" into `address`; its size, or 0. */
+static socklen_t read_address(const char* text, bool is_ipv6, struct sockaddr_storage* address) {
+  char host[INET6_ADDRSTRLEN + 2];
+  const char* colon = strrchr(text, ':');
+  if (colon == NULL || (size_t)(colon - text) >= sizeof host) return 0;
+  const bool in_brackets = text[0] == '[' && colon > text && colon[-1] == ']';
+  const int length = (int)(colon - text) - (in_brackets ? 2 : 0);
+  snprintf(host, sizeof host, "%.*s", length, text + (in_brackets ? 1 : 0));
+  const uint16_t port = htons((uint16_t)strtoul(colon + 1, NULL, 10));
+  memset(address, 0, sizeof *address);
+  if (is_ipv6) {
+    struct sockaddr_in6* six = (struct sockaddr_in6*)address;
+    six->sin6_family = AF_INET6;
+    six->sin6_port = port;
+    return port != 0 && inet_pton(AF_INET6, host, &six->sin6_addr) == 1 ? sizeof *six : 0;
+  }
+  struct sockaddr_in* four = (struct sockaddr_in*)address;
+  four->sin_family = AF_INET;
+  four->sin_port = port;
+  return port != 0 && inet_pton(AF_INET, host, &four->sin_addr) == 1 ? sizeof *four : 0;
+}
+
+/* Nobody can listen twice at an address of this host. The other side sees nothing of the question. */
+static bool is_listened_at(const char* text, bool is_ipv6) {
+  struct sockaddr_storage address;
+  const socklen_t size = read_address(text, is_ipv6, &address);
+  const int descriptor = size == 0 ? -1 : socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (descriptor < 0) return false;
+  /* What is left of connections of a server that is gone does not count. */
+  const int yes = 1;
+  setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  const bool is_taken = bind(descriptor, (struct sockaddr*)&address, size) != 0 && errno == EADDRINUSE;
+  close(descriptor);
+  return is_taken;
+}
+
+bool libcoll_has_pmix_server(void) {
+  static const char variable[] = "PMIX_SERVER_URI"; /* and a version's number: "=NAMESPACE.RANK;tcp4://ADDRESS:PORT" */
+  for (char** entry = environ; entry != NULL && *entry != NULL; ++entry) {
+    if (strncmp(*entry, variable, sizeof variable - 1) != 0) continue;
+    const char* scheme = strstr(*entry, "tcp4://");
+    if (scheme == NULL) scheme = strstr(*entry, "tcp6://");
+    if (scheme != NULL && is_listened_at(scheme + 7, scheme[3] == '6')) return true;
+  }
+  return false;
 }

@@ -2,6 +2,8 @@
 #ifndef LIBCOLL_PMPI_PRELOAD_PMIX_LIBRARY_H
 #define LIBCOLL_PMPI_PRELOAD_PMIX_LIBRARY_H
 
+#include <stdbool.h>
+
 /* PMIx's functions; all NULL where there is no PMIx, or it is not certain that it is MPI's. */
 struct libcoll_pmix {
   void* init;
@@ -12,5 +14,8 @@ struct libcoll_pmix {
 
 /* Loads what MPI_Init would load for it. */
 struct libcoll_pmix libcoll_find_pmix(void);
+/* Whether the process has a PMIx server, which its launcher is: the variables say where, and something listens there.
+ * They outlive their job in a shell that was part of it, and PMIx cannot begin again after it has failed twice. */
+bool libcoll_has_pmix_server(void);
 
 #endif

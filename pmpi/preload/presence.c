@@ -93,8 +93,7 @@ static void describe_settings(char* text, size_t size) {
 
 /* PMIx counts who has begun it: MPI finds it begun, and its fence takes the key along. */
 static void announce_to_pmix(void) {
-  /* The launcher's server is there for those that have these alone. */
-  if (getenv("PMIX_NAMESPACE") == NULL || getenv("PMIX_RANK") == NULL) return;
+  if (getenv("PMIX_NAMESPACE") == NULL || getenv("PMIX_RANK") == NULL || !libcoll_has_pmix_server()) return;
   const struct libcoll_pmix pmix = libcoll_find_pmix();
   pmix_init_function* init = LIBCOLL_FUNCTION(pmix_init_function*, pmix.init);
   pmix_put_function* put = LIBCOLL_FUNCTION(pmix_put_function*, pmix.put);

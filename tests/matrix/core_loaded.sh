@@ -62,3 +62,9 @@ job 0 '' LIBCOLL_TOPOLOGY=
 LIBCOLL_TOPOLOGY=ring:4 LD_PRELOAD=$library LD_DEBUG=libs LD_DEBUG_OUTPUT=$directory/other/linker /bin/true
 grep -q 'calling init: .*/libcoll_pmpi\.so$' other/linker.* || fail "the preload was not loaded"
 if grep -E 'calling init: .*/(libcoll_core|libpmix|mca_)' other/linker.*; then fail "a program without MPI loads this"; fi
+
+# A shell that was part of a job has the variables of its launcher, which is gone: the program runs alone, as natively.
+mapfile -t variables < <(mpirun -n 1 env </dev/null | grep ^PMIX_)
+[[ ${variables[*]} == *PMIX_SERVER_URI* ]] || fail "the launcher has no PMIx: ${variables[*]}"
+env "${variables[@]}" LIBCOLL_TOPOLOGY=ring:4 LD_PRELOAD="$library" timeout -k 5 60 "$program" </dev/null >said 2>&1 ||
+  fail "the program does not run after its shell's job: $(cat said)"

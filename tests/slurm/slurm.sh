@@ -131,6 +131,12 @@ case ${case#slurm-} in
       fail "$(cat part.out.err)"
     all_served part.out
     on_topology 4 'torus:2x2x2 part 0-3' part.out.err
+    # A task without the preload, which Slurm's PMIx tells of: nothing is served, and nobody waits.
+    # shellcheck disable=SC2016 # for sh on the nodes
+    planned --nodes=4 --nodelist='n[0-3]' --ntasks=4 sh -c '[ "$SLURM_PROCID" != 2 ] || unset LD_PRELOAD; exec "$@"' sh \
+      "$sweep" allreduce -f -m 64:64 -i 2 -x 1 >lacking.out 2>lacking.out.err || fail "$(cat lacking.out.err)"
+    grep -q 'not all ranks have libcoll .* (rank 2 on n2[^ ]* has none); every call falls through' lacking.out.err ||
+      fail "nobody tells of the task without libcoll: $(cat lacking.out.err)"
     # Two at once: each begins when the other one runs.
     # shellcheck disable=SC2016 # for sh on the nodes
     both='touch "$0"; until [ -e "$1" ]; do sleep 0.1; done; shift; exec "$@"'
