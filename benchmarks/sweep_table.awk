@@ -39,6 +39,7 @@ function model_words(size,    text, i, ways, n) {
 function why_words(size,    by) {
   by = chosen_by[size]
   if (by == "cost model" || by == "the cost model leaves it to MPI at this size") {
+    if (samples == 0) return "size and ranks: the order of a sum never follows a measurement"
     if (measured_at(use[size], size) < 0) return "cost model: above what it tried"
     return "cost model: " model_words(size)
   }
@@ -52,6 +53,7 @@ function slow_words(size, native, libcoll,    text, expected_native, expected_ow
   if (use[size] == "native") return text "; these calls are native MPI's both times"
   expected_native = measured_at("native", size)
   expected_own = measured_at(use[size], size)
+  if (chosen_by[size] == "cost model" && samples == 0) return text "; chosen by size and ranks alone, as the order of a sum is"
   if (chosen_by[size] == "cost model" && expected_own < 0) return text "; chosen by the links' figures, above what was tried"
   if (chosen_by[size] == "cost model" && expected_own > expected_native) {
     return text sprintf("; measured %.0f to native's %.0f, which the model takes for equal (up to 1/20 more)", expected_own, expected_native)
@@ -75,6 +77,7 @@ kind == "choices" {
   chosen_by[field[1]] = field[4]
 }
 kind == "measured" {
+  ++samples
   ++tried[$2]
   tried_size[$2, tried[$2]] = $1 + 0
   tried_time[$2, tried[$2]] = $3 + 0
