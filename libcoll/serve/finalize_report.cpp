@@ -2,6 +2,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -86,8 +87,11 @@ int reporting_ranks(int ranks) {
 bool wants_statistics(const Config& config) {
   const std::optional<Presence>& presence = presence_in_world();
   if (!presence) return !config.stats.empty();
-  const bool has_root = presence->absentees.empty() || presence->absentees.front().world_rank != 0;
-  return has_root && presence->root_reports;
+  // Nobody takes the report of a rank that could not announce itself.
+  const int own = MpiHost(mpi.comm_world).rank();
+  return presence->root_reports &&
+         std::none_of(presence->absentees.begin(), presence->absentees.end(),
+                      [own](const Absentee& each) { return each.world_rank == 0 || each.world_rank == own; });
 }
 
 void write_statistics(const Statistics& statistics, const Config& config) {

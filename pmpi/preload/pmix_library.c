@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <glob.h>
 #include <limits.h>
+#include <link.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -76,6 +77,34 @@ static struct libcoll_pmix search_components(void) {
 struct libcoll_pmix libcoll_find_pmix(void) {
   const struct libcoll_pmix in_component = search_components();
   return in_component.init != NULL ? in_component : functions_in(NULL);
+}
+
+/* Libraries that may have PMIx. They are opened later: the linker holds a lock while it lists them. */
+struct candidates {
+  char* paths[16];
+  size_t count;
+};
+
+static int list_candidate(struct dl_phdr_info* info, size_t size, void* list) {
+  (void)size;
+  struct candidates* candidates = list;
+  const bool may_have_it = strstr(info->dlpi_name, "pmix") != NULL || strstr(info->dlpi_name, "libopen-pal") != NULL;
+  if (!may_have_it || candidates->count == sizeof candidates->paths / sizeof *candidates->paths) return 0;
+  char* path = strdup(info->dlpi_name);
+  if (path != NULL) candidates->paths[candidates->count++] = path;
+  return 0;
+}
+
+struct libcoll_pmix libcoll_find_loaded_pmix(void) {
+  struct libcoll_pmix pmix = {NULL, NULL, NULL, NULL};
+  struct candidates candidates = {{NULL}, 0};
+  dl_iterate_phdr(&list_candidate, &candidates);
+  for (size_t i = 0; i < candidates.count; ++i) {
+    void* library = pmix.init != NULL ? NULL : dlopen(candidates.paths[i], RTLD_LAZY | RTLD_NOLOAD);
+    if (library != NULL) pmix = functions_in(library); /* as long as MPI, it stays */
+    free(candidates.paths[i]);
+  }
+  return pmix;
 }
 
 /* "[::1]:4000" or "127.0.0.1:4000" into `address`; its size, or 0. */

@@ -14,6 +14,8 @@ struct libcoll_pmix {
 
 /* Loads what MPI_Init would load for it. */
 struct libcoll_pmix libcoll_find_pmix(void);
+/* After MPI_Init: what MPI has loaded for it, wherever that was. */
+struct libcoll_pmix libcoll_find_loaded_pmix(void);
 /* Whether the process has a PMIx server, which its launcher is: the variables say where, and something listens there.
  * They outlive their job in a shell that was part of it, and PMIx cannot begin again after it has failed twice. */
 bool libcoll_has_pmix_server(void);

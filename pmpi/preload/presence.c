@@ -53,6 +53,8 @@ enum { most_seconds = 10, longest_text = 256, longest_key = 64 };
 /* What the process knows once its PMIx has begun. */
 static pmix_get_function* get_value;
 static struct pmix_process self;
+/* PMIx would wait for what this process itself never put there. */
+static bool announced_to_pmix;
 /* Until MPI has begun PMIx as well. */
 static pmix_finalize_function* finalize;
 
@@ -74,6 +76,7 @@ static bool look_up(const struct pmix_process* process, const char* key, char* t
   elsewhere[1].value.data.integer = most_seconds;
   struct pmix_value* value = NULL;
   text[0] = '\0';
+  if (!announced_to_pmix && process->rank == self.rank) return false;
   if (get_value(process, key, &here, 1, &value) != pmix_success) {
     value = NULL;
     if (get_value(process, key, elsewhere, 2, &value) != pmix_success) return false;
@@ -105,7 +108,8 @@ static void announce_to_pmix(void) {
   memset(&value, 0, sizeof value);
   value.type = pmix_string;
   value.data.string = text;
-  if (put(pmix_global, VERSION_KEY, &value) == pmix_success) get_value = LIBCOLL_FUNCTION(pmix_get_function*, pmix.get);
+  announced_to_pmix = put(pmix_global, VERSION_KEY, &value) == pmix_success;
+  if (announced_to_pmix) get_value = LIBCOLL_FUNCTION(pmix_get_function*, pmix.get);
 }
 
 static void announce_to_hydra(const struct libcoll_mpi_family* family) {
@@ -178,8 +182,21 @@ static bool add_absentee(struct libcoll_presence* presence, int rank, const char
   return true;
 }
 
+/* A process that could not announce itself, as its PMIx was not found before MPI_Init, can still see that others have,
+ * and that it counts as absent for them. */
+static void ask_as_a_stranger(void) {
+  const char* job = getenv("PMIX_NAMESPACE");
+  const char* rank = getenv("PMIX_RANK");
+  if (job == NULL || rank == NULL || !libcoll_has_pmix_server()) return;
+  memset(&self, 0, sizeof self);
+  snprintf(self.nspace, sizeof self.nspace, "%s", job);
+  self.rank = (uint32_t)strtoul(rank, NULL, 10);
+  get_value = LIBCOLL_FUNCTION(pmix_get_function*, libcoll_find_loaded_pmix().get);
+}
+
 void libcoll_find_presence(int world_size, struct libcoll_presence* presence) {
   memset(presence, 0, sizeof *presence);
+  if (get_value == NULL && libcoll_pmi_rank() < 0) ask_as_a_stranger();
   if (get_value == NULL && libcoll_pmi_rank() < 0) return;
   char text[longest_text];
   for (int rank = 0; rank < world_size; ++rank) {
