@@ -181,7 +181,7 @@ part 'Check for aarch64' check_aarch64 || note 'aarch64'
 # Tests leave some of the processors' time: jobs start and end, and those on the fabric wait for links that are slow or dead.
 begin beside_tests
 part 'Tests' run_tests tests "$build" -LE '^(unit|large|release|fabric)$' -j $((jobs + (jobs + 1) / 2)) || note 'tests'
-part 'Tests on the emulated fabric' run_tests fabric "$build" -L '^fabric$' -j $((4 * jobs)) || note 'tests on the emulated fabric'
+part 'Tests on the emulated fabric' run_tests fabric "$build" -L '^fabric$' -j $((3 * jobs)) || note 'tests on the emulated fabric'
 part 'Builds with ASan, UBSan and TSan, clang-tidy: the rest' finish || fail 'a build with sanitizers failed; see above.'
 part 'Tests with ASan and UBSan' run_tests asan "$root/build-asan" -L '^(unit|unit-planner|zoo|matrix-small)$' || note 'tests with ASan and UBSan'
 # UCX's hook on madvise takes a lock while a thread ends, when TSan has let go of that thread: a crash in TSan itself.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What all tests of a run came to: the slowest of them, and one line "N passed, N failed, N skipped".
+"""What all tests of a run came to: what those that failed said, the slowest, and one line "N passed, N failed, N skipped".
 
     report.py RESULTS
 
@@ -11,6 +11,7 @@ import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 
 SLOWEST = 20
+LAST_LINES = 30  # of what a failed test said
 
 
 def matrix_cases(path):
@@ -51,12 +52,23 @@ def cases_of(part):
         yield from found
 
 
+def last_words(part):
+    """(name, lines) of every test of CTest's that failed."""
+    for test in ElementTree.parse(part).getroot().iter("testcase"):
+        if ctest_verdict(test) == "failed":
+            yield test.get("name"), test.findtext("system-out", "").splitlines()[-LAST_LINES:]
+
+
 def main(arguments):
     if len(arguments) != 1:
         print(__doc__, file=sys.stderr)
         return 2
-    cases = [(f"{part.stem}: {name}", *rest) for part in sorted(Path(arguments[0]).glob("*.xml")) for name, *rest in cases_of(part)]
+    parts = sorted(Path(arguments[0]).glob("*.xml"))
+    cases = [(f"{part.stem}: {name}", *rest) for part in parts for name, *rest in cases_of(part)]
     count = {verdict: sum(case[2] == verdict for case in cases) for verdict in ("passed", "failed", "skipped")}
+    for part in parts:
+        for name, lines in last_words(part):
+            print(f"\n{part.stem}: {name} failed; the end of what it said:", *lines, sep="\n")
     print(f"\nThe {SLOWEST} slowest tests, in seconds:")
     for name, seconds, _ in sorted(cases, key=lambda case: -case[1])[:SLOWEST]:
         print(f"{seconds:8.1f}  {name}")
