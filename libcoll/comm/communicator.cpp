@@ -273,26 +273,34 @@ bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
 
 bool Communicator::run(Call call, ProgressHook hook, Protocol selected) {
   bool good = false;
+  bool lengths_differ = false;
   const LoweredPlanPointer plan = parts_.choices.chosen_plan(call, parts_.plans.prospect(call.collective).plans);
   if (selected == Protocol::chosen) selected = select_protocol(call);
   if (!parts_.members.is_broken() && selected == Protocol::directly) {
     good = parts_.direct.exchange(call, parts_.plans.of(call.collective).usual->links, hook);
+    lengths_differ = good && parts_.direct.exchanged_lengths_differ();
   } else if (!parts_.members.is_broken() && selected == Protocol::scattered) {
     good = parts_.direct.scatter(call, parts_.plans.of(call.collective).usual->links, hook);
+    lengths_differ = good && parts_.direct.scattered_lengths_differ();
   } else if (!parts_.members.is_broken() && parts_.members.hierarchy() != nullptr) {
     CallSequence sequence;
     sequence.epochs = parts_.sequence.adopted();
     sequence.plans_only = parts_.plans.plans_only();
     HierarchicalCollective running(parts_, std::move(call), plan, sequence);
     good = drive(running, hook);
+    lengths_differ = running.lengths_differ();
   } else if (!parts_.members.is_broken()) {
     FlatCollective running(parts_, std::move(call), plan);
     good = drive(running, hook);
-    if (running.lengths_differ()) return false;
+    lengths_differ = running.lengths_differ();
   }
-  if (good) return true;
+  if (good && !lengths_differ) return true;
   const std::lock_guard guard(runtime().lock());
-  parts_.members.note_failure(nullptr);
+  if (good) {
+    parts_.members.note_other_length(nullptr);
+  } else {
+    parts_.members.note_failure(nullptr);
+  }
   return false;
 }
 

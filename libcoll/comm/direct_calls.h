@@ -39,6 +39,9 @@ class DirectCalls {
   // `links`: of the collective's plan. False when the transport failed.
   bool exchange(const execute::Call& call, const plan::PlanLinks& links, ProgressHook hook);
   bool scatter(const execute::Call& call, const plan::PlanLinks& links, ProgressHook hook);
+  // After one of them that was good, as Driven has it.
+  [[nodiscard]] bool exchanged_lengths_differ() const { return exchange_->lengths_differ(); }
+  [[nodiscard]] bool scattered_lengths_differ() const { return scattered_->lengths_differ(); }
 
   /// For a leader's part of a call, which starts it: there as long as moves() says so; null once it was abandoned.
   [[nodiscard]] execute::DirectExchange* leaders() const { return exchange_.get(); }

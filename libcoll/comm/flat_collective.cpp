@@ -99,6 +99,7 @@ void FlatCollective::advance() noexcept {
 
 void FlatCollective::end_round() {
   record_round();
+  lengths_differ_ = lengths_differ_ || flight_->execution->lengths_differ();
   parts_.queue.keep(std::move(flight_));
   const bool all_told = awaits_lengths();
   ++round_;
@@ -107,7 +108,9 @@ void FlatCollective::end_round() {
     rounds_ = 1 + rounds_of(parts_.members, call_, *plan_);
     parts_.queue.number_calls();
   }
-  if (over()) parts_.queue.leave(*this);
+  if (!over()) return;
+  parts_.queue.leave(*this);
+  if (lengths_differ_) parts_.members.note_other_length(persistent_.get());
 }
 
 Portion FlatCollective::portion() {
@@ -158,13 +161,8 @@ TagSpace FlatCollective::tags() const { return {persistent_ ? persistent_->id() 
 void FlatCollective::abandon() noexcept {
   if (over()) return;
   failed_ = true;
-  // With resending, what is under way under these tags would be sent again. Where ranks disagree on the length of one
-  // block some see it and others do not; with more blocks all of them do.
-  lengths_differ_ =
-      flight_ && flight_->execution->lengths_differ() && has_one_block(call_) && !parts_.members.resends();
   static_cast<void>(flight_.release());
   parts_.queue.leave(*this);
-  if (lengths_differ_) return parts_.members.note_other_length(persistent_.get());
   parts_.members.note_failure(persistent_.get());
 }
 

@@ -34,8 +34,7 @@ class FlatCollective final : public RunningCall, public QueuedCall {
   void advance() noexcept override;
   [[nodiscard]] bool over() const override { return failed_ || round_ == rounds_; }
   [[nodiscard]] bool failed() const override { return failed_; }
-  /// It failed because the ranks' counts differ, which not all of them see: so the communicator goes on as before.
-  [[nodiscard]] bool lengths_differ() const { return lengths_differ_; }
+  [[nodiscard]] bool lengths_differ() const override { return lengths_differ_; }
   void abandon() noexcept override;
   bool drive(ProgressHook hook) override;
   [[nodiscard]] std::string in_words() const override;

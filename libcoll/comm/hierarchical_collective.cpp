@@ -135,6 +135,7 @@ bool HierarchicalCollective::end_slice() {
     abandon();
     return false;
   }
+  lengths_differ_ = lengths_differ_ || slice_->lengths_differ();
   largest_message_bytes_ = std::max(largest_message_bytes_, slice_->largest_message_bytes());
   slice_ = nullptr;
   end_stage();

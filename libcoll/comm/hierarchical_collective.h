@@ -32,6 +32,7 @@ class HierarchicalCollective final : public RunningCall {
   void advance() noexcept override;
   [[nodiscard]] bool over() const override { return failed_ || round_ == rounds_->count(); }
   [[nodiscard]] bool failed() const override { return failed_; }
+  [[nodiscard]] bool lengths_differ() const override { return lengths_differ_; }
   /// The other processes of the node are told.
   void abandon() noexcept override;
   /// Waits in the node's memory or for the transport, whichever has to bring the next thing.
@@ -85,6 +86,7 @@ class HierarchicalCollective final : public RunningCall {
   bool slices_begun_ = false;     ///< since drive() last waited for the transport
   std::int64_t largest_message_bytes_ = 0;
   bool failed_ = false;
+  bool lengths_differ_ = false;  ///< of messages between nodes
 };
 
 }  // namespace libcoll::comm

@@ -32,6 +32,7 @@ void SliceExchange::advance() noexcept {
     if (!exchange.over()) return;
     exchange.reduce_into(call_.output, call_.reducer, call_.elements);
     reduced_ = true;
+    lengths_differ_ = exchange.lengths_differ();
     parts_.direct.record(call_, parts_.plans.of(call_.collective).usual->links, tags(), began_);
   } catch (...) {
     abandon();  // no memory for the record

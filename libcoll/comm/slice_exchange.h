@@ -23,6 +23,7 @@ class SliceExchange final : public RunningCall {
   void advance() noexcept override;
   [[nodiscard]] bool over() const override { return failed_ || reduced_; }
   [[nodiscard]] bool failed() const override { return failed_; }
+  [[nodiscard]] bool lengths_differ() const override { return lengths_differ_; }
   void abandon() noexcept override;
   bool drive(ProgressHook hook) override;
   [[nodiscard]] std::string in_words() const override;
@@ -40,6 +41,7 @@ class SliceExchange final : public RunningCall {
   std::int64_t largest_message_bytes_ = 0;
   bool reduced_ = false;
   bool failed_ = false;
+  bool lengths_differ_ = false;
 };
 
 }  // namespace libcoll::comm

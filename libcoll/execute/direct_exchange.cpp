@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "planner/base/index.h"
 
@@ -37,6 +38,7 @@ void DirectExchange::start(std::span<const std::byte> block, TagSpace tags) {
   for (const ConcatenationMessage& message : messages_) ++awaited_[at(message.round)];
   next_send_ = 0;
   unfinished_ = completions_.size();
+  if (std::exchange(lengths_differ_, false)) forget_lengths(completions_);
   // What the others wait for goes first.
   post_sends();
   post_receives();
@@ -72,7 +74,7 @@ void DirectExchange::count(std::uint32_t index, Posted posted) noexcept {
 
 void DirectExchange::completed(std::uint32_t index, bool ok) noexcept {
   --unfinished_;
-  if (!ok) failed_ = true;
+  if (!ok) (completions_[index].other_length ? lengths_differ_ : failed_) = true;
   if (index >= messages_.size()) return;
   is_missing_[index] = 0;
   --awaited_[at(messages_[index].round)];

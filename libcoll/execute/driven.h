@@ -17,6 +17,9 @@ class Driven {
   virtual void advance() noexcept = 0;
   [[nodiscard]] virtual bool over() const = 0;
   [[nodiscard]] virtual bool failed() const = 0;
+  /// Messages had other lengths than this rank's counts say. It ends all the same, for the others wait for its
+  /// messages, and as an error: what comes next is as good as before.
+  [[nodiscard]] virtual bool lengths_differ() const { return false; }
   /// How soon advance() is to be called again although no message comes.
   [[nodiscard]] virtual int milliseconds_to_next_advance() const { return std::numeric_limits<int>::max(); }
   /// Nothing that the transport can bring is waited for: it is over, or other processes of the node are waited for.

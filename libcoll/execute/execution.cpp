@@ -79,11 +79,13 @@ void Execution::advance() {
 
 void Execution::completed(std::uint32_t index, bool ok) noexcept {
   stirred_ = true;
-  if (!ok) {
-    lengths_differ_ = !failed_ && workspace_.completions[index].other_length;
+  const bool other_length = !ok && workspace_.completions[index].other_length;
+  if (!ok && !other_length) {
     failed_ = true;
     return;
   }
+  // The others wait for what this rank sends, whatever it is worth.
+  lengths_differ_ = lengths_differ_ || other_length;
   if (observer_ != nullptr) observer_->completed(index);
   if (index < task_graph_.first_receive()) {
     --lanes_[task_graph_.lane(task_graph_.sends[index])].in_flight;

@@ -101,7 +101,8 @@ class Execution final : public transport::Waiter, public transport::Pieces {
   void advance();
   [[nodiscard]] bool finished() const { return remaining_ == 0; }
   [[nodiscard]] bool failed() const { return failed_; }
-  /// It failed because a message had another length than this rank's counts say; the transport is as good as before.
+  /// Messages had other lengths than this rank's counts say, and what they brought is lost. The call goes on to its
+  /// end.
   [[nodiscard]] bool lengths_differ() const { return lengths_differ_; }
   [[nodiscard]] std::int64_t largest_message_bytes() const { return task_graph_.largest_message_bytes; }
   /// When pacing holds a send back: how soon advance() should be called again.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "planner/base/index.h"
 
@@ -64,6 +65,7 @@ void ScatteredReduction::start(const std::byte* input, std::int64_t elements, st
   }
   next_step_ = 0;
   unfinished_ = completions_.size();
+  if (std::exchange(lengths_differ_, false)) forget_lengths(completions_);
   post_receives();
   advance();
 }
@@ -138,7 +140,7 @@ void ScatteredReduction::count(std::uint32_t index, Posted posted) noexcept {
 
 void ScatteredReduction::completed(std::uint32_t index, bool ok) noexcept {
   --unfinished_;
-  if (!ok) failed_ = true;
+  if (!ok) (completions_[index].other_length ? lengths_differ_ : failed_) = true;
   const std::size_t receives = 2 * messages_.size();
   if (index >= receives) return;
   is_missing_[index] = 0;

@@ -38,6 +38,7 @@ class ScatteredReduction final : public Driven, public transport::Waiter {
   void advance() noexcept override;
   [[nodiscard]] bool over() const override { return failed_ || (next_step_ == step_count() && unfinished_ == 0); }
   [[nodiscard]] bool failed() const override { return failed_; }
+  [[nodiscard]] bool lengths_differ() const override { return lengths_differ_; }
   void add_awaited(std::vector<std::int32_t>& senders) const override;
   [[nodiscard]] std::span<const transport::PeerId> peers() const override { return peers_; }
   [[nodiscard]] std::int64_t largest_message_bytes() const override { return largest_blocks_ * block_bytes_; }
@@ -96,6 +97,7 @@ class ScatteredReduction final : public Driven, public transport::Waiter {
   std::int32_t next_step_ = 0;            ///< whose messages were not sent yet
   std::size_t unfinished_ = 0;            ///< receives and sends
   bool failed_ = false;
+  bool lengths_differ_ = false;
 };
 
 }  // namespace libcoll::execute

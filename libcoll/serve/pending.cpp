@@ -65,7 +65,7 @@ class PendingCall final : public Unattended {
 
   /// Precondition: the call is over.
   void complete(Runtime& process) noexcept {
-    if (running().failed()) {
+    if (running().failed() || running().lengths_differ()) {
       log(LogLevel::error, std::string(to_string(served_.kind)) +
                                ": a message could not be delivered, or the ranks give different counts");
       given_->code = mpi.err_other;

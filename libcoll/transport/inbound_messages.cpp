@@ -24,6 +24,7 @@ Posted InboundMessages::receive(RecoveryGroupState& state, Stream& stream, std::
     const bool fits = message.bytes == bytes;
     if (fits && bytes > 0) std::memcpy(data, message.memory.memory.get(), bytes);
     core_.pool.give(std::move(message.memory));
+    completion->other_length = !fits;
     return fits ? Posted::done : Posted::failed;
   }
   Listening& listening = stream.lanes[at(route_class)];
@@ -144,6 +145,7 @@ void InboundMessages::deliver(std::uint32_t slot, const std::byte* data, std::si
   expected_.erase(receiving.key);
   --listening_for(receiving).receives;
   receiving.delivered = true;
+  receiving.completion->other_length = !fits;
   const Completion completion = *receiving.completion;
   forget_slot(slot);
   core_.tell(completion, fits);

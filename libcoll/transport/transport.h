@@ -52,6 +52,11 @@ struct Completion {
   bool other_length = false;
 };
 
+/// Before completions are used again.
+inline void forget_lengths(std::span<Completion> completions) {
+  for (Completion& completion : completions) completion.other_length = false;
+}
+
 /// A flush under way; one per caller, starting out default.
 struct Flush {
   bool started = false;

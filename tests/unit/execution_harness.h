@@ -445,6 +445,12 @@ class RoundRobin {
 
   [[nodiscard]] const Memory& memory(std::size_t node) const { return memories_[node]; }
 
+  /// Ranks to which messages of other lengths came than they expected.
+  [[nodiscard]] std::int64_t surprised() const {
+    return std::count_if(executions_.begin(), executions_.end(),
+                         [](const auto& execution) { return execution->lengths_differ(); });
+  }
+
   /// Most messages between one pair of ranks that were under way at once.
   [[nodiscard]] std::int64_t peak() const {
     std::int64_t peak = 0;

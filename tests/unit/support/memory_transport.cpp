@@ -115,6 +115,7 @@ class MemoryTransport final : public Transport {
       waiting_.erase(waiting);
       const bool fits = arrived->second.data.size() == receive.bytes;
       if (fits) deliver(arrived->second.data, receive);
+      receive.completion->other_length = !fits;
       arrived = unmatched_.erase(arrived);
       moved = true;
       receive.completion->waiter->completed(receive.completion->index, fits);
