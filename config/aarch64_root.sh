@@ -21,7 +21,7 @@ log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 rm -rf "$folder" "$folder.packages"
 mkdir -p "${folder%/*}"
-mmdebstrap --variant=extract --architectures=arm64 --skip=chroot/mount \
+mmdebstrap --variant=extract --architectures=arm64 --skip=chroot/mount --aptopt='Acquire::Retries "3"' \
   --include="$(IFS=, && echo "${packages[*]}")" "$suite" "$folder" >"$log" 2>&1 || {
   tail -n 5 "$log" >&2
   fail "arm64's packages could not be had from the archive of $suite (see above)."

@@ -4,7 +4,7 @@
 #   config/test.sh [--all]
 #     --all  what a release needs besides: messages above 2 GiB, fuzzing, unit tests of the optimised build, every source
 #            compiled by itself, clang-tidy on everything instead of on what changed since the last release, the planner
-#            and the command under ASan and UBSan, and what is cross-compiled for aarch64 under qemu
+#            and the command under ASan and UBSan
 # shellcheck source-path=SCRIPTDIR source=common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
@@ -143,23 +143,16 @@ build_with_sanitizers() { run_clang build_with_asan && build_with_tsan; }
 # What goes on beside the tests: builds for those that follow and, unless all sources are read, clang-tidy.
 beside_tests() {
   build_with_sanitizers || return
-  [ "$all" = yes ] && return
-  local status=0
-  check_tidy changed >"$results/tidy" 2>&1 || status=$?
-  echo "$status" >"$results/tidy_status"
+  if [ "$all" = no ]; then
+    local status=0
+    check_tidy changed >"$results/tidy" 2>&1 || status=$?
+    echo "$status" >"$results/tidy_status"
+  fi
+  build_aarch64
 }
 found_by_tidy() { cat "$results/tidy" && return "$(cat "$results/tidy_status")"; }
 
-# The folders that depend on the processor: warnings are errors there, too. All sources of a folder are read as one. Headers
-# that the cross compiler does not have are this machine's.
-check_aarch64() {
-  local -a compiler=(aarch64-linux-gnu-g++ -std=c++20 -fsyntax-only -Wall -Wextra -Wpedantic -Werror -DLIBCOLL_KERNELS_SVE
-    -I. -Ibuild/generated -idirafter /usr/include -idirafter "/usr/include/$(gcc -print-multiarch)")
-  (cd "$root" && printf '%s\0' libcoll/node/ libcoll/transport/ libcoll/transport/*/ libcoll/reduce/kernels |
-    xargs -0 -P "$jobs" -I '{}' bash -c 'printf "#include \"%s\"\n" {}*.cpp | "$@" -x c++ -' bash "${compiler[@]}")
-}
-
-# All of it, linked with what it needs: the runtime's unit tests, and jobs that libcoll serves.
+# The runtime's unit tests, and jobs that libcoll serves; the tests run under qemu.
 build_aarch64() {
   "$root/config/aarch64_root.sh" && build_with aarch64 libcoll_pmpi unit_node unit_threads unit_transport multiprocess_matrix
 }
@@ -177,15 +170,15 @@ export PMIX_MCA_gds=hash
 part 'Format' check_format || note 'format'
 part 'Layers' "$root/config/layers.py" || note 'layers'
 part 'Build' build_with developer || fail 'the build failed; see above.'
-part 'Check for aarch64' check_aarch64 || note 'aarch64'
 # Tests leave some of the processors' time: jobs start and end, and those on the fabric wait for links that are slow or dead.
 begin beside_tests
 part 'Tests' run_tests tests "$build" -LE '^(unit|large|release|fabric)$' -j $((jobs + (jobs + 1) / 2)) || note 'tests'
 part 'Tests on the emulated fabric' run_tests fabric "$build" -L '^fabric$' -j $((3 * jobs)) || note 'tests on the emulated fabric'
-part 'Builds with ASan, UBSan and TSan, clang-tidy: the rest' finish || fail 'a build with sanitizers failed; see above.'
+part 'Builds with ASan, UBSan and TSan and for aarch64, clang-tidy: the rest' finish || fail 'one of these builds failed; see above.'
 part 'Tests with ASan and UBSan' run_tests asan "$root/build-asan" -L '^(unit|unit-planner|zoo|matrix-small)$' || note 'tests with ASan and UBSan'
 # UCX's hook on madvise takes a lock while a thread ends, when TSan has let go of that thread: a crash in TSan itself.
 UCX_MEM_MMAP_HOOK_MODE=none part 'Tests with TSan' run_tests tsan "$root/build-tsan" -L '^(threads|matrix-threads)$' || note 'tests with TSan'
+part 'Tests for aarch64' run_tests aarch64 "$root/build-aarch64" -R "$aarch64_tests" || note 'tests for aarch64'
 if [ "$all" = no ]; then
   part 'clang-tidy on what changed, beside the tests' found_by_tidy || note 'clang-tidy'
 else
@@ -193,8 +186,6 @@ else
   part 'Build of the unit tests' build_with developer unit_tests || fail 'the unit tests do not compile; see above.'
   part 'Unit tests' run_tests unit "$build" -L '^unit$' || note 'unit tests'
   part 'Messages above 2 GiB, all settings' run_tests large "$build" -L '^(large|release)$' || note 'messages above 2 GiB'
-  part 'Build for aarch64' build_aarch64 || fail 'the build for aarch64 failed; see above.'
-  part 'Tests for aarch64' run_tests aarch64 "$root/build-aarch64" -R "$aarch64_tests" || note 'tests for aarch64'
   part 'Fuzzing' "$root/tests/fuzz/run.sh" "$fuzz_seconds" || note 'fuzzing'
   part 'Build, each source by itself' build_with single || note 'each source by itself'
 fi

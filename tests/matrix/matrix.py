@@ -87,8 +87,7 @@ def thorough(launch):
 
 
 def under(mpi, launch):
-    label = "release" if launch[mpi] == "release" else launch.get("label", "matrix")
-    return launch | {"name": f"{launch['name']}_{mpi}", "mpi": mpi, "label": label}
+    return launch | {"name": f"{launch['name']}_{mpi}", "mpi": mpi}
 
 
 def in_tests(text):
