@@ -125,7 +125,7 @@ class JobLinks {
 };
 JobLinks job_links;
 
-/// Times all ways by themselves, as programs call them: in a row. Collective; false on all ranks when a call failed.
+/// Times all ways. Collective; false on all ranks when a call failed.
 bool measure_ways(const Learner& learner, CallKind kind, CostQuestion& question) {
   const Communicator& communicator = learner.communicator;
   Trial trial(learner, kind);

@@ -21,7 +21,9 @@ namespace {
 /// Shorter ones cost more processor time than the model knows of.
 constexpr std::int64_t least_segment_bytes = 16 * 1024;
 /// Ours may take one part in this many more: what lies nearer is noise.
-constexpr double model_margin_parts = 20;
+constexpr double model_margin_parts = 40;
+/// Within a node ours has to take one part in this many less.
+constexpr double node_margin_parts = 20;
 /// Short vectors are decided by what messages cost the processor, and MPI's recursive doubling and binomial trees take
 /// the fewest; those reduced in parts take fewer than the plan's.
 constexpr std::int64_t most_native_bytes_per_rank = 1024;
@@ -218,7 +220,7 @@ std::vector<TuningChoice> choose_by_samples(CallKind call, std::int32_t ranks, s
   const std::int64_t last = std::min(ours.back().bytes, native.back().bytes);
   return choices_by_size([&](std::int64_t bytes) {
     const std::int64_t seen = std::min(bytes, last);
-    const double needed = between_samples(ours, seen) * (1 + 1 / model_margin_parts);
+    const double needed = between_samples(ours, seen) * (1 + 1 / node_margin_parts);
     return TuningChoice{call, ranks, bytes, needed > between_samples(native, seen), 0};
   });
 }

@@ -79,7 +79,7 @@ struct CostQuestion {
   bool share_memory = false;       ///< nothing is forwarded while the processor copies: segments are not cut shorter
 };
 
-/// By size: the way that takes least, where ours may take 1/20 more than MPI's. The last one is for all sizes above.
+/// By size: the way that takes least, where ours may take 1/40 more than MPI's. The last one is for all sizes above.
 std::vector<TuningChoice> choose_by_cost(const CostQuestion& question);
 
 /// The same for reductions whose bits depend on the way: by kind, ranks and size alone, so that a sum has the same bits

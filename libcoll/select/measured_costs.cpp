@@ -13,6 +13,7 @@ constexpr std::int64_t size_growth = 8;
 constexpr std::int64_t second_bytes = 512;         ///< up to there it is all delay
 constexpr std::int64_t always_tried_bytes = 4096;  ///< unless that takes twice the time there is
 constexpr int most_times = 16;
+constexpr int most_times_apart = 8;  ///< with a meeting of all ranks before each
 constexpr std::size_t most_tries = 5;
 constexpr std::int64_t first_calls = 3;
 constexpr std::int64_t sizes_in_budget = 6;
@@ -37,10 +38,10 @@ class Measurement {
         measurable_(measurable),
         now_(now),
         began_(now()),
-        words_(static_cast<std::size_t>(group.size())) {}
+        words_(static_cast<std::size_t>(group.size())),
+        meeting_(static_cast<std::size_t>(group.size())) {}
 
-  /// What one takes, by the slowest rank, the least of the later half of the tries: before them links may let some
-  /// bytes through at once, whose rate counts later. Nothing when one failed.
+  /// What one of them in a row takes.
   std::optional<std::int64_t> measure(std::int64_t bytes, int times, std::size_t attempts = most_tries) {
     Word mine;
     for (std::size_t attempt = 0; attempt < attempts && mine.good != 0; ++attempt) {
@@ -48,6 +49,31 @@ class Measurement {
       mine.good = measurable_(bytes, times) ? 1 : 0;
       mine.nanoseconds[attempt] = now_() - begin;
     }
+    return agree(mine, times, attempts);
+  }
+
+  /// What one takes that all ranks begin together, when nothing else is under way.
+  std::optional<std::int64_t> measure_apart(std::int64_t bytes, int times, std::size_t attempts = most_tries) {
+    Word mine;
+    for (std::size_t attempt = 0; attempt < attempts; ++attempt) {
+      for (int call = 0; call < times; ++call) {
+        if (!group_.allgather(&mine.good, sizeof mine.good, meeting_.data())) return std::nullopt;
+        if (std::find(meeting_.begin(), meeting_.end(), 0) != meeting_.end()) return std::nullopt;
+        const std::int64_t begin = now_();
+        mine.good = measurable_(bytes, 1) ? 1 : 0;
+        mine.nanoseconds[attempt] += now_() - begin;
+      }
+    }
+    return agree(mine, times, attempts);
+  }
+
+  /// Agreed at the last measurement.
+  [[nodiscard]] std::int64_t elapsed() const { return elapsed_; }
+
+ private:
+  /// By the slowest rank, the least of the later half of the tries: before them links may let some bytes through at
+  /// once, whose rate counts later. Nothing when one failed.
+  std::optional<std::int64_t> agree(Word& mine, int times, std::size_t attempts) {
     mine.elapsed = now_() - began_;
     if (!group_.allgather(&mine, sizeof mine, words_.data())) return std::nullopt;
     Word slowest = words_.front();
@@ -64,16 +90,13 @@ class Measurement {
            times;
   }
 
-  /// Agreed at the last measurement.
-  [[nodiscard]] std::int64_t elapsed() const { return elapsed_; }
-
- private:
   Agreement& group_;
   const Measurable& measurable_;
   const Nanoseconds now_;
   const std::int64_t began_;
   std::int64_t elapsed_ = 0;
   std::vector<Word> words_;
+  std::vector<std::int64_t> meeting_;
 };
 
 }  // namespace
@@ -110,17 +133,20 @@ std::optional<std::vector<CostSample>> sample_calls(Agreement& group, const Meas
                                                     std::int64_t largest_bytes, std::int64_t budget_nanoseconds,
                                                     Nanoseconds now, std::int64_t first_bytes) {
   // The very first call makes connections, for as long as that takes.
-  if (!Measurement(group, calls, now).measure(first_bytes, 1, 1)) return std::nullopt;
+  if (!Measurement(group, calls, now).measure_apart(first_bytes, 1, 1)) return std::nullopt;
   Measurement measurement(group, calls, now);
   std::vector<CostSample> samples;
   for (std::int64_t bytes = first_bytes; bytes <= largest_bytes; bytes = next_bytes(bytes)) {
     // The first call of a size makes task graphs, and the next one tells how many there is time for.
-    std::optional<std::int64_t> time = measurement.measure(bytes, 1, first_calls);
+    const std::int64_t began = measurement.elapsed();
+    std::optional<std::int64_t> time = measurement.measure_apart(bytes, 1, first_calls);
     if (!time) return std::nullopt;
+    // With the meetings.
+    const std::int64_t each = std::max<std::int64_t>(1, (measurement.elapsed() - began) / first_calls);
     const std::int64_t affordable =
-        budget_nanoseconds / sizes_in_budget / std::max<std::int64_t>(1, *time * static_cast<std::int64_t>(most_tries));
+        budget_nanoseconds / sizes_in_budget / (each * static_cast<std::int64_t>(most_tries));
     if (affordable > 0 && measurement.elapsed() < budget_nanoseconds) {
-      time = measurement.measure(bytes, static_cast<int>(std::min<std::int64_t>(affordable, most_times)));
+      time = measurement.measure_apart(bytes, static_cast<int>(std::min<std::int64_t>(affordable, most_times_apart)));
     }
     if (!time) return std::nullopt;
     samples.push_back({bytes, *time});

@@ -23,8 +23,9 @@ std::optional<LinkFigures> find_link_figures(Agreement& group, const Measurable&
 
 /// Collective; the same on all ranks. Calls of `first_bytes` bytes, of 512 and eightfold on from there, up to
 /// `largest_bytes`: no further size is begun that might not end before `budget_nanoseconds` have passed since the very
-/// first call, which makes connections. A call takes as long as its slowest rank, and the least of the last tries
-/// counts. Nothing when one failed.
+/// first call, which makes connections. All ranks meet before each call: programs compute between their calls, and in a
+/// row they would show what links let through in the long run. A call takes as long as its slowest rank, and the least
+/// of the last tries counts. Nothing when one failed.
 std::optional<std::vector<CostSample>> sample_calls(Agreement& group, const Measurable& calls,
                                                     std::int64_t largest_bytes, std::int64_t budget_nanoseconds,
                                                     Nanoseconds now, std::int64_t first_bytes = 8);
