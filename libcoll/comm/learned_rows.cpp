@@ -129,29 +129,27 @@ JobLinks job_links;
 bool measure_ways(const Learner& learner, CallKind kind, CostQuestion& question) {
   const Communicator& communicator = learner.communicator;
   Trial trial(learner, kind);
-  const auto sample = [&](const auto& way, std::int64_t largest, std::vector<CostSample>& samples) {
-    const Measurable repeated = [&way](std::int64_t bytes, int times) {
-      for (int call = 0; call < times; ++call) {
-        if (!way(bytes)) return false;
-      }
-      return true;
-    };
-    auto found = sample_calls(learner.host, repeated, largest, sampling_nanoseconds, &steady_nanoseconds,
-                              trial.smallest_bytes());
-    if (found) samples = std::move(*found);
-    return found.has_value();
+  const std::int64_t largest = trial.largest_bytes();
+  std::vector<SampledWay> ways;
+  std::vector<std::vector<CostSample>*> samples;
+  const auto add = [&](std::vector<CostSample>& of_way, std::int64_t up_to, std::function<bool(std::int64_t)> call) {
+    ways.push_back({std::move(call), std::min(largest, up_to)});
+    samples.push_back(&of_way);
   };
   const auto own = [&trial](Protocol selected) {
     return [&trial, selected](std::int64_t bytes) { return trial.own(bytes, selected); };
   };
-  const std::int64_t largest = trial.largest_bytes();
-  const std::int64_t largest_direct = std::min(largest, DirectExchange::most_bytes / communicator.size());
-  const std::int64_t largest_scattered = std::min(largest, ScatteredReduction::most_bytes);
-  const bool can_be_scattered = kind == CallKind::allreduce && communicator.can_be_scattered(Collective::allreduce);
-  return sample(own(Protocol::planned), largest, question.by_plan) &&
-         (!question.can_go_direct || sample(own(Protocol::directly), largest_direct, question.directly)) &&
-         (!can_be_scattered || sample(own(Protocol::scattered), largest_scattered, question.scattered)) &&
-         sample([&](std::int64_t bytes) { return trial.native(bytes); }, largest, question.native);
+  add(question.by_plan, largest, own(Protocol::planned));
+  if (question.can_go_direct) {
+    add(question.directly, DirectExchange::most_bytes / communicator.size(), own(Protocol::directly));
+  }
+  if (kind == CallKind::allreduce && communicator.can_be_scattered(Collective::allreduce)) {
+    add(question.scattered, ScatteredReduction::most_bytes, own(Protocol::scattered));
+  }
+  add(question.native, largest, [&trial](std::int64_t bytes) { return trial.native(bytes); });
+  auto found = sample_calls(learner.host, ways, trial.smallest_bytes(), sampling_nanoseconds, &steady_nanoseconds);
+  for (std::size_t i = 0; found && i < samples.size(); ++i) *samples[i] = std::move((*found)[i]);
+  return found.has_value();
 }
 
 /// Rank 0's figures of the links, as kept, seen by another communicator or measured now. Collective; false on all ranks

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "libcoll/base/agreement.h"
@@ -21,13 +22,20 @@ using Nanoseconds = std::int64_t (*)() noexcept;
 /// Mbit/s, less on faster ones. Nothing when one failed.
 std::optional<LinkFigures> find_link_figures(Agreement& group, const Measurable& exchange, Nanoseconds now);
 
-/// Collective; the same on all ranks. Calls of `first_bytes` bytes, of 512 and eightfold on from there, up to
-/// `largest_bytes`: no further size is begun that might not end before `budget_nanoseconds` have passed since the very
-/// first call, which makes connections. All ranks meet before each call: programs compute between their calls, and in a
-/// row they would show what links let through in the long run. A call takes as long as its slowest rank, and the least
-/// of the last tries counts. Nothing when one failed.
-std::optional<std::vector<CostSample>> sample_calls(Agreement& group, const Measurable& calls,
-                                                    std::int64_t largest_bytes, std::int64_t budget_nanoseconds,
-                                                    Nanoseconds now, std::int64_t first_bytes = 8);
+/// A way that calls can go, and up to how many bytes. False when the call failed.
+struct SampledWay {
+  std::function<bool(std::int64_t bytes)> call;
+  std::int64_t largest_bytes = 0;
+};
+
+/// Collective; the same on all ranks. What calls take by each way: of `first_bytes` bytes, of 512, of 4096 and fourfold
+/// on from there. Of no way a further size is begun that might not end before calls by it have taken
+/// `budget_nanoseconds`, without the very first one, which makes connections. The ways are tried in turn, and all ranks
+/// meet before each call: programs compute between their calls, and in a row they would show what links let through in
+/// the long run. A call takes as long as its slowest rank, and the least of the last tries counts. Nothing when one
+/// failed.
+std::optional<std::vector<std::vector<CostSample>>> sample_calls(Agreement& group, std::span<const SampledWay> ways,
+                                                                 std::int64_t first_bytes,
+                                                                 std::int64_t budget_nanoseconds, Nanoseconds now);
 
 }  // namespace libcoll::select

@@ -293,13 +293,20 @@ TEST(MeasuredCosts, SlowLinksAreNotProbedForLong) {
   EXPECT_NEAR(static_cast<double>(found->bytes_per_second), 6.25e6, 0.01 * 6.25e6);
 }
 
+std::optional<std::vector<CostSample>> samples_of_one_way(Agreement& group, const Measurable& calls,
+                                                          std::int64_t largest_bytes, std::int64_t budget_nanoseconds) {
+  const std::vector<SampledWay> ways{{[&calls](std::int64_t bytes) { return calls(bytes, 1); }, largest_bytes}};
+  auto samples = sample_calls(group, ways, 8, budget_nanoseconds, &TwoRanks::now);
+  return samples ? std::optional(std::move(samples->front())) : std::nullopt;
+}
+
 TEST(MeasuredCosts, CallsAreSampledWithinTheirTime) {
   TwoRanks host(1);
   const Measurable calls = [](std::int64_t bytes, int times) {
     TwoRanks::clock += times * (1000 + bytes);
     return true;
   };
-  const auto samples = sample_calls(host, calls, 4096, 1'000'000'000, &TwoRanks::now);
+  const auto samples = samples_of_one_way(host, calls, 4096, 1'000'000'000);
   ASSERT_TRUE(samples);
   ASSERT_EQ(samples->size(), 3U);
   for (std::size_t i = 0; i < samples->size(); ++i) {
@@ -307,9 +314,9 @@ TEST(MeasuredCosts, CallsAreSampledWithinTheirTime) {
     EXPECT_EQ((*samples)[i].nanoseconds, 1000 + (*samples)[i].bytes);
   }
   // Three calls of 1008 ns and three of 1512 pass the time; sizes to 4096 have twice as much, longer ones have not.
-  EXPECT_EQ(sample_calls(host, calls, 32 * 1024, 4000, &TwoRanks::now)->size(), 3U);
+  EXPECT_EQ(samples_of_one_way(host, calls, 32 * 1024, 4000)->size(), 3U);
   // Three calls of 1008 ns pass twice the time.
-  EXPECT_EQ(sample_calls(host, calls, 32 * 1024, 1500, &TwoRanks::now)->size(), 1U);
+  EXPECT_EQ(samples_of_one_way(host, calls, 32 * 1024, 1500)->size(), 1U);
 }
 
 TEST(MeasuredCosts, WhereCallsAreSlowThreeOfEachSizeHaveToDo) {
@@ -321,10 +328,10 @@ TEST(MeasuredCosts, WhereCallsAreSlowThreeOfEachSizeHaveToDo) {
     return true;
   };
   // A sixth of the time is not enough for five calls; all sizes together take 12.1 ms.
-  const auto samples = sample_calls(host, calls, 32 * 1024, 20'000'000, &TwoRanks::now);
+  const auto samples = samples_of_one_way(host, calls, 32 * 1024, 20'000'000);
   ASSERT_TRUE(samples);
   EXPECT_EQ(samples->size(), 4U);
-  EXPECT_EQ(samples->back().bytes, 32 * 1024);
+  EXPECT_EQ(samples->back().bytes, 16 * 1024);
   EXPECT_EQ(made, 1 + 3 * 4);  // and one that makes connections
 }
 
@@ -337,7 +344,7 @@ TEST(MeasuredCosts, WhatLinksLetThroughAtFirstDoesNotCount) {
     TwoRanks::clock += times * 1000 + counted;
     return true;
   };
-  const auto samples = sample_calls(host, calls, 4096, 1'000'000'000, &TwoRanks::now);
+  const auto samples = samples_of_one_way(host, calls, 4096, 1'000'000'000);
   ASSERT_TRUE(samples);
   EXPECT_EQ(samples->back().nanoseconds, 1000 + 4096);
 }
@@ -353,9 +360,34 @@ TEST(MeasuredCosts, CallsAreSampledApart) {
     }
     return true;
   };
-  const auto samples = sample_calls(host, calls, 4096, 1'000'000'000, &TwoRanks::now);
+  const auto samples = samples_of_one_way(host, calls, 4096, 1'000'000'000);
   ASSERT_TRUE(samples);
   for (const CostSample& sample : *samples) EXPECT_EQ(sample.nanoseconds, 1000) << sample.bytes;
+}
+
+TEST(MeasuredCosts, WaysAreSampledInTurn) {
+  TwoRanks host(1);
+  std::string order;
+  const auto way = [&order](char name, std::int64_t nanoseconds) {
+    return [&order, name, nanoseconds](std::int64_t) {
+      if (order.empty() || order.back() != name) order.push_back(name);
+      TwoRanks::clock += nanoseconds;
+      return true;
+    };
+  };
+  const std::vector<SampledWay> ways{{way('a', 1000), 8}, {way('b', 2000), 512}};
+  const auto samples = sample_calls(host, ways, 8, 1'000'000'000, &TwoRanks::now);
+  ASSERT_TRUE(samples);
+  ASSERT_EQ(samples->size(), 2U);
+  ASSERT_EQ((*samples)[0].size(), 1U);
+  ASSERT_EQ((*samples)[1].size(), 2U);
+  EXPECT_EQ((*samples)[0].front().nanoseconds, 1000);
+  EXPECT_EQ((*samples)[1].back().nanoseconds, 2000);
+  // The first calls, the first ones of the size, and five tries; 512 bytes go by the second way alone.
+  EXPECT_EQ(order,
+            "ab"
+            "ab"
+            "ababababab");
 }
 
 TEST(MeasuredCosts, NothingIsSaidAfterAFailure) {
@@ -367,13 +399,13 @@ TEST(MeasuredCosts, NothingIsSaidAfterAFailure) {
   TwoRanks host(1);
   EXPECT_FALSE(find_link_figures(host, fails, &TwoRanks::now));
   EXPECT_EQ(host.agreements, 1);  // all the same, so that the others need not wait
-  EXPECT_FALSE(sample_calls(host, fails, 64, 1'000'000, &TwoRanks::now));
+  EXPECT_FALSE(samples_of_one_way(host, fails, 64, 1'000'000));
   TwoRanks other_fails(1);
   other_fails.other_failed = true;
   EXPECT_FALSE(find_link_figures(other_fails, works, &TwoRanks::now));
   TwoRanks mpi_fails(1);
   mpi_fails.fails = true;
-  EXPECT_FALSE(sample_calls(mpi_fails, works, 64, 1'000'000, &TwoRanks::now));
+  EXPECT_FALSE(samples_of_one_way(mpi_fails, works, 64, 1'000'000));
 }
 
 }  // namespace
