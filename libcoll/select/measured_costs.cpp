@@ -218,6 +218,7 @@ std::optional<std::vector<std::vector<CostSample>>> sample_calls(Agreement& grou
     }
   }
   std::vector<std::vector<CostSample>> samples;
+  samples.reserve(sampled.size());
   for (Sampled& way : sampled) samples.push_back(std::move(way.samples));
   return samples;
 }
