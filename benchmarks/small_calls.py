@@ -54,7 +54,9 @@ def command_of(options, way):
     launch = mpirun(options.ranks, program)
     if WAYS[way] is None:
         return launch
-    return with_libcoll(options.build, f"ring:{max(2, options.ranks // options.ranks_per_node)}", launch)
+    # As many ranks as hosts would be one rank per node.
+    nodes = options.ranks // options.ranks_per_node
+    return with_libcoll(options.build, f"ring:{nodes if nodes > 1 else options.ranks + 1}", launch)
 
 
 def microseconds(options, way, cache):

@@ -15,8 +15,9 @@ class HierarchicalCollective;
 
 class CallMemory : public node::NodeMemory {
  public:
-  CallMemory(std::shared_ptr<const node::RankLayout> layout, std::int32_t rank, std::int64_t half_bytes)
-      : NodeMemory(*layout, rank, half_bytes), layout_(std::move(layout)) {}
+  CallMemory(std::shared_ptr<const node::RankLayout> layout, std::int32_t rank, std::int64_t half_bytes,
+             bool for_short_calls)
+      : NodeMemory(*layout, rank, half_bytes, for_short_calls), layout_(std::move(layout)) {}
 
   /// The calls that have begun and are not over, in the order of their beginnings: the first one goes on, the others
   /// wait for their turn.

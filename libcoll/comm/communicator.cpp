@@ -271,7 +271,24 @@ bool Communicator::agree_counts(Call& call, HostCommunicator& host) {
   return agreement.allgather(mine.data(), bytes, call.counts.data());
 }
 
+bool Communicator::ends_well(bool good, bool lengths_differ) {
+  if (good && !lengths_differ) return true;
+  const std::lock_guard guard(runtime().lock());
+  if (good) {
+    parts_.members.note_other_length(nullptr);
+  } else {
+    parts_.members.note_failure(nullptr);
+  }
+  return false;
+}
+
+bool Communicator::run_short(const Call& call, ProgressHook hook) {
+  const bool good = !parts_.members.is_broken() && parts_.short_calls.exchange(call, hook);
+  return ends_well(good, good && parts_.short_calls.lengths_differ());
+}
+
 bool Communicator::run(Call call, ProgressHook hook, Protocol selected) {
+  if (is_short(call)) return run_short(call, hook);
   bool good = false;
   bool lengths_differ = false;
   const LoweredPlanPointer plan = parts_.choices.chosen_plan(call, parts_.plans.prospect(call.collective).plans);
@@ -294,14 +311,7 @@ bool Communicator::run(Call call, ProgressHook hook, Protocol selected) {
     good = drive(running, hook);
     lengths_differ = running.lengths_differ();
   }
-  if (good && !lengths_differ) return true;
-  const std::lock_guard guard(runtime().lock());
-  if (good) {
-    parts_.members.note_other_length(nullptr);
-  } else {
-    parts_.members.note_failure(nullptr);
-  }
-  return false;
+  return ends_well(good, lengths_differ);
 }
 
 std::unique_ptr<RunningCall> Communicator::make_call(Call call, std::shared_ptr<PersistentContext> persistent) {

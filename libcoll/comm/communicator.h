@@ -61,7 +61,8 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// Calls fail: where messages are sent again, the others cannot go on when one has failed.
   [[nodiscard]] bool is_broken() const { return parts_.members.is_broken(); }
 
-  /// Ranks of the communicator.
+  /// Of this process, and ranks of the communicator.
+  [[nodiscard]] std::int32_t rank() const { return parts_.members.rank(); }
   [[nodiscard]] std::int32_t size() const { return parts_.members.size(); }
 
   /// Nodes that they are on; 0 when it serves nothing.
@@ -126,6 +127,13 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// and the call short enough. False when the transport failed: the result is then undefined and the communicator
   /// serves no further calls.
   bool run(execute::Call call, ProgressHook hook, Protocol selected = Protocol::chosen);
+  /// Whether the call is one of those of a node that go by run_short(), and those that have begun nothing else first.
+  /// The same on all ranks.
+  [[nodiscard]] bool is_short(const execute::Call& call) const { return parts_.short_calls.serves(call); }
+  /// As run(). Precondition: is_short(call).
+  bool run_short(const execute::Call& call, ProgressHook hook);
+  /// Most bytes of a vector or block of such calls; 0: there are none.
+  [[nodiscard]] std::int64_t most_short_bytes() const { return parts_.short_calls.most_bytes(); }
   /// A call that is not waited for here; precondition: begins() has no reason. The communicator must outlive it.
   /// `persistent`: of a persistent call.
   std::unique_ptr<RunningCall> make_call(execute::Call call, std::shared_ptr<PersistentContext> persistent);
@@ -134,6 +142,8 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   Communicator(Runtime& runtime, const HostCommunicator& host);
   explicit Communicator(const CommunicatorParts& original);
 
+  /// What becomes of the communicator after a call. Whether the call has a result.
+  bool ends_well(bool good, bool lengths_differ);
   [[nodiscard]] Runtime& runtime() const { return parts_.members.runtime(); }
   /// For another communicator of the same ranks, with what they have agreed on so far. Null where it has to be agreed
   /// anew: who sends messages again knows communicators, and plans for a fabric that has changed are one

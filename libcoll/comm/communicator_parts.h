@@ -15,6 +15,7 @@
 #include "libcoll/comm/plan_sequence.h"
 #include "libcoll/comm/recovery.h"
 #include "libcoll/comm/renewal.h"
+#include "libcoll/comm/short_calls.h"
 
 namespace libcoll::comm {
 
@@ -41,6 +42,7 @@ struct CommunicatorParts {
   CallQueue queue{members};
   CallChoices choices{members};
   DirectCalls direct{members, connections, queue};
+  ShortCalls short_calls{members};
   CommunicatorPlans plans{members, connections, choices, direct};
   PlanSequence sequence;
   Recovery recovery;

@@ -1,8 +1,6 @@
 #include "libcoll/comm/hierarchical_collective.h"
 
 #include <algorithm>
-#include <chrono>
-#include <functional>
 #include <limits>
 #include <mutex>
 #include <string>
@@ -11,6 +9,7 @@
 #include "libcoll/base/log.h"
 #include "libcoll/comm/communicator_parts.h"
 #include "libcoll/comm/hierarchy.h"
+#include "libcoll/comm/node_wait.h"
 
 namespace libcoll::comm {
 
@@ -20,10 +19,6 @@ using namespace plan;
 using namespace transport;
 
 namespace {
-
-/// Who has messages to look after, which others may be waiting for, does so this often while it waits in memory.
-constexpr std::chrono::microseconds longest_sleep_of_the_busy{1000};
-constexpr std::chrono::microseconds longest_sleep_of_others{8000};
 
 /// What a process of this node writes to memory wakes nobody who waits for the transport.
 constexpr int milliseconds_between_looks = 1;
@@ -162,7 +157,7 @@ void HierarchicalCollective::abandon() noexcept {
   if (slice_) slice_->abandon();
   failed_ = true;
   leave();
-  memory_->phases().fail();
+  memory_->fail();
   memory_->abandon();
   parts_.members.note_failure(persistent_.get());
 }
@@ -188,26 +183,14 @@ bool HierarchicalCollective::exchange_signs_of_life() noexcept {
 
 bool HierarchicalCollective::wait_for_neighbours(ProgressHook hook) {
   Runtime& runtime = parts_.members.runtime();
-  const auto begin = std::chrono::steady_clock::now();
-  bool told = false;
-  const std::function<void()> other_things = [&] {
-    runtime.engine().progress();
-    hook();
-    if (told) return;
-    const std::lock_guard guard(runtime.lock());
-    told = runtime.engine().warn_of_silence(std::chrono::steady_clock::now() - begin, [this] { return in_words(); });
-  };
-  const Config& config = runtime.config();
-  Patience patience{std::chrono::microseconds(config.poll_microseconds), std::chrono::seconds(config.timeout_seconds),
-                    longest_sleep_of_others, &other_things};
+  NodeWait wait(runtime, hook, [this] { return in_words(); });
   for (std::unique_lock guard(runtime.lock());; guard.lock()) {
     advance_all_to_this();
     if (over() || !rests()) return !failed_;
     const Awaited awaited = memory_->calls().front()->stage().awaited;
-    if (parts_.members.hierarchy()->leads() || runtime.engine().has_unattended())
-      patience.longest_sleep = longest_sleep_of_the_busy;
+    const bool has_messages = parts_.members.hierarchy()->leads() || runtime.engine().has_unattended();
     guard.unlock();
-    if (!memory_->phases().wait(awaited, patience)) return false;
+    if (!wait.wait(memory_->phases(), awaited, has_messages)) return false;
   }
 }
 

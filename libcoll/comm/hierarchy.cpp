@@ -48,7 +48,7 @@ Hierarchy::Hierarchy(const Hierarchy& original)
     : layout_(original.layout_), rank_(original.rank_), half_bytes_(original.half_bytes_) {}
 
 bool Hierarchy::open(HostCommunicator& host) {
-  memory_ = share_memory(host, half_bytes_);
+  memory_ = share_memory(host, half_bytes_, true);
   return memory_ != nullptr;
 }
 
@@ -58,11 +58,12 @@ std::shared_ptr<CallMemory> Hierarchy::make_memory(HostCommunicator& host, Colle
   while (half_bytes < half_bytes_ && !fits_in_rounds(*layout_, in_granules(half_bytes), collective, equal_shards)) {
     half_bytes *= 2;
   }
-  return share_memory(host, std::min(in_granules(half_bytes), half_bytes_));
+  return share_memory(host, std::min(in_granules(half_bytes), half_bytes_), false);
 }
 
-std::shared_ptr<CallMemory> Hierarchy::share_memory(HostCommunicator& host, std::int64_t half_bytes) const {
-  auto memory = std::make_shared<CallMemory>(layout_, rank_, half_bytes);
+std::shared_ptr<CallMemory> Hierarchy::share_memory(HostCommunicator& host, std::int64_t half_bytes,
+                                                    bool for_short_calls) const {
+  auto memory = std::make_shared<CallMemory>(layout_, rank_, half_bytes, for_short_calls);
   Status status;
   std::array<char, segment_name_bytes> mine{};
   if (local() == 0) {

@@ -61,7 +61,7 @@ class Hierarchy {
  private:
   [[nodiscard]] std::int32_t local() const { return layout_->local_of_rank[static_cast<std::size_t>(rank_)]; }
   /// Collective; null on every rank when it failed on one.
-  std::shared_ptr<CallMemory> share_memory(HostCommunicator& host, std::int64_t half_bytes) const;
+  std::shared_ptr<CallMemory> share_memory(HostCommunicator& host, std::int64_t half_bytes, bool for_short_calls) const;
 
   const std::shared_ptr<const node::RankLayout> layout_;
   const std::int32_t rank_;

@@ -289,7 +289,9 @@ void learn_by_facts(const Learner& learner, CallKind kind) {
   const bool root = host.rank() == 0;
   const std::int32_t ranks = communicator.size();
   if (communicator.must_be_faster()) {
-    return communicator.add_rows(RowSource::cost_model, choose_by_facts_within_node(kind, ranks), true);
+    const std::int64_t most_short_bytes = is_rooted(kind) ? 0 : communicator.most_short_bytes();
+    return communicator.add_rows(RowSource::cost_model, choose_by_facts_within_node(kind, ranks, most_short_bytes),
+                                 true);
   }
   const Collective collective = *collective_of(kind);
   const ChoicePlace place = root ? choice_place(learner) : ChoicePlace();

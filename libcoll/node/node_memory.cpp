@@ -11,20 +11,32 @@ namespace {
 /// Names of the segments of a job that was killed while it set them up are of no use after this time.
 constexpr std::chrono::seconds stale_age = std::chrono::minutes(10);
 
-std::int64_t header_bytes(std::int32_t processes) {
-  const auto bytes = static_cast<std::int64_t>(Phases::bytes(processes) + 2 * CallOrder::bytes(processes));
-  const auto page = static_cast<std::int64_t>(page_bytes());
-  return (bytes + page - 1) / page * page;
+/// Phases of rounds, then the two call orders.
+std::size_t bytes_before_short_calls(std::int32_t processes) {
+  return Phases::bytes(processes) + 2 * CallOrder::bytes(processes);
+}
+
+/// Of all ranks, when they are on one node and few enough.
+std::int32_t ranks_of_short_calls(const RankLayout& layout) {
+  const auto ranks = static_cast<std::int32_t>(layout.node_of_rank.size());
+  return layout.nodes.size() == 1 && ranks <= ShortExchange::most_ranks ? ranks : 0;
 }
 
 }  // namespace
 
-NodeMemory::NodeMemory(const RankLayout& layout, std::int32_t rank, std::int64_t half_bytes)
-    : staging_(layout, rank, half_bytes), half_bytes_(half_bytes) {}
+NodeMemory::NodeMemory(const RankLayout& layout, std::int32_t rank, std::int64_t half_bytes, bool for_short_calls)
+    : staging_(layout, rank, half_bytes),
+      rank_(rank),
+      short_ranks_(for_short_calls ? ranks_of_short_calls(layout) : 0),
+      half_bytes_(half_bytes) {}
 
-std::size_t NodeMemory::bytes() const {
-  return static_cast<std::size_t>(header_bytes(staging_.locals()) + 2 * half_bytes_);
+std::int64_t NodeMemory::header_bytes() const {
+  const std::size_t bytes = bytes_before_short_calls(staging_.locals()) + ShortExchange::bytes(short_ranks_);
+  const auto page = static_cast<std::int64_t>(page_bytes());
+  return (static_cast<std::int64_t>(bytes) + page - 1) / page * page;
 }
+
+std::size_t NodeMemory::bytes() const { return static_cast<std::size_t>(header_bytes() + 2 * half_bytes_); }
 
 Result<std::string> NodeMemory::create() {
   remove_stale_segments(stale_age);
@@ -60,11 +72,20 @@ Status NodeMemory::settle() {
   std::byte* const turns = segment_.data() + Phases::bytes(locals);
   call_order_ = std::make_unique<CallOrder>(turns, locals, staging_.local());
   verdicts_ = std::make_unique<CallOrder>(turns + CallOrder::bytes(locals), locals, staging_.local());
+  if (short_ranks_ > 0) {
+    short_exchange_ =
+        std::make_unique<ShortExchange>(segment_.data() + bytes_before_short_calls(locals), short_ranks_, rank_);
+  }
   return reserved;
 }
 
+void NodeMemory::fail() {
+  phases_->fail();
+  if (short_exchange_ != nullptr) short_exchange_->phases().fail();
+}
+
 std::byte* NodeMemory::half(std::uint32_t round) const {
-  return segment_.data() + header_bytes(staging_.locals()) + (round % 2) * half_bytes_;
+  return segment_.data() + header_bytes() + (round % 2) * half_bytes_;
 }
 
 }  // namespace libcoll::node

@@ -1,5 +1,5 @@
 // Memory of a node's ranks for one sequence of calls: how far each of them has come, and two halves that rounds take
-// turns with.
+// turns with. Where all ranks are on that node, room for their short calls besides.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include "libcoll/node/phases.h"
 #include "libcoll/node/rank_layout.h"
 #include "libcoll/node/segment.h"
+#include "libcoll/node/short_exchange.h"
 #include "libcoll/node/staging.h"
 #include "planner/base/result.h"
 
@@ -17,8 +18,9 @@ namespace libcoll::node {
 
 class NodeMemory {
  public:
-  /// Nothing is shared yet. `layout` must outlive this.
-  NodeMemory(const RankLayout& layout, std::int32_t rank, std::int64_t half_bytes);
+  /// Nothing is shared yet. `layout` must outlive this. `for_short_calls`: wants a ShortExchange, where the layout can
+  /// have one.
+  NodeMemory(const RankLayout& layout, std::int32_t rank, std::int64_t half_bytes, bool for_short_calls = false);
 
   // In this order: local rank 0 creates it, the others of the node open it by its name, all touch their parts, and when
   // all of them have, all settle.
@@ -38,22 +40,34 @@ class NodeMemory {
   [[nodiscard]] CallOrder& turns() { return *call_order_; }
   /// The same for what is found out about links, whose turns are the verdicts.
   [[nodiscard]] CallOrder& verdicts() { return *verdicts_; }
+  /// Null: there is none.
+  [[nodiscard]] ShortExchange* short_exchange() const { return short_exchange_.get(); }
+  /// This process gives up, and with it everybody who waits here.
+  void fail();
   /// Numbers a round, equally on all ranks of the node, which go through the same rounds in the same order.
   std::uint32_t next_round() { return ++rounds_; }
-  /// Numbered so far.
-  [[nodiscard]] std::uint32_t rounds() const { return rounds_; }
+  /// Numbered so far, and short calls.
+  [[nodiscard]] std::uint32_t rounds() const {
+    return rounds_ + (short_exchange_ != nullptr ? short_exchange_->calls() : 0);
+  }
   /// The half that the round of that number works in.
   [[nodiscard]] std::byte* half(std::uint32_t round) const;
 
  private:
   [[nodiscard]] std::size_t bytes() const;
 
+  /// Of what lies before the halves.
+  [[nodiscard]] std::int64_t header_bytes() const;
+
   const NodeStaging staging_;
+  const std::int32_t rank_;
+  const std::int32_t short_ranks_;  ///< 0: no short calls
   const std::int64_t half_bytes_;
   Segment segment_;
   std::unique_ptr<Phases> phases_;
   std::unique_ptr<CallOrder> call_order_;
   std::unique_ptr<CallOrder> verdicts_;
+  std::unique_ptr<ShortExchange> short_exchange_;
   std::uint32_t rounds_ = 0;
 };
 

@@ -28,7 +28,7 @@ constexpr double node_margin_parts = 20;
 /// the fewest; those reduced in parts take fewer than the plan's.
 constexpr std::int64_t most_native_bytes_per_rank = 1024;
 constexpr std::int64_t most_scattered_bytes_per_rank = 2 * 1024;
-/// Within a node, reductions up to this size are left to MPI.
+/// Within a node, reductions up to this size are left to MPI, but for the short ones.
 constexpr std::int64_t most_native_within_node = 32 * 1024;
 /// Sizes that are looked at: 8 B to 1 GiB, powers of two.
 constexpr int first_power = 3;
@@ -209,9 +209,10 @@ std::vector<TuningChoice> choose_by_facts(const CostQuestion& question, bool can
   return choices_by_size([&](std::int64_t bytes) { return ways.by_facts(bytes, can_be_scattered); });
 }
 
-std::vector<TuningChoice> choose_by_facts_within_node(CallKind call, std::int32_t ranks) {
+std::vector<TuningChoice> choose_by_facts_within_node(CallKind call, std::int32_t ranks,
+                                                      std::int64_t most_short_bytes) {
   return choices_by_size([&](std::int64_t bytes) {
-    return TuningChoice{call, ranks, bytes, bytes <= most_native_within_node, 0};
+    return TuningChoice{call, ranks, bytes, bytes > most_short_bytes && bytes <= most_native_within_node, 0};
   });
 }
 

@@ -13,6 +13,7 @@
 #include "libcoll/serve/process.h"
 #include "libcoll/serve/reentrancy_guard.h"
 #include "libcoll/serve/serve.h"
+#include "libcoll/serve/short_call_cache.h"
 
 namespace libcoll::serve {
 namespace {
@@ -49,7 +50,10 @@ template <class IsKnown, class Serve, class Function, class... Arguments>
     const auto is_known = [comm](auto... all) __attribute__((always_inline)) {            \
       return falls_through_again(CallKind::name, cleaned(comm), all...);                  \
     };                                                                                    \
-    const auto serve = [](auto... all) noexcept { return serve_##name(all...); };         \
+    const auto serve = [comm](auto... all) noexcept {                                     \
+      const std::optional<int> code = serve_again(CallKind::name, cleaned(comm), all...); \
+      return code ? code : serve_##name(all...);                                          \
+    };                                                                                    \
     return enter_cleaned(comm, is_known, serve, fall_through, __VA_ARGS__);               \
   }
 /// Of a persistent call. MPI's own request is what the program gets.

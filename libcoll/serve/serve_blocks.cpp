@@ -95,6 +95,9 @@ class BlockOperands final : public Operands {
   BlockOperands(const BlockList& receive, std::int64_t ranks) : output(receive), ranks_(ranks) {}
 
   Call call() override { return std::move(prepared); }
+  [[nodiscard]] bool are_in_program(Reduction& /*reduction*/) const override {
+    return !output.is_own_memory() && !(input.image && input.image->is_own_memory());
+  }
   bool hold_types() override { return output.hold_types(); }
   bool finish(MpiComm comm) override { return output.unpack(0, ranks_, comm); }
 
@@ -214,6 +217,7 @@ class BcastOperands final : public Operands {
   BcastOperands(const BlockList& list, bool is_root) : image(list), is_root_(is_root) {}
 
   Call call() override { return std::move(prepared); }
+  [[nodiscard]] bool are_in_program(Reduction& /*reduction*/) const override { return !image.is_own_memory(); }
   bool hold_types() override { return is_root_ || image.hold_types(); }
   bool finish(MpiComm comm) override { return is_root_ || image.unpack(0, 1, comm); }
 

@@ -99,6 +99,10 @@ class ReductionOperands final : public Operands {
   }
 
   Call call() override { return std::move(prepared); }
+  [[nodiscard]] bool are_in_program(Reduction& reduction) const override {
+    reduction = reduction_;
+    return aside_ == nullptr;
+  }
   bool finish(MpiComm comm) override {
     return aside_ == nullptr || copy_elements(reduction_, aside_.get(), user_output_, elements_aside_, comm);
   }

@@ -18,6 +18,7 @@
 #include "libcoll/serve/pending.h"
 #include "libcoll/serve/process.h"
 #include "libcoll/serve/reentrancy_guard.h"
+#include "libcoll/serve/short_call_cache.h"
 
 namespace libcoll::serve {
 
@@ -78,9 +79,21 @@ void count_fallen_through(Runtime& process, CallKind kind, Reason reason, std::i
 
 /// Whether the next call like it need not be looked at. Where lost messages are sent again, the ranks wait for each
 /// other before every call.
-bool sets_precedent(Runtime& process, const CallContext& call, Reason reason) {
-  if (!lasts(reason) || process.resilient() != nullptr || has_wishes()) return false;
-  return call.has_lasting_types;
+bool can_be_remembered(Runtime& process, const CallContext& call) {
+  return call.key != nullptr && call.has_lasting_types && process.resilient() == nullptr && !has_wishes();
+}
+
+/// A call that is about to be served, for ShortCallCache; nothing where one like it has to be looked at again.
+std::optional<CachedShortCall> short_call(Runtime& process, Communicator& communicator, const CallContext& context,
+                                          const Call& call, const Operands& operands) {
+  const bool is_seen = process.keeps_records() || log_enabled(LogLevel::trace);
+  if (is_seen || !may_be_short(context.kind) || !communicator.is_short(call) || communicator.may_have_device_memory() ||
+      !can_be_remembered(process, context)) {
+    return std::nullopt;
+  }
+  CachedShortCall cached{*context.key, &communicator, call.collective, call.elements, call.element_bytes, {}};
+  if (!operands.are_in_program(cached.reduction)) return std::nullopt;
+  return cached;
 }
 
 /// What the selection table says of a call; null where its size may differ by rank. Nobody has tried calls that are not
@@ -241,7 +254,7 @@ std::optional<int> fall_through(Runtime& process, const CallContext& context, Re
     context.persistence->bytes = bytes;
     return std::nullopt;
   }
-  if (context.key != nullptr && sets_precedent(process, context, reason)) {
+  if (lasts(reason) && can_be_remembered(process, context)) {
     FallThroughCache::add({*context.key, bytes, reason});
   }
   count_fallen_through(process, context.kind, reason, bytes);
@@ -284,6 +297,12 @@ Communicator* find_communicator(Runtime& process, const CallContext& context, co
 int raise(MpiComm comm, int code) {
   mpi.comm_call_errhandler(comm, code);
   return code;
+}
+
+int raise_failed(CallKind kind, MpiComm comm) {
+  log(LogLevel::error,
+      std::string(to_string(kind)) + ": a message could not be delivered, or the ranks give different counts");
+  return raise(comm, mpi.err_other);
 }
 
 namespace {
@@ -338,11 +357,9 @@ int run(Runtime& process, Communicator& communicator, const CallContext& context
   Call call = operands->call();
   trace_served(context.kind, call, communicator);
   const Served served = served_call(process, communicator, context, call);
-  if (!communicator.run(std::move(call), {&progress_mpi})) {
-    log(LogLevel::error, std::string(to_string(context.kind)) +
-                             ": a message could not be delivered, or the ranks give different counts");
-    return raise(context.comm, mpi.err_other);
-  }
+  const std::optional<CachedShortCall> cached = short_call(process, communicator, context, call, *operands);
+  if (!communicator.run(std::move(call), {&progress_mpi})) return raise_failed(context.kind, context.comm);
+  if (cached) ShortCallCache::add(*cached);
   process.statistics().count_served(context.kind);
   record_end(process, served);
   return operands->finish(context.comm) ? mpi_success : raise(context.comm, mpi.err_type);

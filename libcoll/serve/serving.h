@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "libcoll/comm/runtime.h"
+#include "libcoll/serve/operands.h"
 #include "libcoll/serve/serve.h"
 
 namespace libcoll::serve {
@@ -26,6 +27,8 @@ comm::Communicator* find_communicator(comm::Runtime& process, const CallContext&
 
 /// Has MPI's error handler called; returns the code.
 int raise(MpiComm comm, int code);
+/// The same for a served call that has no result, and says so in the log.
+int raise_failed(CallKind kind, MpiComm comm);
 
 /// What the statistics keep of a call that is served, besides that it was.
 struct Served {
@@ -55,6 +58,9 @@ class Operands {
   virtual execute::Call call() = 0;
   /// The program may free its datatypes before finish(). False when MPI reports an error.
   virtual bool hold_types() { return true; }
+  /// Whether the call works in the program's own buffers. A call like it then needs no operands but `reduction`, which
+  /// is set where it reduces.
+  [[nodiscard]] virtual bool are_in_program(Reduction& reduction) const = 0;
   /// Brings the result to where the program wants it. False when MPI reports an error.
   virtual bool finish(MpiComm) { return true; }
 };

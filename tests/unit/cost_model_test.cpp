@@ -258,8 +258,11 @@ TEST(CostModel, FactsChooseTheSameWaysWhateverIsMeasured) {
   EXPECT_EQ(ways(choose_by_facts(question, false)),
             (std::vector<std::pair<std::string, std::int64_t>>{{"native", 1024}, {"plan", any_size}}));
   // Within a node.
-  EXPECT_EQ(ways(choose_by_facts_within_node(CallKind::reduce, 4)),
+  EXPECT_EQ(ways(choose_by_facts_within_node(CallKind::reduce, 4, 0)),
             (std::vector<std::pair<std::string, std::int64_t>>{{"native", 32 * 1024}, {"plan", any_size}}));
+  EXPECT_EQ(
+      ways(choose_by_facts_within_node(CallKind::allreduce, 3, 1365)),
+      (std::vector<std::pair<std::string, std::int64_t>>{{"plan", 1024}, {"native", 32 * 1024}, {"plan", any_size}}));
 }
 
 /// The exchange takes 2 µs and a nanosecond for four bytes, on a rank three times as slow as this one.

@@ -1,0 +1,59 @@
+// Short calls of ranks that share memory: every rank writes its data next to the others', and reads all of it. No
+// leader, no second stage: a call costs one look at each other rank's cache lines.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "libcoll/execute/call.h"
+#include "libcoll/node/phases.h"
+
+namespace libcoll::node {
+
+/// One rank's side. Allreduce, reduce-scatter, allgather and all-to-all of equal blocks; sums are added up in the order
+/// of ranks. Two halves take turns: who writes a half again has seen that all ranks went on to the call after it.
+class ShortExchange {
+ public:
+  static constexpr std::int32_t most_ranks = 16;
+  static constexpr std::int64_t most_bytes = 4096;  ///< of what a rank reads
+
+  /// Bytes of shared memory, zeroed at first and aligned to a cache line, for so many ranks.
+  static std::size_t bytes(std::int32_t ranks);
+  /// Most bytes of a vector, or of a block, in calls of so many ranks. 0: they have none that are short.
+  static std::int64_t most_bytes_of(std::int32_t ranks) { return ranks > most_ranks ? 0 : most_bytes / ranks; }
+
+  ShortExchange(std::byte* memory, std::int32_t ranks, std::int32_t rank);
+
+  /// Whether the call goes this way; the same on all ranks.
+  [[nodiscard]] bool fits(const execute::Call& call) const;
+
+  // A call, in this order. Precondition: fits().
+  /// Shows this rank's data to the others.
+  void begin(const execute::Call& call);
+  /// Whether all ranks have shown theirs, after looking for it for about a microsecond.
+  [[nodiscard]] bool all_came_soon() const;
+  /// What there is to wait for otherwise, on phases().
+  [[nodiscard]] Awaited awaited() const { return {ranks_, number_}; }
+  /// When they have: writes the result. False where the ranks do not agree on the length; there is no result then.
+  [[nodiscard]] bool finish(const execute::Call& call) const;
+
+  [[nodiscard]] Phases& phases() { return phases_; }
+  /// Begun so far; equal on all ranks between the same two of their calls.
+  [[nodiscard]] std::uint32_t calls() const { return number_; }
+
+ private:
+  struct Slot;
+  [[nodiscard]] std::int64_t shown_bytes(const execute::Call& call) const;
+  /// Of the present call.
+  [[nodiscard]] Slot& slot(std::int32_t rank) const;
+  void reduce(const execute::Call& call, std::int64_t first_byte) const;
+  void copy_blocks(const execute::Call& call, std::int64_t first_byte) const;
+
+  Slot* slots_;
+  Phases phases_;
+  std::int32_t ranks_;
+  std::int32_t rank_;
+  std::uint32_t number_ = 0;  ///< of the present call
+};
+
+}  // namespace libcoll::node

@@ -1,0 +1,115 @@
+/* Short calls, over and over: of several lengths and communicators in turn, so that what one rank remembers of them is
+ * soon forgotten, on each rank at other calls. Results are right bit for bit, sums added up in the order of ranks.
+ *   short_calls sums|all: sums of floating-point numbers alone, or all; every call is served */
+#include <mpi.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+enum { rounds = 1500, most_count = 64, copies = 2 };
+
+static double value(int rank, int round, int i) { return 1.0 / (1 + rank * 7 + round % 100 * 3 + i * 11); }
+
+/* Of all calls a rank remembers few: these take the places of others. */
+static void alone(int rank, int round) {
+  int sum = round;
+  if ((mixed((uint64_t)(rank * rounds + round)) & 3) != 0) return;
+  MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF);
+  CHECK(sum == round, "%d alone", sum);
+}
+
+static double sum_of(int size, int round, int i) {
+  double sum = value(0, round, i);
+  for (int rank = 1; rank < size; ++rank) sum += value(rank, round, i);
+  return sum;
+}
+
+static void allreduce(MPI_Comm comm, int round, int count) {
+  double values[most_count] = {0};
+  double sums[most_count];
+  for (int i = 0; i < count; ++i) values[i] = sums[i] = value(rank_in(comm), round, i);
+  MPI_Allreduce(round % 2 == 0 ? MPI_IN_PLACE : values, sums, count, MPI_DOUBLE, MPI_SUM, comm);
+  for (int i = 0; i < count; ++i) CHECK(sums[i] == sum_of(size_of(comm), round, i), "sum %d, round %d", i, round);
+}
+
+static void reduce_scatter_block(MPI_Comm comm, int round, int count) {
+  const int size = size_of(comm);
+  const int rank = rank_in(comm);
+  double* values = allocate(sizeof(double) * (uint64_t)(count * size));
+  double sums[most_count];
+  for (int i = 0; i < count * size; ++i) values[i] = value(rank, round, i);
+  double* result = round % 2 == 0 ? values : sums;
+  MPI_Reduce_scatter_block(round % 2 == 0 ? MPI_IN_PLACE : values, result, count, MPI_DOUBLE, MPI_SUM, comm);
+  for (int i = 0; i < count; ++i) {
+    CHECK(result[i] == sum_of(size, round, rank * count + i), "sum %d, round %d", i, round);
+  }
+  free(values);
+}
+
+static void allgather(MPI_Comm comm, int round, int count) {
+  const int size = size_of(comm);
+  const int rank = rank_in(comm);
+  double mine[most_count];
+  double* all = allocate(sizeof(double) * (uint64_t)(count * size));
+  for (int i = 0; i < count; ++i) mine[i] = all[rank * count + i] = value(rank, round, i);
+  MPI_Allgather(round % 2 == 0 ? MPI_IN_PLACE : (void*)mine, count, MPI_DOUBLE, all, count, MPI_DOUBLE, comm);
+  for (int i = 0; i < count * size; ++i) CHECK(all[i] == value(i / count, round, i % count), "gathered %d", i);
+  free(all);
+}
+
+static void alltoall(MPI_Comm comm, int round, int count) {
+  const int size = size_of(comm);
+  const int rank = rank_in(comm);
+  double* blocks = allocate(sizeof(double) * (uint64_t)(count * size));
+  double* received = allocate(sizeof(double) * (uint64_t)(count * size));
+  for (int i = 0; i < count * size; ++i) blocks[i] = received[i] = value(rank, round, i);
+  MPI_Alltoall(round % 4 == 0 ? MPI_IN_PLACE : (void*)blocks, count, MPI_DOUBLE, received, count, MPI_DOUBLE, comm);
+  for (int i = 0; i < count * size; ++i) {
+    CHECK(received[i] == value(i / count, round, rank * count + i % count), "exchanged %d", i);
+  }
+  free(blocks);
+  free(received);
+}
+
+static void call(MPI_Comm comm, int round, int all) {
+  static const int counts[] = {1, 2, 3, 16, most_count};
+  const uint64_t chance = mixed((uint64_t)round);
+  const int count = counts[chance % 5];
+  switch (chance / 5 % (all ? 4 : 2)) {
+    case 0:
+      reduce_scatter_block(comm, round, count);
+      expect_call("reduce_scatter_block", 1, "short_calls");
+      break;
+    case 1:
+      allreduce(comm, round, count);
+      expect_call("allreduce", 1, "short_calls");
+      break;
+    case 2:
+      allgather(comm, round, count);
+      expect_call("allgather", 1, "short_calls");
+      break;
+    default:
+      alltoall(comm, round, count);
+      expect_call("alltoall", 1, "short_calls");
+      break;
+  }
+}
+
+int CASE(short_calls)(int argc, char** argv) {
+  const int all = argc > 1 && strcmp(argv[1], "all") == 0;
+  MPI_Comm comms[1 + copies] = {MPI_COMM_WORLD};
+  for (int i = 1; i <= copies; ++i) MPI_Comm_split(MPI_COMM_WORLD, 0, -rank_in(MPI_COMM_WORLD), &comms[i]);
+  for (int round = 0; round < rounds; ++round) {
+    /* The same call some times in a row, then another. */
+    const int which = (int)(mixed((uint64_t)(round / 8)) % (1 + copies));
+    call(comms[which], round % 8 == 7 ? round : round / 8, all);
+    alone(rank_in(MPI_COMM_WORLD), round);
+    if (round % 500 != 499) continue;
+    /* Its handle may come back for another. */
+    MPI_Comm_free(&comms[1]);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms[1]);
+  }
+  for (int i = 1; i <= copies; ++i) MPI_Comm_free(&comms[i]);
+  return 0;
+}
