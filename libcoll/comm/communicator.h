@@ -132,8 +132,8 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   [[nodiscard]] bool is_short(const execute::Call& call) const { return parts_.short_calls.serves(call); }
   /// As run(). Precondition: is_short(call).
   bool run_short(const execute::Call& call, ProgressHook hook);
-  /// Most bytes of a vector or block of such calls; 0: there are none.
-  [[nodiscard]] std::int64_t most_short_bytes() const { return parts_.short_calls.most_bytes(); }
+  /// Whether there are such calls.
+  [[nodiscard]] bool has_short_calls() const { return parts_.short_calls.are_possible(); }
   /// A call that is not waited for here; precondition: begins() has no reason. The communicator must outlive it.
   /// `persistent`: of a persistent call.
   std::unique_ptr<RunningCall> make_call(execute::Call call, std::shared_ptr<PersistentContext> persistent);

@@ -289,8 +289,8 @@ void learn_by_facts(const Learner& learner, CallKind kind) {
   const bool root = host.rank() == 0;
   const std::int32_t ranks = communicator.size();
   if (communicator.must_be_faster()) {
-    const std::int64_t most_short_bytes = is_rooted(kind) ? 0 : communicator.most_short_bytes();
-    return communicator.add_rows(RowSource::cost_model, choose_by_facts_within_node(kind, ranks, most_short_bytes),
+    const bool has_short_calls = communicator.has_short_calls() && !is_rooted(kind);
+    return communicator.add_rows(RowSource::cost_model, choose_by_facts_within_node(kind, ranks, has_short_calls),
                                  true);
   }
   const Collective collective = *collective_of(kind);

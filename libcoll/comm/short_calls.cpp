@@ -14,10 +14,6 @@ ShortExchange* ShortCalls::exchange_memory() const {
   return hierarchy != nullptr && hierarchy->memory() != nullptr ? hierarchy->memory()->short_exchange() : nullptr;
 }
 
-std::int64_t ShortCalls::most_bytes() const {
-  return exchange_memory() != nullptr ? ShortExchange::most_bytes_of(members_.size()) : 0;
-}
-
 bool ShortCalls::exchange(const Call& call, ProgressHook hook) {
   ShortExchange& memory = *exchange_memory();
   memory.begin(call);

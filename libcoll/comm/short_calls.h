@@ -19,8 +19,8 @@ class ShortCalls {
     const node::ShortExchange* const memory = exchange_memory();
     return memory != nullptr && memory->fits(call);
   }
-  /// Most bytes of a vector or block; 0: there are no such calls. The same on all ranks.
-  [[nodiscard]] std::int64_t most_bytes() const;
+  /// Whether any call goes this way. The same on all ranks.
+  [[nodiscard]] bool are_possible() const { return exchange_memory() != nullptr; }
 
   /// Precondition: serves(call). False when a rank of the node gave up, or gave no sign of life for the configured
   /// time.

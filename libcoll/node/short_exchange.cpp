@@ -12,9 +12,10 @@ using namespace schedule;
 
 namespace {
 
-/// Between two of them a processor lets its other thread run.
-constexpr int looks_in_a_row = 50;
+/// Where processes share a processor, longer looking keeps from running whom it waits for.
+constexpr int looks_in_a_row = 10;
 
+/// Lets the processor's other thread run.
 void relax() {
 #if defined(__x86_64__)
   __builtin_ia32_pause();
@@ -51,10 +52,11 @@ ShortExchange::ShortExchange(std::byte* memory, std::int32_t ranks, std::int32_t
     : slots_(std::launder(reinterpret_cast<Slot*>(memory + Phases::bytes(ranks)))),
       phases_(memory, ranks, rank),
       ranks_(ranks),
-      rank_(rank) {}
+      rank_(rank),
+      most_bytes_(most_bytes_of(ranks)) {}
 
 bool ShortExchange::fits(const Call& call) const {
-  return call.counts.empty() && !call.reducer.calls_mpi && block_bytes(call) <= most_bytes_of(ranks_);
+  return call.counts.empty() && !call.reducer.calls_mpi && block_bytes(call) <= most_bytes_;
 }
 
 std::int64_t ShortExchange::shown_bytes(const Call& call) const {

@@ -14,8 +14,8 @@ namespace libcoll::node {
 /// of ranks. Two halves take turns: who writes a half again has seen that all ranks went on to the call after it.
 class ShortExchange {
  public:
-  static constexpr std::int32_t most_ranks = 16;
-  static constexpr std::int64_t most_bytes = 4096;  ///< of what a rank reads
+  static constexpr std::int32_t most_ranks = 32;
+  static constexpr std::int64_t most_bytes = 16 * 1024;  ///< of what a rank reads
 
   /// Bytes of shared memory, zeroed at first and aligned to a cache line, for so many ranks.
   static std::size_t bytes(std::int32_t ranks);
@@ -30,7 +30,7 @@ class ShortExchange {
   // A call, in this order. Precondition: fits().
   /// Shows this rank's data to the others.
   void begin(const execute::Call& call);
-  /// Whether all ranks have shown theirs, after looking for it for about a microsecond.
+  /// Whether all ranks have shown theirs, after looking for it for a moment.
   [[nodiscard]] bool all_came_soon() const;
   /// What there is to wait for otherwise, on phases().
   [[nodiscard]] Awaited awaited() const { return {ranks_, number_}; }
@@ -53,6 +53,7 @@ class ShortExchange {
   Phases phases_;
   std::int32_t ranks_;
   std::int32_t rank_;
+  std::int64_t most_bytes_;   ///< of a vector or block
   std::uint32_t number_ = 0;  ///< of the present call
 };
 

@@ -19,7 +19,8 @@ namespace {
 
 constexpr std::string_view file_ending = ".toml";
 
-std::string beginning(const std::string& topology) { return "choice-" + topology + "-"; }
+/// Until 0.12.0 it was "choice-": those were measured another way.
+std::string beginning(const std::string& topology) { return "choices-" + topology + "-"; }
 
 std::string file_name(const ChoicePlace& place) {
   std::string name = beginning(place.topology) + std::to_string(place.ranks) + "-" + std::to_string(place.nodes) + "-" +

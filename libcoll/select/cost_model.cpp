@@ -28,8 +28,9 @@ constexpr double node_margin_parts = 20;
 /// the fewest; those reduced in parts take fewer than the plan's.
 constexpr std::int64_t most_native_bytes_per_rank = 1024;
 constexpr std::int64_t most_scattered_bytes_per_rank = 2 * 1024;
-/// Within a node, reductions up to this size are left to MPI, but for the short ones.
-constexpr std::int64_t most_native_within_node = 32 * 1024;
+/// Within a node, reductions up to these sizes are left to MPI; one rank's results cost the others less there.
+constexpr std::int64_t most_native_within_node = 4 * 1024;
+constexpr std::int64_t most_native_within_node_rooted = 32 * 1024;
 /// Sizes that are looked at: 8 B to 1 GiB, powers of two.
 constexpr int first_power = 3;
 constexpr int last_power = 30;
@@ -209,11 +210,10 @@ std::vector<TuningChoice> choose_by_facts(const CostQuestion& question, bool can
   return choices_by_size([&](std::int64_t bytes) { return ways.by_facts(bytes, can_be_scattered); });
 }
 
-std::vector<TuningChoice> choose_by_facts_within_node(CallKind call, std::int32_t ranks,
-                                                      std::int64_t most_short_bytes) {
-  return choices_by_size([&](std::int64_t bytes) {
-    return TuningChoice{call, ranks, bytes, bytes > most_short_bytes && bytes <= most_native_within_node, 0};
-  });
+std::vector<TuningChoice> choose_by_facts_within_node(CallKind call, std::int32_t ranks, bool has_short_calls) {
+  const std::int64_t without_short_calls = is_rooted(call) ? most_native_within_node_rooted : most_native_within_node;
+  const std::int64_t most_native = has_short_calls ? 0 : without_short_calls;
+  return choices_by_size([&](std::int64_t bytes) { return TuningChoice{call, ranks, bytes, bytes <= most_native, 0}; });
 }
 
 std::vector<TuningChoice> choose_by_samples(CallKind call, std::int32_t ranks, std::span<const CostSample> ours,

@@ -86,8 +86,8 @@ std::vector<TuningChoice> choose_by_cost(const CostQuestion& question);
 /// in every run. Measured figures, `links`, decide only how a plan's messages are cut and sent, which changes no order.
 /// Of the question's samples none is looked at; `can_be_scattered` as Communicator has it.
 std::vector<TuningChoice> choose_by_facts(const CostQuestion& question, bool can_be_scattered);
-/// The same within a node, where longer ones than `most_short_bytes` are left to MPI until they are long.
-std::vector<TuningChoice> choose_by_facts_within_node(CallKind call, std::int32_t ranks, std::int64_t most_short_bytes);
+/// The same within a node. Without a way of their own for short ones these are left to MPI.
+std::vector<TuningChoice> choose_by_facts_within_node(CallKind call, std::int32_t ranks, bool has_short_calls);
 
 /// Of calls within a node, where no fabric is to be modelled: ours at sizes at which they were seen to take less than
 /// MPI's by more than noise, 1/20. Beyond the last size that both were tried at, as there. Precondition: both have

@@ -10,15 +10,14 @@ namespace libcoll::select {
 namespace {
 
 constexpr std::int64_t link_probe_bytes = 8;
-constexpr std::int64_t growth_of_short = 8;
-constexpr std::int64_t growth_of_long = 4;         ///< links with a queue take a few KB otherwise than many
 constexpr std::int64_t second_bytes = 512;         ///< up to there it is all delay
 constexpr std::int64_t always_tried_bytes = 4096;  ///< unless that takes twice the time there is
+constexpr std::int64_t last_close_bytes = 32 * 1024;
 constexpr int most_times = 16;
-constexpr int most_times_apart = 8;  ///< with a meeting of all ranks before each
 constexpr std::size_t most_tries = 5;
-constexpr std::size_t first_calls = 3;
-constexpr std::int64_t sizes_in_budget = 6;
+constexpr int first_calls = 3;
+constexpr int most_calls = 40;  ///< after them
+constexpr std::int64_t sizes_in_budget = 8;
 
 /// Of the two sizes that show the bandwidth the longer one is for links on which the shorter one is gone too soon.
 constexpr std::int64_t short_probe_bytes = 32 * 1024;
@@ -88,7 +87,11 @@ std::optional<LinkFigures> find_link_figures(Agreement& group, const Measurable&
 
 namespace {
 
-std::int64_t growth_after(std::int64_t bytes) { return bytes < always_tried_bytes ? growth_of_short : growth_of_long; }
+/// Between 4 and 32 KB MPIs change their ways, and queues of links fill up.
+std::int64_t growth_after(std::int64_t bytes) {
+  if (bytes < always_tried_bytes) return 8;
+  return bytes < last_close_bytes ? 2 : 4;
+}
 
 std::int64_t next_bytes(std::int64_t bytes) { return std::max(second_bytes, growth_after(bytes) * bytes); }
 
@@ -104,13 +107,20 @@ std::int64_t expected_nanoseconds(const std::vector<CostSample>& samples) {
 
 /// What is known of one way so far.
 struct Sampled {
-  Word mine;                     ///< of the present size
-  std::int64_t nanoseconds = 0;  ///< of the present size, agreed
-  std::int64_t elapsed = 0;      ///< with the meetings, agreed
-  int times = 0;                 ///< calls in a try
+  std::vector<std::int64_t> nanoseconds;  ///< of this rank's calls of the present size
+  std::int64_t elapsed = 0;               ///< with the meetings, agreed after each size
+  int calls = 0;                          ///< of the present size, agreed
   bool goes_on = true;
   std::vector<CostSample> samples;
 };
+
+/// Of the calls but the first third: before them links may let some bytes through at once, whose rate counts later.
+std::int64_t median_of_last(std::vector<std::int64_t> nanoseconds) {
+  nanoseconds.erase(nanoseconds.begin(), nanoseconds.begin() + static_cast<std::ptrdiff_t>(nanoseconds.size() / 3));
+  const auto middle = nanoseconds.begin() + static_cast<std::ptrdiff_t>((nanoseconds.size() - 1) / 2);
+  std::nth_element(nanoseconds.begin(), middle, nanoseconds.end());
+  return *middle;
+}
 
 /// Makes calls that all ranks begin together, when nothing else is under way. Its functions are collective; false on
 /// all ranks when a call failed.
@@ -122,57 +132,67 @@ class Sampler {
         words_(static_cast<std::size_t>(group.size())),
         meeting_(static_cast<std::size_t>(group.size())) {}
 
-  bool attempt(const SampledWay& way, Sampled& sampled, std::int64_t bytes, int times, std::size_t attempt) {
+  bool call(const SampledWay& way, Sampled& sampled, std::int64_t bytes) {
     const std::int64_t begin = now_();
-    for (int call = 0; call < times; ++call) {
-      if (!group_.allgather(&good_, sizeof good_, meeting_.data())) return false;
-      if (std::find(meeting_.begin(), meeting_.end(), 0) != meeting_.end()) return false;
-      const std::int64_t call_begin = now_();
-      good_ = way.call(bytes) ? 1 : 0;
-      sampled.mine.nanoseconds[attempt] += now_() - call_begin;
-    }
-    sampled.mine.elapsed += now_() - begin;
+    if (!group_.allgather(&good_, sizeof good_, meeting_.data())) return false;
+    if (std::find(meeting_.begin(), meeting_.end(), 0) != meeting_.end()) return false;
+    const std::int64_t call_begin = now_();
+    good_ = way.call(bytes) ? 1 : 0;
+    const std::int64_t end = now_();
+    sampled.nanoseconds.push_back(end - call_begin);
+    sampled.elapsed += end - begin;
     return true;
   }
 
-  bool agree(Sampled& sampled, int times, std::size_t attempts) {
-    sampled.mine.good = good_;
-    if (!group_.allgather(&sampled.mine, sizeof sampled.mine, words_.data())) return false;
-    const Word slowest = slowest_of(words_);
-    sampled.nanoseconds = least_of(slowest, attempts) / times;
-    sampled.elapsed = slowest.elapsed;
-    sampled.mine.nanoseconds = {};
-    return slowest.good != 0;
+  /// What a call of the present size takes, by the mean of all ranks, and the time that has gone by on the slowest one.
+  bool agree(Sampled& sampled, std::int64_t& nanoseconds) {
+    const RankWord mine{median_of_last(sampled.nanoseconds), sampled.elapsed, good_};
+    if (!group_.allgather(&mine, sizeof mine, words_.data())) return false;
+    std::int64_t sum = 0;
+    bool good = true;
+    for (const RankWord& word : words_) {
+      sum += word.nanoseconds;
+      sampled.elapsed = std::max(sampled.elapsed, word.elapsed);
+      good = good && word.good != 0;
+    }
+    nanoseconds = sum / group_.size();
+    return good;
   }
 
  private:
+  struct RankWord {
+    std::int64_t nanoseconds;
+    std::int64_t elapsed;
+    std::int64_t good;
+  };
+
   Agreement& group_;
   const Nanoseconds now_;
   std::int64_t good_ = 1;
-  std::vector<Word> words_;
+  std::vector<RankWord> words_;
   std::vector<std::int64_t> meeting_;
 };
 
 /// The first call of a size makes task graphs, and the next ones tell how many there is time for.
 bool look_at_size(Sampler& sampler, const SampledWay& way, Sampled& sampled, std::int64_t bytes,
-                  std::int64_t budget_nanoseconds) {
+                  std::int64_t budget_nanoseconds, std::int64_t& nanoseconds) {
   const std::int64_t before = sampled.elapsed;
-  for (std::size_t attempt = 0; attempt < first_calls; ++attempt) {
-    if (!sampler.attempt(way, sampled, bytes, 1, attempt)) return false;
+  sampled.nanoseconds.clear();
+  for (int call = 0; call < first_calls; ++call) {
+    if (!sampler.call(way, sampled, bytes)) return false;
   }
-  if (!sampler.agree(sampled, 1, first_calls)) return false;
-  const std::int64_t each =
-      std::max<std::int64_t>(1, (sampled.elapsed - before) / static_cast<std::int64_t>(first_calls));
-  const std::int64_t affordable = budget_nanoseconds / sizes_in_budget / (each * static_cast<std::int64_t>(most_tries));
+  if (!sampler.agree(sampled, nanoseconds)) return false;
+  const std::int64_t each = std::max<std::int64_t>(1, (sampled.elapsed - before) / first_calls);
   const bool has_time = sampled.elapsed < budget_nanoseconds;
-  sampled.times = has_time ? static_cast<int>(std::min<std::int64_t>(affordable, most_times_apart)) : 0;
+  const std::int64_t affordable = has_time ? budget_nanoseconds / sizes_in_budget / each : 0;
+  sampled.calls = static_cast<int>(std::min<std::int64_t>(affordable, most_calls));
   return true;
 }
 
 /// Whether there is time for the size that follows.
 bool goes_on_after(std::int64_t bytes, const Sampled& sampled, std::int64_t budget_nanoseconds) {
   if (bytes < always_tried_bytes && sampled.elapsed < 2 * budget_nanoseconds) return true;
-  const std::int64_t expected = static_cast<std::int64_t>(first_calls) * expected_nanoseconds(sampled.samples);
+  const std::int64_t expected = first_calls * expected_nanoseconds(sampled.samples);
   return sampled.elapsed + expected <= budget_nanoseconds;
 }
 
@@ -184,11 +204,12 @@ std::optional<std::vector<std::vector<CostSample>>> sample_calls(Agreement& grou
   Sampler sampler(group, now);
   std::vector<Sampled> sampled(ways.size());
   // The very first call makes connections, for as long as that takes.
+  std::vector<std::int64_t> nanoseconds(ways.size());
   for (std::size_t i = 0; i < ways.size(); ++i) {
-    if (!sampler.attempt(ways[i], sampled[i], first_bytes, 1, 0) || !sampler.agree(sampled[i], 1, 1)) {
+    if (!sampler.call(ways[i], sampled[i], first_bytes) || !sampler.agree(sampled[i], nanoseconds[i])) {
       return std::nullopt;
     }
-    sampled[i].mine.elapsed = sampled[i].elapsed = 0;
+    sampled[i].elapsed = 0;
   }
   const auto any_goes_on = [&](std::int64_t bytes) {
     bool any = false;
@@ -201,19 +222,20 @@ std::optional<std::vector<std::vector<CostSample>>> sample_calls(Agreement& grou
   for (std::int64_t bytes = first_bytes; any_goes_on(bytes); bytes = next_bytes(bytes)) {
     for (std::size_t i = 0; i < ways.size(); ++i) {
       if (!sampled[i].goes_on) continue;
-      if (!look_at_size(sampler, ways[i], sampled[i], bytes, budget_nanoseconds)) return std::nullopt;
+      if (!look_at_size(sampler, ways[i], sampled[i], bytes, budget_nanoseconds, nanoseconds[i])) return std::nullopt;
     }
     // In turn: what else goes on meanwhile meets all ways alike.
-    for (std::size_t attempt = 0; attempt < most_tries; ++attempt) {
+    for (int call = 0; call < most_calls; ++call) {
       for (std::size_t i = 0; i < ways.size(); ++i) {
-        if (!sampled[i].goes_on || sampled[i].times == 0) continue;
-        if (!sampler.attempt(ways[i], sampled[i], bytes, sampled[i].times, attempt)) return std::nullopt;
+        if (!sampled[i].goes_on || call >= sampled[i].calls) continue;
+        if (!sampler.call(ways[i], sampled[i], bytes)) return std::nullopt;
       }
     }
-    for (Sampled& way : sampled) {
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      Sampled& way = sampled[i];
       if (!way.goes_on) continue;
-      if (way.times > 0 && !sampler.agree(way, way.times, most_tries)) return std::nullopt;
-      way.samples.push_back({bytes, way.nanoseconds});
+      if (way.calls > 0 && !sampler.agree(way, nanoseconds[i])) return std::nullopt;
+      way.samples.push_back({bytes, nanoseconds[i]});
       way.goes_on = goes_on_after(bytes, way, budget_nanoseconds);
     }
   }

@@ -28,12 +28,12 @@ struct SampledWay {
   std::int64_t largest_bytes = 0;
 };
 
-/// Collective; the same on all ranks. What calls take by each way: of `first_bytes` bytes, of 512, of 4096 and fourfold
-/// on from there. Of no way a further size is begun that might not end before calls by it have taken
-/// `budget_nanoseconds`, without the very first one, which makes connections. The ways are tried in turn, and all ranks
-/// meet before each call: programs compute between their calls, and in a row they would show what links let through in
-/// the long run. A call takes as long as its slowest rank, and the least of the last tries counts. Nothing when one
-/// failed.
+/// Collective; the same on all ranks. What calls take by each way: of `first_bytes` bytes, of 512, of 4096 and twofold
+/// on from there, fourfold from 32 KB. Of no way a further size is begun that might not end before calls by it have
+/// taken `budget_nanoseconds`, without the very first one, which makes connections. The ways are tried in turn, call by
+/// call, and all ranks meet before each: programs compute between their calls, and in a row they would show what links
+/// let through in the long run. The figure is the mean over the ranks of each one's median, as benchmarks print it.
+/// Nothing when one failed.
 std::optional<std::vector<std::vector<CostSample>>> sample_calls(Agreement& group, std::span<const SampledWay> ways,
                                                                  std::int64_t first_bytes,
                                                                  std::int64_t budget_nanoseconds, Nanoseconds now);

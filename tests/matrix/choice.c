@@ -47,7 +47,7 @@ static void spoil(int with_link) {
   CHECK(entries != NULL, "no %s", directory);
   int found = 0;
   for (const struct dirent* entry = readdir(entries); entry != NULL; entry = readdir(entries)) {
-    if (strncmp(entry->d_name, "choice-", 7) != 0) continue;
+    if (strncmp(entry->d_name, "choices-", 8) != 0) continue;
     ++found;
     snprintf(path, sizeof path, "%s/%s", directory, entry->d_name);
     if (with_link) {

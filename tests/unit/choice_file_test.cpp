@@ -61,8 +61,8 @@ TEST_F(ChoiceFile, AreListedByJobShape) {
   ChoicePlace elsewhere = place_;
   elsewhere.topology = "4567";
   for (const ChoicePlace& place : {more, place_, elsewhere}) ASSERT_TRUE(store_choices(place, table_).ok());
-  std::ofstream(directory_ / "choice-0123abcd-8-four-ucx.toml") << "";
-  std::ofstream(directory_ / "choice-0123abcd-8.toml") << "";
+  std::ofstream(directory_ / "choices-0123abcd-8-four-ucx.toml") << "";
+  std::ofstream(directory_ / "choices-0123abcd-8.toml") << "";
   const std::vector<ChoicePlace> found = kept_choices(directory_.string(), place_.topology);
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].ranks, 8);

@@ -546,7 +546,7 @@ TEST_F(Command, InfoShowsWhatJobsHaveChosen) {
     EXPECT_TRUE(contains(tuned, part)) << tuned;
   }
   EXPECT_FALSE(contains(tuned, "cost model")) << tuned;
-  write("cache/choice-" + place.topology + "-3-3-ucx.toml", "[[choice");
+  write("cache/choices-" + place.topology + "-3-3-ucx.toml", "[[choice");
   EXPECT_TRUE(contains(shell(in + "ring:3").err, "warning"));
 }
 

@@ -135,7 +135,7 @@ TEST_P(ShortExchangeOf, RanksGetWhatTheyShow) {
   for (const auto& rank : all) EXPECT_EQ(rank->wrong, "");
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, ShortExchangeOf, testing::Values(2, 3, 5, ShortExchange::most_ranks));
+INSTANTIATE_TEST_SUITE_P(Ranks, ShortExchangeOf, testing::Values(2, 3, 5, 16, ShortExchange::most_ranks));
 
 Call bytes_for_all(const std::byte* input, std::byte* output, std::int64_t bytes) {
   Call call;
@@ -170,9 +170,9 @@ TEST(ShortExchange, OtherLengthsAreSeenAndTheNextCallIsRight) {
 TEST(ShortExchange, LongOnesAndThoseOfMpiDoNotFit) {
   Shared memory(4);
   const ShortExchange exchange(memory.data(), 4, 0);
-  Call call = bytes_for_all(nullptr, nullptr, 1024);
+  Call call = bytes_for_all(nullptr, nullptr, 4096);
   EXPECT_TRUE(exchange.fits(call));
-  call.elements = 1025;
+  call.elements = 4097;
   EXPECT_FALSE(exchange.fits(call));
   call.elements = std::int64_t{1} << 62;
   EXPECT_FALSE(exchange.fits(call));
