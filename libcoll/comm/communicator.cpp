@@ -124,6 +124,7 @@ std::optional<Reason> Communicator::agree(HostCommunicator& host) {
   const std::optional<Reason> obstacle = members.agree(host, start);
   if (!obstacle) {
     parts_.choices.learn_settings();
+    parts_.short_calls.learn_settings();
     parts_.recovery.enrol(host);
     parts_.renewal.begin();
   }
@@ -288,11 +289,11 @@ bool Communicator::run_short(const Call& call, ProgressHook hook) {
 }
 
 bool Communicator::run(Call call, ProgressHook hook, Protocol selected) {
-  if (is_short(call)) return run_short(call, hook);
+  if (selected == Protocol::chosen) selected = select_protocol(call);
+  if (selected == Protocol::planned && parts_.short_calls.serves(call)) return run_short(call, hook);
   bool good = false;
   bool lengths_differ = false;
   const LoweredPlanPointer plan = parts_.choices.chosen_plan(call, parts_.plans.prospect(call.collective).plans);
-  if (selected == Protocol::chosen) selected = select_protocol(call);
   if (!parts_.members.is_broken() && selected == Protocol::directly) {
     good = parts_.direct.exchange(call, parts_.plans.of(call.collective).usual->links, hook);
     lengths_differ = good && parts_.direct.exchanged_lengths_differ();

@@ -61,6 +61,9 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// Calls fail: where messages are sent again, the others cannot go on when one has failed.
   [[nodiscard]] bool is_broken() const { return parts_.members.is_broken(); }
 
+  /// Why it serves no calls, or no longer does.
+  [[nodiscard]] std::optional<observe::Reason> obstacle() const { return parts_.members.obstacle(); }
+
   /// Of this process, and ranks of the communicator.
   [[nodiscard]] std::int32_t rank() const { return parts_.members.rank(); }
   [[nodiscard]] std::int32_t size() const { return parts_.members.size(); }
@@ -127,13 +130,16 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// and the call short enough. False when the transport failed: the result is then undefined and the communicator
   /// serves no further calls.
   bool run(execute::Call call, ProgressHook hook, Protocol selected = Protocol::chosen);
-  /// Whether the call is one of those of a node that go by run_short(), and those that have begun nothing else first.
-  /// The same on all ranks.
-  [[nodiscard]] bool is_short(const execute::Call& call) const { return parts_.short_calls.serves(call); }
+  /// Whether a call of ranks that share memory goes by run_short(). The same on all ranks.
+  [[nodiscard]] bool is_short(const execute::Call& call) const {
+    return parts_.short_calls.serves(call) && select_protocol(call) == Protocol::planned;
+  }
   /// As run(). Precondition: is_short(call).
   bool run_short(const execute::Call& call, ProgressHook hook);
-  /// Whether there are such calls.
-  [[nodiscard]] bool has_short_calls() const { return parts_.short_calls.are_possible(); }
+  /// Most bytes of a vector or block of such calls; 0: there are none of the collective.
+  [[nodiscard]] std::int64_t most_short_bytes(schedule::Collective collective) const {
+    return parts_.short_calls.most_bytes(collective);
+  }
   /// A call that is not waited for here; precondition: begins() has no reason. The communicator must outlive it.
   /// `persistent`: of a persistent call.
   std::unique_ptr<RunningCall> make_call(execute::Call call, std::shared_ptr<PersistentContext> persistent);

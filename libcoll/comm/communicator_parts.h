@@ -34,6 +34,7 @@ struct CommunicatorParts {
     queue.inherit(original.queue);
     choices.inherit(original.choices);
     direct.inherit(original.direct);
+    short_calls.inherit(original.short_calls);
     plans.inherit(original.plans);
   }
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "libcoll/base/log.h"
 #include "libcoll/comm/call_memory.h"
 #include "libcoll/comm/host_communicator.h"
 #include "libcoll/comm/runtime.h"
@@ -20,13 +21,15 @@ class Hierarchy {
  public:
   /// Without memory.
   Hierarchy(Runtime& runtime, node::RankLayout layout, std::int32_t rank);
+  /// The same for short calls alone: of ranks that share memory, whatever nodes they are on.
+  static std::unique_ptr<Hierarchy> for_short_calls(std::int32_t ranks, std::int32_t rank);
   /// For another communicator of the same group: without memory.
   Hierarchy(const Hierarchy& original);
   Hierarchy& operator=(const Hierarchy&) = delete;
   ~Hierarchy() = default;
   /// Collective over the communicator: makes memory(). False on every rank when the ranks of some node cannot share
-  /// any.
-  bool open(HostCommunicator& host);
+  /// any, which is said at that level.
+  bool open(HostCommunicator& host, LogLevel level = LogLevel::warn);
   /// The same with memory that another communicator of the same group had, in which all ranks of the node are at the
   /// same round.
   void open(std::shared_ptr<CallMemory> memory) { memory_ = std::move(memory); }
@@ -59,9 +62,11 @@ class Hierarchy {
   }
 
  private:
+  Hierarchy(node::RankLayout layout, std::int32_t rank, std::int64_t half_bytes);
   [[nodiscard]] std::int32_t local() const { return layout_->local_of_rank[static_cast<std::size_t>(rank_)]; }
   /// Collective; null on every rank when it failed on one.
-  std::shared_ptr<CallMemory> share_memory(HostCommunicator& host, std::int64_t half_bytes, bool for_short_calls) const;
+  std::shared_ptr<CallMemory> share_memory(HostCommunicator& host, std::int64_t half_bytes, bool for_short_calls,
+                                           LogLevel level) const;
 
   const std::shared_ptr<const node::RankLayout> layout_;
   const std::int32_t rank_;

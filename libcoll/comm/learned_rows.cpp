@@ -289,7 +289,7 @@ void learn_by_facts(const Learner& learner, CallKind kind) {
   const bool root = host.rank() == 0;
   const std::int32_t ranks = communicator.size();
   if (communicator.must_be_faster()) {
-    const bool has_short_calls = communicator.has_short_calls() && !is_rooted(kind);
+    const bool has_short_calls = !is_rooted(kind) && communicator.most_short_bytes(*collective_of(kind)) > 0;
     return communicator.add_rows(RowSource::cost_model, choose_by_facts_within_node(kind, ranks, has_short_calls),
                                  true);
   }
@@ -310,6 +310,7 @@ void learn_by_facts(const Learner& learner, CallKind kind) {
     question.share_memory = communicator.share_memory();
     question.in_flight = learner.runtime.config().in_flight;
     if (has_links) question.links = *kept.links;
+    if (!is_rooted(kind)) question.most_short_bytes = communicator.most_short_bytes(collective);
     const bool can_be_scattered = kind == CallKind::allreduce && communicator.can_be_scattered(collective);
     choices = choose_by_facts(question, can_be_scattered);
     if (!has_links) {

@@ -64,6 +64,14 @@ std::string binding_of_process() {
 
 }  // namespace
 
+namespace {
+
+std::unique_ptr<Hierarchy> copy_of(const std::unique_ptr<Hierarchy>& original) {
+  return original != nullptr ? std::make_unique<Hierarchy>(*original) : nullptr;
+}
+
+}  // namespace
+
 Membership::Membership(Runtime& runtime, std::string name)
     : runtime_(runtime), name_(std::move(name)), ids_(runtime.communicator_ids()), groups_(runtime.agreed_groups()) {}
 
@@ -74,7 +82,8 @@ Membership::Membership(const Membership& original)
       groups_(original.groups_),
       rank_(original.rank_),
       node_(original.node_),
-      hierarchy_(original.hierarchy_ != nullptr ? std::make_unique<Hierarchy>(*original.hierarchy_) : nullptr),
+      hierarchy_(copy_of(original.hierarchy_)),
+      host_hierarchy_(copy_of(original.host_hierarchy_)),
       facts_(original.facts_),
       may_have_device_memory_(original.may_have_device_memory_),
       obstacle_(original.obstacle_.load()) {}
@@ -84,7 +93,7 @@ Membership::~Membership() {
   // group sends again.
   if (id_ == 0 || obstacle() == Reason::transport || resends_ || keeps_id_) return;
   ids_->give_back(id_);
-  const std::shared_ptr<CallMemory> memory = hierarchy_ != nullptr ? hierarchy_->memory() : nullptr;
+  const std::shared_ptr<CallMemory> memory = neighbourhood() != nullptr ? neighbourhood()->memory() : nullptr;
   if (memory == nullptr || stamp_.communicator == 0 || !memory->calls().empty()) return;
   if (const std::shared_ptr<AgreedGroups> groups = groups_.lock()) {
     groups->give_back(world_ranks(), {{stamp_.communicator, memory->rounds()}, memory});
@@ -204,6 +213,7 @@ std::optional<Reason> Membership::settle(HostCommunicator& host, const std::vect
   if (layout.most_ranks == 1) {
     facts_->rank_of_node = layout.slice(0);
     facts_->place_of_shard = facts_->rank_of_node;
+    share_host_memory(host);
     return std::nullopt;
   }
   hierarchy_ = std::make_unique<Hierarchy>(runtime_, std::move(layout), host.rank());
@@ -289,13 +299,23 @@ std::optional<Reason> Membership::take_over(HostCommunicator& host, const GroupM
   id_ = meeting.id;
   std::optional<Reason> reason = obstacle();
   if (!reason && id_ == no_id) reason = agree_on_id(host, ids_->next_free(1), id_);
-  if (reason || hierarchy_ == nullptr) return reason;
+  if (reason || neighbourhood() == nullptr) return reason;
   if (meeting.same_memory) {
-    hierarchy_->open(std::move(spare.memory));
+    (hierarchy_ != nullptr ? hierarchy_ : host_hierarchy_)->open(std::move(spare.memory));
+  } else if (hierarchy_ == nullptr) {
+    share_host_memory(host);
   } else if (!hierarchy_->open(host)) {
     return Reason::shared_memory;
   }
   return std::nullopt;
+}
+
+/// What they have to agree on before every call, or look for together, would take longer than a short call.
+void Membership::share_host_memory(HostCommunicator& host) {
+  const bool is_of_use = runtime_.config().cost_model && facts_->share_memory && !facts_->fabric_is_watched &&
+                         runtime_.resilient() == nullptr && size() <= node::ShortExchange::most_ranks;
+  host_hierarchy_ = is_of_use ? Hierarchy::for_short_calls(size(), rank_) : nullptr;
+  if (host_hierarchy_ != nullptr && !host_hierarchy_->open(host, LogLevel::info)) host_hierarchy_ = nullptr;
 }
 
 void Membership::keep_record(CommunicatorRecord* record) {

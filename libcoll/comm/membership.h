@@ -65,6 +65,10 @@ class Membership {
   [[nodiscard]] const std::vector<std::string>& hosts() const { return facts_->hosts; }
   /// Null where every node has one rank.
   [[nodiscard]] const Hierarchy* hierarchy() const { return hierarchy_.get(); }
+  /// Where short calls go: the hierarchy, or what ranks of one host share that count as nodes. Null where they do not.
+  [[nodiscard]] const Hierarchy* neighbourhood() const {
+    return hierarchy_ != nullptr ? hierarchy_.get() : host_hierarchy_.get();
+  }
   /// Whether this rank speaks for its node.
   [[nodiscard]] bool speaks() const { return hierarchy_ == nullptr || hierarchy_->speaks(); }
   /// By node; with a hierarchy of this rank's slice, and empty when it is in none.
@@ -125,6 +129,8 @@ class Membership {
   /// Who talks to whom: the nodes' only ranks, or their leaders.
   std::optional<observe::Reason> settle(HostCommunicator& host, const std::vector<node::RankPlace>& places,
                                         topology::NodeId nodes);
+  /// Where ranks that share memory count as nodes. Collective; without it there are no short calls.
+  void share_host_memory(HostCommunicator& host);
   /// Which nodes of the topology the ranks are on, and what is to be planned for. Replaces the nodes by those of the
   /// plans, and sets their number.
   std::optional<observe::Reason> choose_part(bool keep_part, std::vector<topology::NodeId>& nodes,
@@ -158,6 +164,7 @@ class Membership {
   topology::NodeId node_ = 0;
   std::int64_t longest_start_nanoseconds_ = 0;
   std::unique_ptr<Hierarchy> hierarchy_;
+  std::unique_ptr<Hierarchy> host_hierarchy_;                 ///< for short calls; null with a hierarchy
   std::shared_ptr<Facts> facts_ = std::make_shared<Facts>();  ///< copies share it
   bool may_have_device_memory_ = false;
   bool resends_ = false;

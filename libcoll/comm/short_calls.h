@@ -1,6 +1,8 @@
-// A communicator's short calls, where all its ranks are on one node.
+// A communicator's short calls, where all its ranks share memory.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "libcoll/comm/membership.h"
@@ -14,25 +16,34 @@ class ShortCalls {
  public:
   explicit ShortCalls(Membership& members) : members_(members) {}
 
-  /// Whether a blocking call goes this way. The same on all ranks.
-  [[nodiscard]] bool serves(const execute::Call& call) const {
-    const node::ShortExchange* const memory = exchange_memory();
-    return memory != nullptr && memory->fits(call);
-  }
-  /// Whether any call goes this way. The same on all ranks.
-  [[nodiscard]] bool are_possible() const { return exchange_memory() != nullptr; }
+  /// Which collectives go this way, once the ranks have agreed on the memory: within a node all, of nodes on one host
+  /// those whose way the cost model chooses.
+  void learn_settings();
+  /// For a copy.
+  void inherit(const ShortCalls& original) { may_go_ = original.may_go_; }
 
-  /// Precondition: serves(call). False when a rank of the node gave up, or gave no sign of life for the configured
+  // The same on all ranks: whether a blocking call goes this way where nothing else is chosen, and most bytes of a
+  // vector or block in such calls of the collective (0: there are none).
+  [[nodiscard]] bool serves(const execute::Call& call) const {
+    return may_go(call.collective) && exchange_memory()->fits(call);
+  }
+  [[nodiscard]] std::int64_t most_bytes(schedule::Collective collective) const;
+
+  /// Precondition: serves(call). False when another rank gave up, or gave no sign of life for the configured
   /// time.
   bool exchange(const execute::Call& call, ProgressHook hook);
   /// After an exchange that was good, as Driven has it.
   [[nodiscard]] bool lengths_differ() const { return lengths_differ_; }
 
  private:
+  [[nodiscard]] bool may_go(schedule::Collective collective) const {
+    return may_go_[static_cast<std::size_t>(collective)] && exchange_memory() != nullptr;
+  }
   [[nodiscard]] node::ShortExchange* exchange_memory() const;
   bool wait(node::ShortExchange& memory, schedule::Collective collective, ProgressHook hook);
 
   Membership& members_;
+  std::array<bool, collective_count> may_go_{};
   bool lengths_differ_ = false;
 };
 

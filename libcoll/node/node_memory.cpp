@@ -16,10 +16,15 @@ std::size_t bytes_before_short_calls(std::int32_t processes) {
   return Phases::bytes(processes) + 2 * CallOrder::bytes(processes);
 }
 
-/// Of all ranks, when they are on one node and few enough.
-std::int32_t ranks_of_short_calls(const RankLayout& layout) {
-  const auto ranks = static_cast<std::int32_t>(layout.node_of_rank.size());
-  return layout.nodes.size() == 1 && ranks <= ShortExchange::most_ranks ? ranks : 0;
+/// All ranks, when they are on one node and few enough; otherwise none.
+std::vector<std::vector<std::int32_t>> domains_for_short_calls(const RankLayout& layout) {
+  if (layout.nodes.size() != 1 || layout.most_ranks > ShortExchange::most_ranks) return {};
+  const NodeRanks& node = layout.nodes.front();
+  std::vector<std::vector<std::int32_t>> domains = node.domains;
+  for (std::vector<std::int32_t>& domain : domains) {
+    for (std::int32_t& each : domain) each = node.ranks[static_cast<std::size_t>(each)];
+  }
+  return domains;
 }
 
 }  // namespace
@@ -27,11 +32,12 @@ std::int32_t ranks_of_short_calls(const RankLayout& layout) {
 NodeMemory::NodeMemory(const RankLayout& layout, std::int32_t rank, std::int64_t half_bytes, bool for_short_calls)
     : staging_(layout, rank, half_bytes),
       rank_(rank),
-      short_ranks_(for_short_calls ? ranks_of_short_calls(layout) : 0),
+      short_domains_(for_short_calls ? domains_for_short_calls(layout) : std::vector<std::vector<std::int32_t>>()),
       half_bytes_(half_bytes) {}
 
 std::int64_t NodeMemory::header_bytes() const {
-  const std::size_t bytes = bytes_before_short_calls(staging_.locals()) + ShortExchange::bytes(short_ranks_);
+  const std::int32_t short_ranks = short_domains_.empty() ? 0 : staging_.locals();
+  const std::size_t bytes = bytes_before_short_calls(staging_.locals()) + ShortExchange::bytes(short_ranks);
   const auto page = static_cast<std::int64_t>(page_bytes());
   return (static_cast<std::int64_t>(bytes) + page - 1) / page * page;
 }
@@ -54,6 +60,7 @@ Status NodeMemory::open(const std::string& name) {
 }
 
 Status NodeMemory::reserve_own() {
+  if (staging_.vector_bytes() == 0) return {};
   for (std::uint32_t number = 0; number < 2; ++number) {
     const std::int64_t begin = half(number) - segment_.data() + staging_.local() * staging_.vector_bytes();
     Status reserved =
@@ -72,9 +79,9 @@ Status NodeMemory::settle() {
   std::byte* const turns = segment_.data() + Phases::bytes(locals);
   call_order_ = std::make_unique<CallOrder>(turns, locals, staging_.local());
   verdicts_ = std::make_unique<CallOrder>(turns + CallOrder::bytes(locals), locals, staging_.local());
-  if (short_ranks_ > 0) {
+  if (!short_domains_.empty()) {
     short_exchange_ =
-        std::make_unique<ShortExchange>(segment_.data() + bytes_before_short_calls(locals), short_ranks_, rank_);
+        std::make_unique<ShortExchange>(segment_.data() + bytes_before_short_calls(locals), short_domains_, rank_);
   }
   return reserved;
 }

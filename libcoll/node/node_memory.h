@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "libcoll/node/call_order.h"
 #include "libcoll/node/phases.h"
@@ -61,7 +62,7 @@ class NodeMemory {
 
   const NodeStaging staging_;
   const std::int32_t rank_;
-  const std::int32_t short_ranks_;  ///< 0: no short calls
+  const std::vector<std::vector<std::int32_t>> short_domains_;  ///< as ShortExchange has them; empty: no short calls
   const std::int64_t half_bytes_;
   Segment segment_;
   std::unique_ptr<Phases> phases_;

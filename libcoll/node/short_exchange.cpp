@@ -1,7 +1,8 @@
 #include "libcoll/node/short_exchange.h"
 
-#include <algorithm>
+#include <array>
 #include <new>
+#include <utility>
 
 #include "libcoll/node/staging.h"
 
@@ -33,6 +34,12 @@ bool shows_block_per_rank(Collective collective) {
   return collective == Collective::alltoall || collective == Collective::reduce_scatter;
 }
 
+std::int32_t count_ranks(const std::vector<std::vector<std::int32_t>>& domains) {
+  std::size_t ranks = 0;
+  for (const std::vector<std::int32_t>& domain : domains) ranks += domain.size();
+  return static_cast<std::int32_t>(ranks);
+}
+
 std::int64_t block_bytes(const Call& call) { return call.elements * call.element_bytes; }
 
 }  // namespace
@@ -48,12 +55,13 @@ std::size_t ShortExchange::bytes(std::int32_t ranks) {
   return Phases::bytes(ranks) + 2 * static_cast<std::size_t>(ranks) * sizeof(Slot);
 }
 
-ShortExchange::ShortExchange(std::byte* memory, std::int32_t ranks, std::int32_t rank)
-    : slots_(std::launder(reinterpret_cast<Slot*>(memory + Phases::bytes(ranks)))),
-      phases_(memory, ranks, rank),
-      ranks_(ranks),
+ShortExchange::ShortExchange(std::byte* memory, std::vector<std::vector<std::int32_t>> domains, std::int32_t rank)
+    : domains_(std::move(domains)),
+      ranks_(count_ranks(domains_)),
       rank_(rank),
-      most_bytes_(most_bytes_of(ranks)) {}
+      most_bytes_(most_bytes_of(ranks_)),
+      slots_(std::launder(reinterpret_cast<Slot*>(memory + Phases::bytes(ranks_)))),
+      phases_(memory, ranks_, rank) {}
 
 bool ShortExchange::fits(const Call& call) const {
   return call.counts.empty() && !call.reducer.calls_mpi && block_bytes(call) <= most_bytes_;
@@ -98,12 +106,23 @@ bool ShortExchange::finish(const Call& call) const {
 }
 
 void ShortExchange::reduce(const Call& call, std::int64_t first_byte) const {
-  const Reducer& reducer = call.reducer;
-  const std::byte* sum = slot(0).data + first_byte;
-  for (std::int32_t rank = 1; rank < ranks_; ++rank) {
-    reducer.apply(reducer.context, call.output, sum, slot(rank).data + first_byte, call.elements);
+  std::array<std::byte, most_bytes> of_domain;  // NOLINT(cppcoreguidelines-pro-type-member-init): written first
+  const std::byte* sum = reduce_domain(call, domains_.front(), first_byte, call.output);
+  for (std::size_t domain = 1; domain < domains_.size(); ++domain) {
+    const std::byte* more = reduce_domain(call, domains_[domain], first_byte, of_domain.data());
+    call.reducer.apply(call.reducer.context, call.output, sum, more, call.elements);
     sum = call.output;
   }
+}
+
+const std::byte* ShortExchange::reduce_domain(const Call& call, const std::vector<std::int32_t>& domain,
+                                              std::int64_t first_byte, std::byte* to) const {
+  const std::byte* sum = slot(domain.front()).data + first_byte;
+  for (std::size_t i = 1; i < domain.size(); ++i) {
+    call.reducer.apply(call.reducer.context, to, sum, slot(domain[i]).data + first_byte, call.elements);
+    sum = to;
+  }
+  return sum;
 }
 
 void ShortExchange::copy_blocks(const Call& call, std::int64_t first_byte) const {

@@ -4,14 +4,16 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "libcoll/execute/call.h"
 #include "libcoll/node/phases.h"
 
 namespace libcoll::node {
 
-/// One rank's side. Allreduce, reduce-scatter, allgather and all-to-all of equal blocks; sums are added up in the order
-/// of ranks. Two halves take turns: who writes a half again has seen that all ranks went on to the call after it.
+/// One rank's side. Allreduce, reduce-scatter, allgather and all-to-all of equal blocks. Sums are added up by NUMA
+/// domain, then over the domains, as NodeStaging does it. Two halves take turns: who writes a half again has seen that
+/// all ranks went on to the call after it.
 class ShortExchange {
  public:
   static constexpr std::int32_t most_ranks = 32;
@@ -22,7 +24,8 @@ class ShortExchange {
   /// Most bytes of a vector, or of a block, in calls of so many ranks. 0: they have none that are short.
   static std::int64_t most_bytes_of(std::int32_t ranks) { return ranks > most_ranks ? 0 : most_bytes / ranks; }
 
-  ShortExchange(std::byte* memory, std::int32_t ranks, std::int32_t rank);
+  /// `domains`: the ranks of each NUMA domain, in the order of addition; every rank is in one.
+  ShortExchange(std::byte* memory, std::vector<std::vector<std::int32_t>> domains, std::int32_t rank);
 
   /// Whether the call goes this way; the same on all ranks.
   [[nodiscard]] bool fits(const execute::Call& call) const;
@@ -47,13 +50,17 @@ class ShortExchange {
   /// Of the present call.
   [[nodiscard]] Slot& slot(std::int32_t rank) const;
   void reduce(const execute::Call& call, std::int64_t first_byte) const;
+  /// The sum of one domain; it lies in `to`, or where its only rank has shown it.
+  const std::byte* reduce_domain(const execute::Call& call, const std::vector<std::int32_t>& domain,
+                                 std::int64_t first_byte, std::byte* to) const;
   void copy_blocks(const execute::Call& call, std::int64_t first_byte) const;
 
-  Slot* slots_;
+  const std::vector<std::vector<std::int32_t>> domains_;
+  const std::int32_t ranks_;
+  const std::int32_t rank_;
+  const std::int64_t most_bytes_;  ///< of a vector or block
+  Slot* const slots_;
   Phases phases_;
-  std::int32_t ranks_;
-  std::int32_t rank_;
-  std::int64_t most_bytes_;   ///< of a vector or block
   std::uint32_t number_ = 0;  ///< of the present call
 };
 

@@ -105,8 +105,10 @@ class Ways {
 
   [[nodiscard]] TuningChoice by_facts(std::int64_t bytes, bool can_be_scattered) const {
     TuningChoice choice{question_.call, question_.ranks, bytes, false, 0};
-    choice.native =
+    const bool is_for_mpi =
         vector_bytes(question_.call, question_.ranks, bytes) <= most_native_bytes_per_rank * question_.ranks;
+    if (bytes <= question_.most_short_bytes) return choice;
+    choice.native = is_for_mpi;
     choice.scattered = can_be_scattered && !choice.native && bytes <= most_scattered_bytes_per_rank * question_.ranks &&
                        bytes <= ScatteredReduction::most_bytes;
     cut(choice);

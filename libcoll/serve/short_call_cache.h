@@ -63,7 +63,7 @@ template <class... Arguments>
   if constexpr (has_key<Arguments...>) {
     if (!may_be_short(kind)) return std::nullopt;
     const CachedShortCall* const cached = ShortCallCache::find(key_of(kind, comm, arguments...));
-    if (cached == nullptr) return std::nullopt;
+    if (cached == nullptr || cached->communicator->obstacle()) return std::nullopt;
     const void* send_buffer = nullptr;
     void* receive_buffer = nullptr;
     const auto take = [&](auto argument) {

@@ -1,6 +1,9 @@
 /* Short calls, over and over: of several lengths and communicators in turn, so that what one rank remembers of them is
- * soon forgotten, on each rank at other calls. Results are right bit for bit, sums added up in the order of ranks.
- *   short_calls sums|all: sums of floating-point numbers alone, or all; every call is served */
+ * soon forgotten, on each rank at other calls. Results are right bit for bit, sums added up in the order of the world's
+ * ranks.
+ *   short_calls sums   of floating-point numbers alone, in communicators that have the world's order
+ *   short_calls all    all, in communicators of another order, too
+ * Every call is served. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +31,7 @@ static double sum_of(int size, int round, int i) {
 static void allreduce(MPI_Comm comm, int round, int count) {
   double values[most_count] = {0};
   double sums[most_count];
-  for (int i = 0; i < count; ++i) values[i] = sums[i] = value(rank_in(comm), round, i);
+  for (int i = 0; i < count; ++i) values[i] = sums[i] = value(rank_in(MPI_COMM_WORLD), round, i);
   MPI_Allreduce(round % 2 == 0 ? MPI_IN_PLACE : values, sums, count, MPI_DOUBLE, MPI_SUM, comm);
   for (int i = 0; i < count; ++i) CHECK(sums[i] == sum_of(size_of(comm), round, i), "sum %d, round %d", i, round);
 }
@@ -38,7 +41,7 @@ static void reduce_scatter_block(MPI_Comm comm, int round, int count) {
   const int rank = rank_in(comm);
   double* values = allocate(sizeof(double) * (uint64_t)(count * size));
   double sums[most_count];
-  for (int i = 0; i < count * size; ++i) values[i] = value(rank, round, i);
+  for (int i = 0; i < count * size; ++i) values[i] = value(rank_in(MPI_COMM_WORLD), round, i);
   double* result = round % 2 == 0 ? values : sums;
   MPI_Reduce_scatter_block(round % 2 == 0 ? MPI_IN_PLACE : values, result, count, MPI_DOUBLE, MPI_SUM, comm);
   for (int i = 0; i < count; ++i) {
@@ -99,7 +102,8 @@ static void call(MPI_Comm comm, int round, int all) {
 int CASE(short_calls)(int argc, char** argv) {
   const int all = argc > 1 && strcmp(argv[1], "all") == 0;
   MPI_Comm comms[1 + copies] = {MPI_COMM_WORLD};
-  for (int i = 1; i <= copies; ++i) MPI_Comm_split(MPI_COMM_WORLD, 0, -rank_in(MPI_COMM_WORLD), &comms[i]);
+  const int key = all ? -rank_in(MPI_COMM_WORLD) : 0;
+  for (int i = 1; i <= copies; ++i) MPI_Comm_split(MPI_COMM_WORLD, 0, key, &comms[i]);
   for (int round = 0; round < rounds; ++round) {
     /* The same call some times in a row, then another. */
     const int which = (int)(mixed((uint64_t)(round / 8)) % (1 + copies));

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <thread>
@@ -31,6 +32,13 @@ void add_doubles(const void*, void* destination, const void* left, const void* r
   for (std::int64_t i = 0; i < elements; ++i) {
     to[i] = static_cast<const double*>(left)[i] + static_cast<const double*>(right)[i];
   }
+}
+
+/// All ranks in one NUMA domain, in their order.
+std::vector<std::vector<std::int32_t>> one_domain(std::int32_t ranks) {
+  std::vector<std::int32_t> all(static_cast<std::size_t>(ranks));
+  std::iota(all.begin(), all.end(), 0);
+  return {all};
 }
 
 /// Memory of all ranks.
@@ -61,7 +69,7 @@ std::int64_t elements_of(int call, std::int32_t ranks) {
 class ShortRank {
  public:
   ShortRank(Shared& memory, std::int32_t ranks, std::int32_t rank)
-      : exchange_(memory.data(), ranks, rank), ranks_(ranks), rank_(rank) {}
+      : exchange_(memory.data(), one_domain(ranks), rank), ranks_(ranks), rank_(rank) {}
 
   void run() {
     for (int number = 0; number < calls && wrong.empty(); ++number) run_one(number);
@@ -148,8 +156,8 @@ Call bytes_for_all(const std::byte* input, std::byte* output, std::int64_t bytes
 
 TEST(ShortExchange, OtherLengthsAreSeenAndTheNextCallIsRight) {
   Shared memory(2);
-  ShortExchange first(memory.data(), 2, 0);
-  ShortExchange second(memory.data(), 2, 1);
+  ShortExchange first(memory.data(), one_domain(2), 0);
+  ShortExchange second(memory.data(), one_domain(2), 1);
   std::array<std::byte, 8> input{};
   std::array<std::byte, 16> output{};
   first.begin(bytes_for_all(input.data(), output.data(), 8));
@@ -167,9 +175,35 @@ TEST(ShortExchange, OtherLengthsAreSeenAndTheNextCallIsRight) {
   EXPECT_EQ(first.calls(), 2U);
 }
 
+/// (a + c) + b, which rounds otherwise than (a + b) + c.
+TEST(ShortExchange, SumsGoDomainByDomain) {
+  const std::vector<std::vector<std::int32_t>> domains{{0, 2}, {1}};
+  const std::array<double, 3> values{0.1, 0.2, 0.9};
+  ASSERT_NE((values[0] + values[2]) + values[1], (values[0] + values[1]) + values[2]);
+  Shared memory(3);
+  std::vector<ShortExchange> ranks;
+  ranks.reserve(values.size());
+  std::vector<Call> calls(values.size());
+  std::array<double, 3> sums{};
+  for (std::size_t rank = 0; rank < values.size(); ++rank) {
+    ranks.emplace_back(memory.data(), domains, static_cast<std::int32_t>(rank));
+    calls[rank].input = reinterpret_cast<const std::byte*>(&values[rank]);
+    calls[rank].output = reinterpret_cast<std::byte*>(&sums[rank]);
+    calls[rank].elements = 1;
+    calls[rank].element_bytes = sizeof(double);
+    calls[rank].reducer.apply = &add_doubles;
+    ranks[rank].begin(calls[rank]);
+  }
+  for (std::size_t rank = 0; rank < values.size(); ++rank) {
+    ASSERT_TRUE(ranks[rank].all_came_soon());
+    ASSERT_TRUE(ranks[rank].finish(calls[rank]));
+    EXPECT_EQ(sums[rank], (values[0] + values[2]) + values[1]);
+  }
+}
+
 TEST(ShortExchange, LongOnesAndThoseOfMpiDoNotFit) {
   Shared memory(4);
-  const ShortExchange exchange(memory.data(), 4, 0);
+  const ShortExchange exchange(memory.data(), one_domain(4), 0);
   Call call = bytes_for_all(nullptr, nullptr, 4096);
   EXPECT_TRUE(exchange.fits(call));
   call.elements = 4097;
