@@ -49,6 +49,13 @@ class Phases {
   /// Signs of life, for a process that works for long between two phases.
   [[nodiscard]] std::atomic<std::uint32_t>& signs_of_life() { return line(self_).signs_of_life; }
 
+  /// What a process says with even or odd phases: on the cache line of its counter, so that who waits for that has it.
+  struct Note {
+    std::int64_t number;
+    std::byte data[16];
+  };
+  [[nodiscard]] Note& note(std::int32_t process, std::uint32_t phase) const { return line(process).notes[phase % 2]; }
+
  private:
   /// Two cache lines, as processors fetch them in pairs.
   struct alignas(128) Line {
@@ -56,8 +63,10 @@ class Phases {
     std::atomic<std::uint32_t> sleepers;       ///< processes asleep until `phase` changes
     std::atomic<std::uint32_t> signs_of_life;  ///< relaxed: any change is one
     std::atomic<std::uint32_t> failed;         ///< relaxed: written by anybody, never taken back
+    Note notes[2];                             ///< plain memory
   };
   static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
+  static_assert(sizeof(Note[2]) + 4 * sizeof(std::atomic<std::uint32_t>) <= 64);
 
   [[nodiscard]] Line& line(std::int32_t process) const { return lines_[process]; }
   bool wait_for(Line& other, std::uint32_t phase, const Patience& patience);

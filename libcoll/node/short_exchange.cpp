@@ -46,8 +46,6 @@ std::int64_t block_bytes(const Call& call) { return call.elements * call.element
 
 /// Plain memory: written before the rank posts the call, read after the others have seen that.
 struct alignas(alignment_bytes) ShortExchange::Slot {
-  std::int64_t bytes;
-  std::int64_t unused;  ///< data is aligned as elements are
   std::byte data[most_bytes];
 };
 
@@ -71,15 +69,22 @@ std::int64_t ShortExchange::shown_bytes(const Call& call) const {
   return block_bytes(call) * (shows_block_per_rank(call.collective) ? ranks_ : 1);
 }
 
-ShortExchange::Slot& ShortExchange::slot(std::int32_t rank) const {
-  return slots_[static_cast<std::int32_t>(number_ % 2) * ranks_ + rank];
+std::byte* ShortExchange::data_of(std::int32_t rank, std::int64_t bytes) const {
+  Phases::Note& note = phases_.note(rank, number_);
+  if (bytes <= static_cast<std::int64_t>(sizeof note.data)) return note.data;
+  return slots_[static_cast<std::int32_t>(number_ % 2) * ranks_ + rank].data;
+}
+
+const std::byte* ShortExchange::part_of(std::int32_t rank, const Call& call) const {
+  const std::int64_t first_byte = shows_block_per_rank(call.collective) ? rank_ * block_bytes(call) : 0;
+  return data_of(rank, shown_bytes(call)) + first_byte;
 }
 
 void ShortExchange::begin(const Call& call) {
   ++number_;
-  Slot& own = slot(rank_);
-  own.bytes = shown_bytes(call);
-  copy_bytes(own.data, call.input, own.bytes);
+  const std::int64_t bytes = shown_bytes(call);
+  phases_.note(rank_, number_).number = bytes;
+  copy_bytes(data_of(rank_, bytes), call.input, bytes);
   phases_.post(number_);
 }
 
@@ -94,41 +99,40 @@ bool ShortExchange::all_came_soon() const {
 bool ShortExchange::finish(const Call& call) const {
   const std::int64_t shown = shown_bytes(call);
   for (std::int32_t rank = 0; rank < ranks_; ++rank) {
-    if (slot(rank).bytes != shown) return false;
+    if (phases_.note(rank, number_).number != shown) return false;
   }
-  const std::int64_t first_byte = shows_block_per_rank(call.collective) ? rank_ * block_bytes(call) : 0;
   if (is_reduction(call.collective)) {
-    reduce(call, first_byte);
+    reduce(call);
   } else {
-    copy_blocks(call, first_byte);
+    copy_blocks(call);
   }
   return true;
 }
 
-void ShortExchange::reduce(const Call& call, std::int64_t first_byte) const {
+void ShortExchange::reduce(const Call& call) const {
   std::array<std::byte, most_bytes> of_domain;  // NOLINT(cppcoreguidelines-pro-type-member-init): written first
-  const std::byte* sum = reduce_domain(call, domains_.front(), first_byte, call.output);
+  const std::byte* sum = reduce_domain(call, domains_.front(), call.output);
   for (std::size_t domain = 1; domain < domains_.size(); ++domain) {
-    const std::byte* more = reduce_domain(call, domains_[domain], first_byte, of_domain.data());
+    const std::byte* more = reduce_domain(call, domains_[domain], of_domain.data());
     call.reducer.apply(call.reducer.context, call.output, sum, more, call.elements);
     sum = call.output;
   }
 }
 
 const std::byte* ShortExchange::reduce_domain(const Call& call, const std::vector<std::int32_t>& domain,
-                                              std::int64_t first_byte, std::byte* to) const {
-  const std::byte* sum = slot(domain.front()).data + first_byte;
+                                              std::byte* to) const {
+  const std::byte* sum = part_of(domain.front(), call);
   for (std::size_t i = 1; i < domain.size(); ++i) {
-    call.reducer.apply(call.reducer.context, to, sum, slot(domain[i]).data + first_byte, call.elements);
+    call.reducer.apply(call.reducer.context, to, sum, part_of(domain[i], call), call.elements);
     sum = to;
   }
   return sum;
 }
 
-void ShortExchange::copy_blocks(const Call& call, std::int64_t first_byte) const {
+void ShortExchange::copy_blocks(const Call& call) const {
   const std::int64_t block = block_bytes(call);
   for (std::int32_t rank = 0; rank < ranks_; ++rank) {
-    copy_bytes(call.output + rank * block, slot(rank).data + first_byte, block);
+    copy_bytes(call.output + rank * block, part_of(rank, call), block);
   }
 }
 

@@ -47,13 +47,15 @@ class ShortExchange {
  private:
   struct Slot;
   [[nodiscard]] std::int64_t shown_bytes(const execute::Call& call) const;
-  /// Of the present call.
-  [[nodiscard]] Slot& slot(std::int32_t rank) const;
-  void reduce(const execute::Call& call, std::int64_t first_byte) const;
+  /// Where a rank shows so many bytes in the present call.
+  [[nodiscard]] std::byte* data_of(std::int32_t rank, std::int64_t bytes) const;
+  /// This rank's part of what another has shown.
+  [[nodiscard]] const std::byte* part_of(std::int32_t rank, const execute::Call& call) const;
+  void reduce(const execute::Call& call) const;
   /// The sum of one domain; it lies in `to`, or where its only rank has shown it.
   const std::byte* reduce_domain(const execute::Call& call, const std::vector<std::int32_t>& domain,
-                                 std::int64_t first_byte, std::byte* to) const;
-  void copy_blocks(const execute::Call& call, std::int64_t first_byte) const;
+                                 std::byte* to) const;
+  void copy_blocks(const execute::Call& call) const;
 
   const std::vector<std::vector<std::int32_t>> domains_;
   const std::int32_t ranks_;
