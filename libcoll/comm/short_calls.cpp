@@ -1,5 +1,8 @@
 #include "libcoll/comm/short_calls.h"
 
+#include <mutex>
+#include <string>
+
 #include "libcoll/base/log.h"
 #include "libcoll/comm/call_choices.h"
 #include "libcoll/comm/learned_rows.h"
@@ -48,7 +51,11 @@ bool ShortCalls::wait(ShortExchange& memory, Collective collective, ProgressHook
     return members_.in_words(collective, number) + "waits for other ranks of its host, " +
            members_.hosts()[static_cast<std::size_t>(members_.rank())];
   });
-  return wait.wait(memory.phases(), memory.awaited(), members_.runtime().engine().has_unattended());
+  const bool has_messages = [this] {
+    const std::lock_guard guard(members_.runtime().lock());
+    return members_.runtime().engine().has_unattended();
+  }();
+  return wait.wait(memory.phases(), memory.awaited(), has_messages);
 }
 
 }  // namespace libcoll::comm

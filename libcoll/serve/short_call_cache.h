@@ -1,5 +1,5 @@
-// Short calls of a node that were served, remembered: a call like one of them goes the same way without a second look.
-// All that decides how a call goes takes several times as long as the call.
+// Short calls of ranks that share memory, which were served, remembered: a call like one of them goes the same way
+// without a second look. All that decides how a call goes takes several times as long as the call.
 #pragma once
 
 #include <array>
