@@ -17,7 +17,7 @@ static double value(int rank, int round, int i) { return 1.0 / (1 + rank * 7 + r
 /* Of all calls a rank remembers few: these take the places of others. */
 static void alone(int rank, int round) {
   int sum = round;
-  if ((mixed((uint64_t)(rank * rounds + round)) & 3) != 0) return;
+  if ((mixed((uint64_t)rank * rounds + (uint64_t)round) & 3) != 0) return;
   MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF);
   CHECK(sum == round, "%d alone", sum);
 }
