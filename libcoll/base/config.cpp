@@ -345,6 +345,9 @@ std::vector<Setting> make_settings() {
           "one_node",
           "Serve communicators whose ranks are all on one node, too; faster: where calls were tried and seen to be, "
           "or a tuning table says so."),
+      boolean<&Config::single_copy>("single_copy",
+                                    "Ranks of a host read each other's buffers in long calls, where the system lets "
+                                    "them; no: they copy through memory that they share."),
       integer<&Config::timeout_seconds, 0, 86'400>(
           "timeout_seconds", "A call in which nothing moves for this long fails; 0: it waits as long as MPI would."),
       integer<&Config::watchdog_seconds, 0, 86'400>(

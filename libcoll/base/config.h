@@ -59,6 +59,7 @@ struct Config {
   std::int64_t leaders = 0;                     ///< ranks of a node that move data between nodes; 0: all they can
   std::int64_t node_bytes = 8 * 1024 * 1024;    ///< memory that the ranks of a node share per communicator
   OneNode one_node = OneNode::faster;           ///< which calls within one node are served
+  bool single_copy = true;                      ///< ranks of a host read each other's memory
   std::int64_t timeout_seconds = 0;             ///< a call that did not move for so long fails; 0: it waits for ever
   std::int64_t watchdog_seconds = 60;           ///< a call that did not move for so long is told of; 0: never
   std::int64_t resend_seconds = 0;              ///< messages missing for so long are sent another way; 0: never

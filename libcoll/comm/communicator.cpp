@@ -124,7 +124,7 @@ std::optional<Reason> Communicator::agree(HostCommunicator& host) {
   const std::optional<Reason> obstacle = members.agree(host, start);
   if (!obstacle) {
     parts_.choices.learn_settings();
-    parts_.short_calls.learn_settings();
+    parts_.shared_memory.learn_settings();
     parts_.recovery.enrol(host);
     parts_.renewal.begin();
   }
@@ -283,14 +283,14 @@ bool Communicator::ends_well(bool good, bool lengths_differ) {
   return false;
 }
 
-bool Communicator::run_short(const Call& call, ProgressHook hook) {
-  const bool good = !parts_.members.is_broken() && parts_.short_calls.exchange(call, hook);
-  return ends_well(good, good && parts_.short_calls.lengths_differ());
+bool Communicator::run_through_memory(const Call& call, ProgressHook hook) {
+  const bool good = !parts_.members.is_broken() && parts_.shared_memory.run(call, hook);
+  return ends_well(good, good && parts_.shared_memory.lengths_differ());
 }
 
 bool Communicator::run(Call call, ProgressHook hook, Protocol selected) {
   if (selected == Protocol::chosen) selected = select_protocol(call);
-  if (selected == Protocol::planned && parts_.short_calls.serves(call)) return run_short(call, hook);
+  if (selected == Protocol::planned && parts_.shared_memory.serves(call)) return run_through_memory(call, hook);
   bool good = false;
   bool lengths_differ = false;
   const LoweredPlanPointer plan = parts_.choices.chosen_plan(call, parts_.plans.prospect(call.collective).plans);

@@ -130,15 +130,15 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// and the call short enough. False when the transport failed: the result is then undefined and the communicator
   /// serves no further calls.
   bool run(execute::Call call, ProgressHook hook, Protocol selected = Protocol::chosen);
-  /// Whether a call of ranks that share memory goes by run_short(). The same on all ranks.
+  /// Whether a call of ranks that share memory is a short one, and goes by run_through_memory(). The same on all ranks.
   [[nodiscard]] bool is_short(const execute::Call& call) const {
-    return parts_.short_calls.serves(call) && select_protocol(call) == Protocol::planned;
+    return parts_.shared_memory.serves_short(call) && select_protocol(call) == Protocol::planned;
   }
   /// As run(). Precondition: is_short(call).
-  bool run_short(const execute::Call& call, ProgressHook hook);
+  bool run_through_memory(const execute::Call& call, ProgressHook hook);
   /// Most bytes of a vector or block of such calls; 0: there are none of the collective.
   [[nodiscard]] std::int64_t most_short_bytes(schedule::Collective collective) const {
-    return parts_.short_calls.most_bytes(collective);
+    return parts_.shared_memory.most_short_bytes(collective);
   }
   /// A call that is not waited for here; precondition: begins() has no reason. The communicator must outlive it.
   /// `persistent`: of a persistent call.

@@ -15,7 +15,7 @@
 #include "libcoll/comm/plan_sequence.h"
 #include "libcoll/comm/recovery.h"
 #include "libcoll/comm/renewal.h"
-#include "libcoll/comm/short_calls.h"
+#include "libcoll/comm/shared_memory_calls.h"
 
 namespace libcoll::comm {
 
@@ -34,7 +34,7 @@ struct CommunicatorParts {
     queue.inherit(original.queue);
     choices.inherit(original.choices);
     direct.inherit(original.direct);
-    short_calls.inherit(original.short_calls);
+    shared_memory.inherit(original.shared_memory);
     plans.inherit(original.plans);
   }
 
@@ -43,7 +43,7 @@ struct CommunicatorParts {
   CallQueue queue{members};
   CallChoices choices{members};
   DirectCalls direct{members, connections, queue};
-  ShortCalls short_calls{members};
+  SharedMemoryCalls shared_memory{members};
   CommunicatorPlans plans{members, connections, choices, direct};
   PlanSequence sequence;
   Recovery recovery;

@@ -1,11 +1,14 @@
 #include "libcoll/comm/hierarchy.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <utility>
 
 #include "libcoll/base/log.h"
+#include "libcoll/node/process_memory.h"
 
 namespace libcoll::comm {
 
@@ -23,14 +26,17 @@ constexpr std::int64_t smallest_half_bytes = 8 * granule_bytes;
 
 std::int64_t in_granules(std::int64_t bytes) { return bytes / granule_bytes * granule_bytes; }
 
-/// Whether it went well on all ranks. Where it did not, the first of those ranks says why. All take note that it was
-/// said: other communicators would meet the same, and that is only said at info level.
-bool all_well(HostCommunicator& host, const Status& status, LogLevel first_level) {
+/// Whether it went well on all ranks, and whether all of them can read the others' memory. Where it did not go well,
+/// the first of those ranks says why. All take note that it was said: other communicators would meet the same, and that
+/// is only said at info level.
+bool all_well(HostCommunicator& host, const Status& status, LogLevel first_level, bool reads, bool& all_read) {
   static std::atomic<bool> said{false};
-  const char mine = status.ok() ? 1 : 0;
-  std::vector<char> all(static_cast<std::size_t>(host.size()));
-  if (!host.allgather(&mine, sizeof mine, all.data())) return false;
-  const auto first = std::find(all.begin(), all.end(), 0);
+  const std::array<char, 2> mine{status.ok() ? char{1} : char{0}, reads ? char{1} : char{0}};
+  std::vector<std::array<char, 2>> all(static_cast<std::size_t>(host.size()));
+  if (!host.allgather(mine.data(), sizeof mine, all.data())) return false;
+  const auto is_bad = [](const std::array<char, 2>& word) { return word[0] == 0; };
+  all_read = std::all_of(all.begin(), all.end(), [](const std::array<char, 2>& word) { return word[1] != 0; });
+  const auto first = std::find_if(all.begin(), all.end(), is_bad);
   if (first == all.end()) return true;
   const bool is_known = first_level == LogLevel::info || said.exchange(true, std::memory_order_relaxed);
   const LogLevel level = is_known ? LogLevel::info : first_level;
@@ -38,22 +44,56 @@ bool all_well(HostCommunicator& host, const Status& status, LogLevel first_level
   return false;
 }
 
+bool all_well(HostCommunicator& host, const Status& status, LogLevel first_level) {
+  bool all_read = false;
+  return all_well(host, status, first_level, false, all_read);
+}
+
+/// What a rank says of itself to the others of its node.
+struct Neighbour {
+  std::array<char, segment_name_bytes>
+      segment_name{};  ///< of local rank 0; nobody but it can have made what lies there
+  ProcessMark mark = own_mark();
+  std::int64_t processors = sysconf(_SC_NPROCESSORS_ONLN);  ///< of its host
+};
+
+bool can_read_all(const std::vector<Neighbour>& ranks) {
+  return std::all_of(ranks.begin(), ranks.end(), [](const Neighbour& rank) { return can_read(rank.mark); });
+}
+
+bool is_crowded(const std::vector<Neighbour>& ranks) {
+  return static_cast<std::int64_t>(ranks.size()) > ranks.front().processors;
+}
+
+std::vector<pid_t> processes_of(const std::vector<Neighbour>& ranks) {
+  std::vector<pid_t> processes;
+  processes.reserve(ranks.size());
+  for (const Neighbour& rank : ranks) processes.push_back(rank.mark.process);
+  return processes;
+}
+
 }  // namespace
 
-Hierarchy::Hierarchy(RankLayout layout, std::int32_t rank, std::int64_t half_bytes)
-    : layout_(std::make_shared<const RankLayout>(std::move(layout))), rank_(rank), half_bytes_(half_bytes) {}
+Hierarchy::Hierarchy(const Runtime& runtime, RankLayout layout, std::int32_t rank, std::int64_t half_bytes)
+    : layout_(std::make_shared<const RankLayout>(std::move(layout))),
+      rank_(rank),
+      half_bytes_(half_bytes),
+      may_read_directly_(runtime.config().single_copy) {}
 
 Hierarchy::Hierarchy(Runtime& runtime, RankLayout layout, std::int32_t rank)
-    : Hierarchy(std::move(layout), rank, in_granules(runtime.config().node_bytes / 2)) {}
+    : Hierarchy(runtime, std::move(layout), rank, in_granules(runtime.config().node_bytes / 2)) {}
 
-std::unique_ptr<Hierarchy> Hierarchy::for_short_calls(std::int32_t ranks, std::int32_t rank) {
+std::unique_ptr<Hierarchy> Hierarchy::for_short_calls(const Runtime& runtime, std::int32_t ranks, std::int32_t rank) {
   std::vector<RankPlace> places(static_cast<std::size_t>(ranks));
   for (std::int32_t each = 0; each < ranks; ++each) places[static_cast<std::size_t>(each)].world_rank = each;
-  return std::unique_ptr<Hierarchy>(new Hierarchy(arrange(places, 1, 1), rank, 0));
+  return std::unique_ptr<Hierarchy>(new Hierarchy(runtime, arrange(places, 1, 1), rank, 0));
 }
 
 Hierarchy::Hierarchy(const Hierarchy& original)
-    : layout_(original.layout_), rank_(original.rank_), half_bytes_(original.half_bytes_) {}
+    : layout_(original.layout_),
+      rank_(original.rank_),
+      half_bytes_(original.half_bytes_),
+      may_read_directly_(original.may_read_directly_) {}
 
 bool Hierarchy::open(HostCommunicator& host, LogLevel level) {
   memory_ = share_memory(host, half_bytes_, true, level);
@@ -73,25 +113,29 @@ std::shared_ptr<CallMemory> Hierarchy::share_memory(HostCommunicator& host, std:
                                                     bool for_short_calls, LogLevel level) const {
   auto memory = std::make_shared<CallMemory>(layout_, rank_, half_bytes, for_short_calls);
   Status status;
-  std::array<char, segment_name_bytes> mine{};
+  Neighbour mine;
   if (local() == 0) {
     const Result<std::string> name = memory->create();
     if (name.ok()) {
-      name->copy(mine.data(), mine.size() - 1);
+      name->copy(mine.segment_name.data(), mine.segment_name.size() - 1);
     } else {
       status = name.error();
     }
   }
   if (!all_well(host, status, level)) return nullptr;
-  // The creator says the name; nobody but it can have made what lies under it.
-  std::vector<std::array<char, segment_name_bytes>> names(static_cast<std::size_t>(host.size()));
-  if (!host.allgather(mine.data(), sizeof mine, names.data())) return nullptr;
+  std::vector<Neighbour> all(static_cast<std::size_t>(host.size()));
+  if (!host.allgather(&mine, sizeof mine, all.data())) return nullptr;
   const NodeRanks& node =
       layout_->nodes[static_cast<std::size_t>(layout_->node_of_rank[static_cast<std::size_t>(rank_)])];
-  if (local() != 0) status = memory->open(names[static_cast<std::size_t>(node.ranks.front())].data());
+  if (local() != 0) status = memory->open(all[static_cast<std::size_t>(node.ranks.front())].segment_name.data());
   if (status.ok()) status = memory->reserve_own();
   if (!all_well(host, status, level)) return nullptr;
-  return all_well(host, memory->settle(), level) ? std::move(memory) : nullptr;
+  const bool is_one_node = layout_->nodes.size() == 1;
+  const bool reads_directly = for_short_calls && is_one_node && may_read_directly_ && can_read_all(all);
+  bool all_read_directly = false;
+  if (!all_well(host, memory->settle(), level, reads_directly, all_read_directly)) return nullptr;
+  if (all_read_directly) memory->read_directly(processes_of(all), half_bytes > 0 && is_crowded(all));
+  return memory;
 }
 
 bool Hierarchy::serves(Collective collective, bool equal_shards) const {
@@ -104,6 +148,7 @@ std::string Hierarchy::to_string() const {
   std::size_t most_groups = 0;
   for (const NodeRanks& node : layout_->nodes) most_groups = std::max(most_groups, node.domains.size());
   if (most_groups > 1) text += ", " + std::to_string(most_groups) + " groups by NUMA domain";
+  if (memory_ != nullptr && memory_->single_copy() != nullptr) text += ", which read each other's memory";
   return text;
 }
 

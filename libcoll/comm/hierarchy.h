@@ -21,8 +21,8 @@ class Hierarchy {
  public:
   /// Without memory.
   Hierarchy(Runtime& runtime, node::RankLayout layout, std::int32_t rank);
-  /// The same for short calls alone: of ranks that share memory, whatever nodes they are on.
-  static std::unique_ptr<Hierarchy> for_short_calls(std::int32_t ranks, std::int32_t rank);
+  /// The same for blocking calls without messages: of ranks that share memory, whatever nodes they are on.
+  static std::unique_ptr<Hierarchy> for_short_calls(const Runtime& runtime, std::int32_t ranks, std::int32_t rank);
   /// For another communicator of the same group: without memory.
   Hierarchy(const Hierarchy& original);
   Hierarchy& operator=(const Hierarchy&) = delete;
@@ -62,7 +62,7 @@ class Hierarchy {
   }
 
  private:
-  Hierarchy(node::RankLayout layout, std::int32_t rank, std::int64_t half_bytes);
+  Hierarchy(const Runtime& runtime, node::RankLayout layout, std::int32_t rank, std::int64_t half_bytes);
   [[nodiscard]] std::int32_t local() const { return layout_->local_of_rank[static_cast<std::size_t>(rank_)]; }
   /// Collective; null on every rank when it failed on one.
   std::shared_ptr<CallMemory> share_memory(HostCommunicator& host, std::int64_t half_bytes, bool for_short_calls,
@@ -71,6 +71,7 @@ class Hierarchy {
   const std::shared_ptr<const node::RankLayout> layout_;
   const std::int32_t rank_;
   const std::int64_t half_bytes_;
+  const bool may_read_directly_;  ///< by this rank's settings
   std::shared_ptr<CallMemory> memory_;
 };
 

@@ -192,6 +192,16 @@ bool ProgressEngine::polling_pays() noexcept {
   return fruitless % waits_per_try == 0;
 }
 
+/// @param in_time whether something came within the time that a rank polls. What comes later, where others use the
+///        processor between two looks, a rank that sleeps sees as early.
+void ProgressEngine::judge_poll(bool in_time) noexcept {
+  if (in_time) {
+    fruitless_polls_.store(0, std::memory_order_relaxed);
+  } else {
+    fruitless_polls_.fetch_add(1, std::memory_order_relaxed);
+  }
+}
+
 bool ProgressEngine::wait_for_rest(Driven& running, ProgressHook hook, const std::function<std::string()>& in_words) {
   const auto poll_time = std::chrono::microseconds(config_.poll_microseconds);
   const auto patience = std::chrono::seconds(config_.timeout_seconds);
@@ -210,7 +220,7 @@ bool ProgressEngine::wait_for_rest(Driven& running, ProgressHook hook, const std
       return false;
     }
     if (moved) {
-      if (still && poll) fruitless_polls_.store(0, std::memory_order_relaxed);
+      if (still && poll) judge_poll(Clock::now() - still_since < poll_time);
       still = false;
       continue;
     }
@@ -238,7 +248,7 @@ bool ProgressEngine::wait_for_rest(Driven& running, ProgressHook hook, const std
       sched_yield();
       continue;
     }
-    if (std::exchange(poll, false)) fruitless_polls_.fetch_add(1, std::memory_order_relaxed);
+    if (std::exchange(poll, false)) judge_poll(false);
     const auto until_hook = std::chrono::ceil<std::chrono::milliseconds>(next_hook - now).count();
     if (arm()) transport_->block(std::min(static_cast<int>(until_hook), milliseconds_to_next_advance(running)));
   }

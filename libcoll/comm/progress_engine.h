@@ -145,6 +145,7 @@ class ProgressEngine {
   /// False when it gave up: nothing moved for the configured time.
   bool wait_for_rest(execute::Driven& running, ProgressHook hook, const std::function<std::string()>& in_words);
   bool polling_pays() noexcept;
+  void judge_poll(bool in_time) noexcept;
   void flush(std::span<const transport::PeerId> peers, ProgressHook hook);
   /// Whether it need not be waited for, because something else makes progress. Under the lock.
   bool leave_to_others(transport::Flush& flush);

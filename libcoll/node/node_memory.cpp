@@ -86,9 +86,14 @@ Status NodeMemory::settle() {
   return reserved;
 }
 
+void NodeMemory::read_directly(std::vector<pid_t> processes, bool is_crowded) {
+  if (short_exchange_ == nullptr) return;
+  single_copy_ = std::make_unique<SingleCopy>(short_exchange_->phases(), std::move(processes), is_crowded);
+}
+
 void NodeMemory::fail() {
   phases_->fail();
-  if (short_exchange_ != nullptr) short_exchange_->phases().fail();
+  if (short_exchange_ != nullptr) short_exchange_->phases().phases().fail();
 }
 
 std::byte* NodeMemory::half(std::uint32_t round) const {

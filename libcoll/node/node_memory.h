@@ -2,6 +2,8 @@
 // turns with. Where all ranks are on that node, room for their short calls besides.
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -12,6 +14,7 @@
 #include "libcoll/node/rank_layout.h"
 #include "libcoll/node/segment.h"
 #include "libcoll/node/short_exchange.h"
+#include "libcoll/node/single_copy.h"
 #include "libcoll/node/staging.h"
 #include "planner/base/result.h"
 
@@ -32,6 +35,9 @@ class NodeMemory {
   /// Nobody else can open it from now on, and nothing is left of it when the processes have ended. What nobody has
   /// reserved comes to lie near local rank 0.
   [[nodiscard]] Status settle();
+  /// Once settled, where all ranks can read each other's memory: has longer calls go that way, too. As SingleCopy has
+  /// it.
+  void read_directly(std::vector<pid_t> processes, bool is_crowded);
   /// Stays mapped until the process ends: a transport may still have messages under way to and from it.
   void abandon() { segment_.abandon(); }
 
@@ -43,13 +49,15 @@ class NodeMemory {
   [[nodiscard]] CallOrder& verdicts() { return *verdicts_; }
   /// Null: there is none.
   [[nodiscard]] ShortExchange* short_exchange() const { return short_exchange_.get(); }
+  /// Null: there is none.
+  [[nodiscard]] SingleCopy* single_copy() const { return single_copy_.get(); }
   /// This process gives up, and with it everybody who waits here.
   void fail();
   /// Numbers a round, equally on all ranks of the node, which go through the same rounds in the same order.
   std::uint32_t next_round() { return ++rounds_; }
-  /// Numbered so far, and short calls.
+  /// Numbered so far, and phases of other calls.
   [[nodiscard]] std::uint32_t rounds() const {
-    return rounds_ + (short_exchange_ != nullptr ? short_exchange_->calls() : 0);
+    return rounds_ + (short_exchange_ != nullptr ? short_exchange_->phases().number() : 0);
   }
   /// The half that the round of that number works in.
   [[nodiscard]] std::byte* half(std::uint32_t round) const;
@@ -69,6 +77,7 @@ class NodeMemory {
   std::unique_ptr<CallOrder> call_order_;
   std::unique_ptr<CallOrder> verdicts_;
   std::unique_ptr<ShortExchange> short_exchange_;
+  std::unique_ptr<SingleCopy> single_copy_;  ///< goes through the phases of short_exchange_
   std::uint32_t rounds_ = 0;
 };
 

@@ -19,7 +19,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::nanoseconds shortest_interval = std::chrono::microseconds(100);
 constexpr int intervals_per_wait = 4;
 
-bool has_come(std::uint32_t where, std::uint32_t phase) { return static_cast<std::int32_t>(where - phase) >= 0; }
+bool is_there(std::uint32_t where, std::uint32_t phase) { return static_cast<std::int32_t>(where - phase) >= 0; }
 
 /// Between processes, so without FUTEX_PRIVATE_FLAG; the word is an atomic without a lock.
 void futex(std::atomic<std::uint32_t>& word, int operation, std::uint32_t value, const timespec* time) {
@@ -42,10 +42,14 @@ void Phases::post(std::uint32_t phase) {
   if (own.sleepers.load(std::memory_order_seq_cst) > 0) futex(own.phase, FUTEX_WAKE, INT_MAX, nullptr);
 }
 
+bool Phases::has_come(std::int32_t process, std::uint32_t phase) const {
+  // Acquire: what the process wrote before post() is read after this.
+  return is_there(line(process).phase.load(std::memory_order_acquire), phase);
+}
+
 bool Phases::have_come(Awaited awaited) const {
   for (std::int32_t process = 0; process < awaited.processes; ++process) {
-    // Acquire: what the process wrote before post() is read after this.
-    if (!has_come(line(process).phase.load(std::memory_order_acquire), awaited.phase)) return false;
+    if (!has_come(process, awaited.phase)) return false;
   }
   return true;
 }
@@ -55,7 +59,7 @@ std::uint32_t Phases::signs_of_missing(Awaited awaited) const {
   for (std::int32_t process = 0; process < awaited.processes; ++process) {
     const Line& other = line(process);
     // Relaxed: a count that is late only prolongs a wait, and no data is read because of it.
-    if (has_come(other.phase.load(std::memory_order_relaxed), awaited.phase)) continue;
+    if (is_there(other.phase.load(std::memory_order_relaxed), awaited.phase)) continue;
     signs += other.signs_of_life.load(std::memory_order_relaxed);
   }
   return signs;
@@ -70,7 +74,7 @@ bool Phases::wait(Awaited awaited, const Patience& patience) {
 
 bool Phases::wait_for(Line& other, std::uint32_t phase, const Patience& patience) {
   // Acquire, here and below: pairs with the store in post().
-  if (has_come(other.phase.load(std::memory_order_acquire), phase)) return true;
+  if (is_there(other.phase.load(std::memory_order_acquire), phase)) return true;
   const Clock::time_point begin = Clock::now();
   Clock::time_point alive_at = begin;
   Clock::time_point next_look = begin + shortest_interval;
@@ -78,7 +82,7 @@ bool Phases::wait_for(Line& other, std::uint32_t phase, const Patience& patience
   std::uint32_t signs = other.signs_of_life.load(std::memory_order_relaxed);
   for (;;) {
     const std::uint32_t where = other.phase.load(std::memory_order_acquire);
-    if (has_come(where, phase)) return true;
+    if (is_there(where, phase)) return true;
     if (failed()) return false;
     const Clock::time_point now = Clock::now();
     const std::uint32_t new_signs = other.signs_of_life.load(std::memory_order_relaxed);

@@ -38,6 +38,7 @@ class Phases {
   void post(std::uint32_t phase);
   /// Without waiting.
   [[nodiscard]] bool have_come(Awaited awaited) const;
+  [[nodiscard]] bool has_come(std::int32_t process, std::uint32_t phase) const;
   /// Changes whenever one of those who have not come yet gives a sign of life.
   [[nodiscard]] std::uint32_t signs_of_missing(Awaited awaited) const;
   /// Until they have come. False when one of them gives no sign of life for too long, or some process of the node has

@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "libcoll/node/call_blocks.h"
 #include "libcoll/node/staging.h"
 
 namespace libcoll::node {
@@ -13,34 +14,11 @@ using namespace schedule;
 
 namespace {
 
-/// Where processes share a processor, longer looking keeps from running whom it waits for.
-constexpr int looks_in_a_row = 10;
-
-/// Lets the processor's other thread run.
-void relax() {
-#if defined(__x86_64__)
-  __builtin_ia32_pause();
-#elif defined(__aarch64__)
-  asm volatile("yield");
-#endif
-}
-
-bool is_reduction(Collective collective) {
-  return collective == Collective::allreduce || collective == Collective::reduce_scatter;
-}
-
-/// Whether a rank shows a block for each rank, of which that one reads its own.
-bool shows_block_per_rank(Collective collective) {
-  return collective == Collective::alltoall || collective == Collective::reduce_scatter;
-}
-
 std::int32_t count_ranks(const std::vector<std::vector<std::int32_t>>& domains) {
   std::size_t ranks = 0;
   for (const std::vector<std::int32_t>& domain : domains) ranks += domain.size();
   return static_cast<std::int32_t>(ranks);
 }
-
-std::int64_t block_bytes(const Call& call) { return call.elements * call.element_bytes; }
 
 }  // namespace
 
@@ -62,45 +40,29 @@ ShortExchange::ShortExchange(std::byte* memory, std::vector<std::vector<std::int
       phases_(memory, ranks_, rank) {}
 
 bool ShortExchange::fits(const Call& call) const {
-  return call.counts.empty() && !call.reducer.calls_mpi && block_bytes(call) <= most_bytes_;
-}
-
-std::int64_t ShortExchange::shown_bytes(const Call& call) const {
-  return block_bytes(call) * (shows_block_per_rank(call.collective) ? ranks_ : 1);
+  return call.counts.empty() && !calls_mpi(call) && block_bytes(call) <= most_bytes_;
 }
 
 std::byte* ShortExchange::data_of(std::int32_t rank, std::int64_t bytes) const {
-  Phases::Note& note = phases_.note(rank, number_);
+  Phases::Note& note = phases_.note(rank);
   if (bytes <= static_cast<std::int64_t>(sizeof note.data)) return note.data;
-  return slots_[static_cast<std::int32_t>(number_ % 2) * ranks_ + rank].data;
+  return slots_[static_cast<std::int32_t>(phases_.number() % 2) * ranks_ + rank].data;
 }
 
 const std::byte* ShortExchange::part_of(std::int32_t rank, const Call& call) const {
   const std::int64_t first_byte = shows_block_per_rank(call.collective) ? rank_ * block_bytes(call) : 0;
-  return data_of(rank, shown_bytes(call)) + first_byte;
+  return data_of(rank, shown_bytes(call, ranks_)) + first_byte;
 }
 
 void ShortExchange::begin(const Call& call) {
-  ++number_;
-  const std::int64_t bytes = shown_bytes(call);
-  phases_.note(rank_, number_).number = bytes;
+  const std::int64_t bytes = shown_bytes(call, ranks_);
+  phases_.next().number = bytes;
   copy_bytes(data_of(rank_, bytes), call.input, bytes);
-  phases_.post(number_);
-}
-
-bool ShortExchange::all_came_soon() const {
-  for (int look = 0; look < looks_in_a_row; ++look) {
-    if (phases_.have_come(awaited())) return true;
-    relax();
-  }
-  return false;
+  phases_.post();
 }
 
 bool ShortExchange::finish(const Call& call) const {
-  const std::int64_t shown = shown_bytes(call);
-  for (std::int32_t rank = 0; rank < ranks_; ++rank) {
-    if (phases_.note(rank, number_).number != shown) return false;
-  }
+  if (!phases_.all_say(shown_bytes(call, ranks_))) return false;
   if (is_reduction(call.collective)) {
     reduce(call);
   } else {

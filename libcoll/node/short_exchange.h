@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "libcoll/execute/call.h"
-#include "libcoll/node/phases.h"
+#include "libcoll/node/call_phases.h"
 
 namespace libcoll::node {
 
@@ -33,20 +33,14 @@ class ShortExchange {
   // A call, in this order. Precondition: fits().
   /// Shows this rank's data to the others.
   void begin(const execute::Call& call);
-  /// Whether all ranks have shown theirs, after looking for it for a moment.
-  [[nodiscard]] bool all_came_soon() const;
-  /// What there is to wait for otherwise, on phases().
-  [[nodiscard]] Awaited awaited() const { return {ranks_, number_}; }
-  /// When they have: writes the result. False where the ranks do not agree on the length; there is no result then.
+  /// When all ranks have come to the phase: writes the result. False where the ranks do not agree on the length; there is no result then.
   [[nodiscard]] bool finish(const execute::Call& call) const;
 
-  [[nodiscard]] Phases& phases() { return phases_; }
-  /// Begun so far; equal on all ranks between the same two of their calls.
-  [[nodiscard]] std::uint32_t calls() const { return number_; }
+  /// A call is one of them.
+  [[nodiscard]] CallPhases& phases() { return phases_; }
 
  private:
   struct Slot;
-  [[nodiscard]] std::int64_t shown_bytes(const execute::Call& call) const;
   /// Where a rank shows so many bytes in the present call.
   [[nodiscard]] std::byte* data_of(std::int32_t rank, std::int64_t bytes) const;
   /// This rank's part of what another has shown.
@@ -62,8 +56,7 @@ class ShortExchange {
   const std::int32_t rank_;
   const std::int64_t most_bytes_;  ///< of a vector or block
   Slot* const slots_;
-  Phases phases_;
-  std::uint32_t number_ = 0;  ///< of the present call
+  CallPhases phases_;
 };
 
 }  // namespace libcoll::node

@@ -26,7 +26,7 @@ int run_again(const CachedShortCall& cached, const void* send_buffer, void* rece
   }
   const MpiComm comm{again.call.comm};
   try {
-    if (!again.communicator->run_short(call, {&progress_mpi})) return raise_failed(again.call.kind, comm);
+    if (!again.communicator->run_through_memory(call, {&progress_mpi})) return raise_failed(again.call.kind, comm);
   } catch (...) {
     return raise(comm, mpi.err_no_mem);
   }

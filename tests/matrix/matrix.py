@@ -10,6 +10,7 @@ it run in another job. launches.toml says what a launch may contain."""
 
 import argparse
 import collections
+import ctypes
 import json
 import os
 import re
@@ -27,6 +28,7 @@ HERE = Path(__file__).resolve().parent
 KEYS = {
     "name", "label", "program", "topology", "ranks", "hosts", "binding", "threads", "plans", "settings",
     "environment", "rank_environment", "log", "statistics", "exit_code", "limit", "cases", "arguments", "thorough", "mpi", "mpich", "standard_abi",
+    "needs",
 }  # fmt: skip
 WORDS = {
     "all": "allreduce=yes allgather=yes alltoall=yes bcast=yes reduce=yes",
@@ -63,6 +65,39 @@ def words_of(text):
     if words[0].endswith("expectation"):
         words = [words[0]] + [part for word in words[1:] for part in WORDS.get(word, word).split()]
     return words
+
+
+def may_read_memory():
+    """Whether a process may read another one's memory that is not its child."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    word = ctypes.create_string_buffer(b"word")
+    end, other_end = os.pipe()
+    owner = os.fork()
+    if owner == 0:
+        os.close(other_end)
+        os.read(end, 1)  # until the other end is closed
+        os._exit(0)
+    reader = os.fork()
+    if reader == 0:
+        found = ctypes.create_string_buffer(5)
+        here, there = ((ctypes.c_size_t * 2)(ctypes.addressof(buffer), 5) for buffer in (found, word))
+        copied = libc.process_vm_readv(owner, ctypes.byref(here), 1, ctypes.byref(there), 1, 0)
+        os._exit(0 if copied == 5 and found.value == b"word" else 1)
+    may = os.waitpid(reader, 0)[1] == 0
+    os.close(other_end)
+    os.waitpid(owner, 0)
+    os.close(end)
+    return may
+
+
+# What launches may need of the machine, and how it is said that it is missing.
+NEEDS = {"process memory": (may_read_memory, "processes may not read each other's memory here")}
+SKIPPED = 77
+
+
+def missing_needs(launches):
+    needs = {launch["needs"] for launch in launches if "needs" in launch}
+    return [said for name, (is_there, said) in NEEDS.items() if name in needs and not is_there()]
 
 
 def load():
@@ -380,6 +415,9 @@ def main():
     chosen = [launch for launch in launches if launch["name"] in options.names]
     if len(chosen) != len(set(options.names)) or not chosen:
         parser.error(f"expected names of launches; unknown: {set(options.names) - {launch['name'] for launch in chosen}}")
+    if missing := missing_needs(chosen):
+        print(f"skipped: {', '.join(missing)}")
+        return SKIPPED
     return 1 if sum(run_launch(options, launch) for launch in chosen) else 0
 
 

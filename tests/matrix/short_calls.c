@@ -1,23 +1,22 @@
-/* Short calls, over and over: of several lengths and communicators in turn, so that what one rank remembers of them is
- * soon forgotten, on each rank at other calls. Results are right bit for bit, sums added up in the order of the world's
- * ranks.
- *   short_calls sums   of floating-point numbers alone, in communicators that have the world's order
- *   short_calls all    all, in communicators of another order, too
- * Every call is served. */
+/* Calls of ranks that share memory, over and over: of several lengths and communicators in turn, so that what one rank
+ * remembers of them is soon forgotten, on each rank at other calls. Results are right bit for bit, sums added up in the
+ * order of the world's ranks. short_calls sums   of floating-point numbers alone, in communicators that have the
+ * world's order short_calls all    all, in communicators of another order, too short_calls long   the same with blocks
+ * of up to half a megabyte; fewer Every call is served. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
 
-enum { rounds = 1500, most_count = 64, copies = 2 };
+enum { short_rounds = 1500, long_rounds = 480, copies = 2 };
 
 static double value(int rank, int round, int i) { return 1.0 / (1 + rank * 7 + round % 100 * 3 + i * 11); }
 
 /* Of all calls a rank remembers few: these take the places of others. */
 static void alone(int rank, int round) {
   int sum = round;
-  if ((mixed((uint64_t)rank * rounds + (uint64_t)round) & 3) != 0) return;
+  if ((mixed((uint64_t)rank * short_rounds + (uint64_t)round) & 3) != 0) return;
   MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_SELF);
   CHECK(sum == round, "%d alone", sum);
 }
@@ -29,18 +28,20 @@ static double sum_of(int size, int round, int i) {
 }
 
 static void allreduce(MPI_Comm comm, int round, int count) {
-  double values[most_count] = {0};
-  double sums[most_count];
+  double* values = allocate(sizeof(double) * (uint64_t)count);
+  double* sums = allocate(sizeof(double) * (uint64_t)count);
   for (int i = 0; i < count; ++i) values[i] = sums[i] = value(rank_in(MPI_COMM_WORLD), round, i);
   MPI_Allreduce(round % 2 == 0 ? MPI_IN_PLACE : values, sums, count, MPI_DOUBLE, MPI_SUM, comm);
   for (int i = 0; i < count; ++i) CHECK(sums[i] == sum_of(size_of(comm), round, i), "sum %d, round %d", i, round);
+  free(values);
+  free(sums);
 }
 
 static void reduce_scatter_block(MPI_Comm comm, int round, int count) {
   const int size = size_of(comm);
   const int rank = rank_in(comm);
   double* values = allocate(sizeof(double) * (uint64_t)(count * size));
-  double sums[most_count];
+  double* sums = allocate(sizeof(double) * (uint64_t)count);
   for (int i = 0; i < count * size; ++i) values[i] = value(rank_in(MPI_COMM_WORLD), round, i);
   double* result = round % 2 == 0 ? values : sums;
   MPI_Reduce_scatter_block(round % 2 == 0 ? MPI_IN_PLACE : values, result, count, MPI_DOUBLE, MPI_SUM, comm);
@@ -48,16 +49,18 @@ static void reduce_scatter_block(MPI_Comm comm, int round, int count) {
     CHECK(result[i] == sum_of(size, round, rank * count + i), "sum %d, round %d", i, round);
   }
   free(values);
+  free(sums);
 }
 
 static void allgather(MPI_Comm comm, int round, int count) {
   const int size = size_of(comm);
   const int rank = rank_in(comm);
-  double mine[most_count];
+  double* mine = allocate(sizeof(double) * (uint64_t)count);
   double* all = allocate(sizeof(double) * (uint64_t)(count * size));
   for (int i = 0; i < count; ++i) mine[i] = all[rank * count + i] = value(rank, round, i);
   MPI_Allgather(round % 2 == 0 ? MPI_IN_PLACE : (void*)mine, count, MPI_DOUBLE, all, count, MPI_DOUBLE, comm);
   for (int i = 0; i < count * size; ++i) CHECK(all[i] == value(i / count, round, i % count), "gathered %d", i);
+  free(mine);
   free(all);
 }
 
@@ -75,11 +78,10 @@ static void alltoall(MPI_Comm comm, int round, int count) {
   free(received);
 }
 
-static void call(MPI_Comm comm, int round, int all) {
-  static const int counts[] = {1, 2, 3, 16, most_count};
+static void call(MPI_Comm comm, int round, const int* counts, int kinds) {
   const uint64_t chance = mixed((uint64_t)round);
   const int count = counts[chance % 5];
-  switch (chance / 5 % (all ? 4 : 2)) {
+  switch (chance / 5 % (uint64_t)kinds) {
     case 0:
       reduce_scatter_block(comm, round, count);
       expect_call("reduce_scatter_block", 1, "short_calls");
@@ -100,16 +102,20 @@ static void call(MPI_Comm comm, int round, int all) {
 }
 
 int CASE(short_calls)(int argc, char** argv) {
-  const int all = argc > 1 && strcmp(argv[1], "all") == 0;
+  static const int short_counts[] = {1, 2, 3, 16, 64};
+  static const int long_counts[] = {64, 1024, 1025, 8193, 65539};
+  const int is_long = argc > 1 && strcmp(argv[1], "long") == 0;
+  const int all = is_long || (argc > 1 && strcmp(argv[1], "all") == 0);
+  const int rounds = is_long ? long_rounds : short_rounds;
   MPI_Comm comms[1 + copies] = {MPI_COMM_WORLD};
   const int key = all ? -rank_in(MPI_COMM_WORLD) : 0;
   for (int i = 1; i <= copies; ++i) MPI_Comm_split(MPI_COMM_WORLD, 0, key, &comms[i]);
   for (int round = 0; round < rounds; ++round) {
     /* The same call some times in a row, then another. */
     const int which = (int)(mixed((uint64_t)(round / 8)) % (1 + copies));
-    call(comms[which], round % 8 == 7 ? round : round / 8, all);
+    call(comms[which], round % 8 == 7 ? round : round / 8, is_long ? long_counts : short_counts, all ? 4 : 2);
     alone(rank_in(MPI_COMM_WORLD), round);
-    if (round % 500 != 499) continue;
+    if (round % (rounds / 3) != rounds / 3 - 1) continue;
     /* Its handle may come back for another. */
     MPI_Comm_free(&comms[1]);
     MPI_Comm_dup(MPI_COMM_WORLD, &comms[1]);
