@@ -33,7 +33,8 @@ class ShortExchange {
   // A call, in this order. Precondition: fits().
   /// Shows this rank's data to the others.
   void begin(const execute::Call& call);
-  /// When all ranks have come to the phase: writes the result. False where the ranks do not agree on the length; there is no result then.
+  /// When all ranks have come to the phase: writes the result. False where the ranks do not agree on the length; there
+  /// is no result then.
   [[nodiscard]] bool finish(const execute::Call& call) const;
 
   /// A call is one of them.

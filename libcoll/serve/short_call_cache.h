@@ -16,7 +16,8 @@
 
 namespace libcoll::serve {
 
-/// A blocking call that went by Communicator::run_through_memory() from the program's buffers, and as others like it will.
+/// A blocking call that went by Communicator::run_through_memory() from the program's buffers, and as others like it
+/// will.
 struct CachedShortCall {
   CallKey call;
   comm::Communicator* communicator = nullptr;
