@@ -61,8 +61,8 @@ class EqualRounds final : public NodeRounds {
   }
 
   void copy_in() const override { staging_.copy_in(round_, call_.input); }
-  void reduce_domain() const override { staging_.reduce_domain(round_, call_.reducer); }
-  void reduce_node() const override { staging_.reduce_node(round_, call_.reducer); }
+  void reduce_domain() const override { staging_.reduce_domain(round_, call_.reducer, call_.input); }
+  void reduce_node() const override { staging_.reduce_node(round_, call_.reducer, call_.input); }
   void reduce_alone() const override { staging_.reduce_alone(round_, call_.reducer); }
 
   [[nodiscard]] SliceMove move() const override {
@@ -119,9 +119,15 @@ class ShardRounds final : public NodeRounds {
     return outline;
   }
 
-  void copy_in() const override { shards_.copy_in(call_.input); }
-  void reduce_domain() const override { staging_.reduce_domain(shards_.row(), call_.reducer); }
-  void reduce_node() const override { staging_.reduce_node(shards_.row(), call_.reducer); }
+  void copy_in() const override {
+    if (const std::byte* row = row_input(); row != nullptr) {
+      staging_.copy_in(shards_.row(), row);
+    } else {
+      shards_.copy_in(call_.input);
+    }
+  }
+  void reduce_domain() const override { staging_.reduce_domain(shards_.row(), call_.reducer, row_input()); }
+  void reduce_node() const override { staging_.reduce_node(shards_.row(), call_.reducer, row_input()); }
   void reduce_alone() const override { staging_.reduce_alone(shards_.row(), call_.reducer); }
 
   [[nodiscard]] SliceMove move() const override {
@@ -132,6 +138,8 @@ class ShardRounds final : public NodeRounds {
   void copy_out() override { shards_.copy_out(call_.output); }
 
  private:
+  [[nodiscard]] const std::byte* row_input() const { return shards_.row_in(call_.input); }
+
   const RankLayout& layout_;
   const NodeStaging& staging_;
   const Call call_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <optional>
 
 namespace libcoll::node {
 
@@ -76,6 +77,18 @@ void ShardStaging::copy_in(const std::byte* input) const {
 
 Round ShardStaging::row() const {
   return {Collective::allreduce, 0, node_end_.back(), node_end_.back(), shards_.element_bytes, memory_};
+}
+
+const std::byte* ShardStaging::row_in(const std::byte* input) const {
+  if (!reduces() || rounds_ != 1) return nullptr;
+  std::optional<std::int64_t> begin;
+  for (std::size_t rank = 0; rank < place_.size(); ++rank) {
+    if (shards_.counts[rank] == 0) continue;
+    const std::int64_t begin_here = shards_.offsets[rank] - place_[rank] * shards_.element_bytes;
+    if (begin.value_or(begin_here) != begin_here) return nullptr;
+    begin = begin_here;
+  }
+  return input + begin.value_or(0);
 }
 
 std::int32_t ShardStaging::leaders() const {

@@ -45,6 +45,9 @@ class ShardStaging {
   void copy_in(const std::byte* input) const;
   /// reduce_scatter: as an allreduce of a row would reduce on the node, see NodeStaging.
   [[nodiscard]] Round row() const;
+  /// Where that row lies in the input; null: nowhere as it is. Then copy_in() copies all of it, otherwise a vector's
+  /// does.
+  [[nodiscard]] const std::byte* row_in(const std::byte* input) const;
   /// How many leaders share the round.
   [[nodiscard]] std::int32_t leaders() const;
   [[nodiscard]] ShardPart part_of(std::int32_t leader) const;

@@ -14,6 +14,9 @@ namespace {
 
 /// What one rank adds up in about the time in which another one is woken.
 constexpr std::int64_t most_bytes_reduced_alone = 8192;
+/// Of one rank's part.
+constexpr std::int64_t least_bytes_left = 128 * 1024;
+static_assert(least_bytes_left > most_bytes_reduced_alone);
 /// Reductions go through the vectors in blocks of this size, so that the sum stays in a core's cache.
 constexpr std::int64_t reduction_block_bytes = 32768;
 
@@ -73,7 +76,7 @@ void NodeStaging::copy_in(const Round& round, const std::byte* input) const {
   const std::int64_t skipped = round.begin * round.element_bytes;
   switch (round.collective) {
     case Collective::allreduce:
-      copy_bytes(vector_of(round, local_), input + skipped, bytes_of(round));
+      copy_vector_in(round, input + skipped);
       break;
     case Collective::allgather:
       copy_bytes(round.memory + (node_ * most_ranks_ + local_) * bytes_of(round), input + skipped, bytes_of(round));
@@ -86,6 +89,15 @@ void NodeStaging::copy_in(const Round& round, const std::byte* input) const {
     case Collective::reduce:
       break;
   }
+}
+
+void NodeStaging::copy_vector_in(const Round& round, const std::byte* vector) const {
+  Stretch own;
+  if (leaves_own(round)) own = has_domains() ? stretch_in_domain(round) : stretch_of(round.elements, locals(), local_);
+  const std::int64_t begin = own.begin * round.element_bytes;
+  const std::int64_t end = own.end * round.element_bytes;
+  copy_bytes(vector_of(round, local_), vector, begin);
+  copy_bytes(vector_of(round, local_) + end, vector + end, bytes_of(round) - end);
 }
 
 void NodeStaging::copy_blocks_in(const Round& round, const std::byte* input) const {
@@ -114,58 +126,78 @@ void NodeStaging::copy_out(const Round& round, std::byte* output) const {
 
 namespace {
 
-/// sum = sum op each of the others, from left to right.
-void reduce_stretch(Stretch stretch, std::int64_t element_bytes, std::byte* sum, std::span<std::byte* const> others,
-                    const Reducer& reducer) {
+/// sum = the first op each of the others, from left to right. The first may lie where the sum does.
+void reduce_stretch(Stretch stretch, std::int64_t element_bytes, std::byte* sum,
+                    std::span<const std::byte* const> sources, const Reducer& reducer) {
   const std::int64_t block = std::max<std::int64_t>(1, reduction_block_bytes / element_bytes);
   for (std::int64_t begin = stretch.begin; begin < stretch.end; begin += block) {
     const std::int64_t elements = std::min(block, stretch.end - begin);
-    std::byte* left = sum + begin * element_bytes;
-    for (const std::byte* other : others) {
-      reducer.apply(reducer.context, left, left, other + begin * element_bytes, elements);
+    const std::int64_t first_byte = begin * element_bytes;
+    std::byte* const to = sum + first_byte;
+    const std::byte* left = sources.front() + first_byte;
+    if (sources.size() == 1 && left != to) copy_bytes(to, left, elements * element_bytes);
+    for (const std::byte* other : sources.subspan(1)) {
+      reducer.apply(reducer.context, to, left, other + first_byte, elements);
+      left = to;
     }
   }
 }
 
 }  // namespace
 
+const std::vector<std::int32_t>& NodeStaging::own_domain() const {
+  const auto holds = [this](const std::vector<std::int32_t>& domain) {
+    return std::find(domain.begin(), domain.end(), local_) != domain.end();
+  };
+  return *std::find_if(own().domains.begin(), own().domains.end(), holds);
+}
+
+Stretch NodeStaging::stretch_in_domain(const Round& round) const {
+  const std::vector<std::int32_t>& domain = own_domain();
+  const auto place = std::distance(domain.begin(), std::find(domain.begin(), domain.end(), local_));
+  return stretch_of(round.elements, static_cast<std::int64_t>(domain.size()), place);
+}
+
+bool NodeStaging::leaves_own(const Round& round) const { return bytes_of(round) / locals() >= least_bytes_left; }
+
+const std::byte* NodeStaging::source_of(const Round& round, std::int32_t local, const std::byte* input) const {
+  const bool is_outside = local == local_ && input != nullptr && leaves_own(round);
+  return is_outside ? input + round.begin * round.element_bytes : vector_of(round, local);
+}
+
 void NodeStaging::reduce_domain(const Round& round, const std::vector<std::int32_t>& domain, Stretch stretch,
-                                const Reducer& reducer) const {
-  std::vector<std::byte*> vectors;
-  vectors.reserve(domain.size());
-  for (const std::int32_t local : domain) vectors.push_back(vector_of(round, local));
-  reduce_stretch(stretch, round.element_bytes, vectors.front(), std::span(vectors).subspan(1), reducer);
+                                const Reducer& reducer, const std::byte* input) const {
+  std::vector<const std::byte*> sources;
+  sources.reserve(domain.size());
+  for (const std::int32_t local : domain) sources.push_back(source_of(round, local, input));
+  reduce_stretch(stretch, round.element_bytes, vector_of(round, domain.front()), sources, reducer);
 }
 
-void NodeStaging::reduce_domain(const Round& round, const Reducer& reducer) const {
-  for (const std::vector<std::int32_t>& domain : own().domains) {
-    const auto place = std::find(domain.begin(), domain.end(), local_);
-    if (place == domain.end()) continue;
-    const auto members = static_cast<std::int64_t>(domain.size());
-    reduce_domain(round, domain, stretch_of(round.elements, members, std::distance(domain.begin(), place)), reducer);
-  }
+void NodeStaging::reduce_domain(const Round& round, const Reducer& reducer, const std::byte* input) const {
+  reduce_domain(round, own_domain(), stretch_in_domain(round), reducer, input);
 }
 
-void NodeStaging::reduce_node(const Round& round, Stretch stretch, const Reducer& reducer) const {
-  std::vector<std::byte*> vectors;
+void NodeStaging::reduce_node(const Round& round, Stretch stretch, const Reducer& reducer,
+                              const std::byte* input) const {
+  std::vector<const std::byte*> sources;
   if (has_domains()) {
-    for (const std::vector<std::int32_t>& domain : own().domains) vectors.push_back(vector_of(round, domain.front()));
+    for (const std::vector<std::int32_t>& domain : own().domains) sources.push_back(vector_of(round, domain.front()));
   } else {
-    for (std::int32_t local = 0; local < locals(); ++local) vectors.push_back(vector_of(round, local));
+    for (std::int32_t local = 0; local < locals(); ++local) sources.push_back(source_of(round, local, input));
   }
-  reduce_stretch(stretch, round.element_bytes, vectors.front(), std::span(vectors).subspan(1), reducer);
+  reduce_stretch(stretch, round.element_bytes, vector_of(round, 0), sources, reducer);
 }
 
-void NodeStaging::reduce_node(const Round& round, const Reducer& reducer) const {
-  reduce_node(round, stretch_of(round.elements, locals(), local_), reducer);
+void NodeStaging::reduce_node(const Round& round, const Reducer& reducer, const std::byte* input) const {
+  reduce_node(round, stretch_of(round.elements, locals(), local_), reducer, input);
 }
 
 void NodeStaging::reduce_alone(const Round& round, const Reducer& reducer) const {
   const Stretch all{0, round.elements};
   if (has_domains()) {
-    for (const std::vector<std::int32_t>& domain : own().domains) reduce_domain(round, domain, all, reducer);
+    for (const std::vector<std::int32_t>& domain : own().domains) reduce_domain(round, domain, all, reducer, nullptr);
   }
-  reduce_node(round, all, reducer);
+  reduce_node(round, all, reducer, nullptr);
 }
 
 bool NodeStaging::is_small(const Round& round) const { return bytes_of(round) * locals() <= most_bytes_reduced_alone; }

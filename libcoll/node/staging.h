@@ -59,12 +59,14 @@ class NodeStaging {
   /// How many leaders share the round: fewer than there are when their parts would be tiny.
   [[nodiscard]] std::int32_t leaders(const Round& round) const;
 
+  /// Of a long vector all but what only this rank reads.
   void copy_in(const Round& round, const std::byte* input) const;
-  /// Allreduce, when the node has several domains: this rank's stretch of the sum over its own domain's vectors.
-  void reduce_domain(const Round& round, const execute::Reducer& reducer) const;
-  /// Allreduce: this rank's stretch of the sum over the domains' vectors, or over all when there is one domain. A
-  /// rank's stretch is a leader's part when all ranks of the node are leaders of the round.
-  void reduce_node(const Round& round, const execute::Reducer& reducer) const;
+  // Allreduce. `input`: this rank's, as copy_in() had it; null: all of it is in the memory.
+  /// When the node has several domains: this rank's stretch of the sum over its own domain's vectors.
+  void reduce_domain(const Round& round, const execute::Reducer& reducer, const std::byte* input) const;
+  /// This rank's stretch of the sum over the domains' vectors, or over all when there is one domain. A rank's stretch
+  /// is a leader's part when all ranks of the node are leaders of the round.
+  void reduce_node(const Round& round, const execute::Reducer& reducer, const std::byte* input) const;
   /// Both for all of the vector, with the same bits.
   void reduce_alone(const Round& round, const execute::Reducer& reducer) const;
   /// Whether waiting for the others would cost more.
@@ -86,9 +88,17 @@ class NodeStaging {
                                     std::int64_t destination) const;
   [[nodiscard]] std::byte* incoming(const Round& round, topology::NodeId node, std::int64_t source,
                                     std::int64_t destination) const;
+  /// Whether a rank leaves in its own vector what only it reads: of shorter ones it lies in the cache then.
+  [[nodiscard]] bool leaves_own(const Round& round) const;
+  /// This rank's stretch of its domain's vectors.
+  [[nodiscard]] Stretch stretch_in_domain(const Round& round) const;
+  [[nodiscard]] const std::vector<std::int32_t>& own_domain() const;
+  /// Where a local rank's vector is, before anything was added to it.
+  [[nodiscard]] const std::byte* source_of(const Round& round, std::int32_t local, const std::byte* input) const;
   void reduce_domain(const Round& round, const std::vector<std::int32_t>& domain, Stretch stretch,
-                     const execute::Reducer& reducer) const;
-  void reduce_node(const Round& round, Stretch stretch, const execute::Reducer& reducer) const;
+                     const execute::Reducer& reducer, const std::byte* input) const;
+  void reduce_node(const Round& round, Stretch stretch, const execute::Reducer& reducer, const std::byte* input) const;
+  void copy_vector_in(const Round& round, const std::byte* vector) const;
   void copy_blocks_in(const Round& round, const std::byte* input) const;
 
   const RankLayout& layout_;

@@ -99,16 +99,22 @@ std::vector<Vector> run(Job& job, const Shards& shards, const std::vector<Vector
     stagings.emplace_back(job.layout, static_cast<std::int32_t>(rank), job.bytes, shards);
     reducers.emplace_back(job.layout, static_cast<std::int32_t>(rank), job.bytes);
   }
+  const auto input_of = [&](std::size_t rank) { return reinterpret_cast<const std::byte*>(inputs[rank].data()); };
+  const auto row_of = [&](std::size_t rank) { return stagings[rank].row_in(input_of(rank)); };
   for (std::int64_t round = 0; round < stagings.front().rounds(); ++round) {
     for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
       stagings[rank].begin_round(round, job.memories[job.node_of(rank)].data());
-      stagings[rank].copy_in(reinterpret_cast<const std::byte*>(inputs[rank].data()));
+      const std::byte* const row = row_of(rank);
+      if (row == nullptr) stagings[rank].copy_in(input_of(rank));
+      if (row != nullptr) reducers[rank].copy_in(stagings[rank].row(), row);
     }
     if (shards.collective == Collective::reduce_scatter) {
       for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
-        if (reducers[rank].has_domains()) reducers[rank].reduce_domain(stagings[rank].row(), adder);
+        if (reducers[rank].has_domains()) reducers[rank].reduce_domain(stagings[rank].row(), adder, row_of(rank));
       }
-      for (std::size_t rank = 0; rank < job.ranks(); ++rank) reducers[rank].reduce_node(stagings[rank].row(), adder);
+      for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
+        reducers[rank].reduce_node(stagings[rank].row(), adder, row_of(rank));
+      }
     }
     const std::int32_t leaders = stagings.front().leaders();
     for (std::int32_t leader = 0; leader < leaders; ++leader) {
@@ -126,13 +132,13 @@ std::vector<Vector> run(Job& job, const Shards& shards, const std::vector<Vector
   return outputs;
 }
 
-/// Shards one after the other with a gap of one element between them.
-Counts offsets_of(const Counts& counts) {
+/// Shards one after the other with gaps of so many elements between them.
+Counts offsets_of(const Counts& counts, std::int64_t gap = 1) {
   Counts offsets;
   std::int64_t begin = 0;
   for (const std::int64_t count : counts) {
     offsets.push_back(begin * element);
-    begin += count + 1;
+    begin += count + gap;
   }
   return offsets;
 }
@@ -155,8 +161,8 @@ void check_allgather(Job& job, const Counts& counts) {
   for (std::size_t rank = 0; rank < job.ranks(); ++rank) EXPECT_EQ(outputs[rank], expected) << "rank " << rank;
 }
 
-void check_reduce_scatter(Job& job, const Counts& counts) {
-  const Shards shards{Collective::reduce_scatter, element, counts, offsets_of(counts)};
+void check_reduce_scatter(Job& job, const Counts& counts, std::int64_t gap) {
+  const Shards shards{Collective::reduce_scatter, element, counts, offsets_of(counts, gap)};
   std::vector<Vector> inputs(job.ranks(), Vector(length_of(counts), untouched));
   for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
     for (std::size_t shard = 0; shard < job.ranks(); ++shard) {
@@ -191,9 +197,36 @@ TEST(ShardStaging, AnyCountsOnAnyNodes) {
           counts.push_back(random() % 3 == 0 ? 0 : static_cast<std::int64_t>(random() % 3000));
         }
         check_allgather(job, counts);
-        check_reduce_scatter(job, counts);
+        check_reduce_scatter(job, counts, 1);
+        check_reduce_scatter(job, counts, 0);
       }
     }
+  }
+}
+
+TEST(ShardStaging, RowsThatLieInTheInputAreFound) {
+  const Job job({0, 0, 1, 1}, 0, 1 << 16);
+  const Vector input(1000);
+  const auto* const data = reinterpret_cast<const std::byte*>(input.data());
+  const auto row_of = [&](const Counts& counts, const Counts& offsets) {
+    const Shards shards{Collective::reduce_scatter, element, counts, offsets};
+    ShardStaging staging(job.layout, 0, job.bytes, shards);
+    std::vector<std::byte> memory(static_cast<std::size_t>(job.bytes));
+    staging.begin_round(0, memory.data());
+    return staging.row_in(data);
+  };
+  EXPECT_EQ(row_of({5, 6, 7, 8}, offsets_of({5, 6, 7, 8}, 0)), data);
+  EXPECT_EQ(row_of({5, 6, 7, 8}, {40, 60, 84, 112}), data + 40);
+  EXPECT_EQ(row_of({5, 0, 7, 8}, {0, 999, 20, 48}), data) << "nothing is read of a shard without length";
+  EXPECT_EQ(row_of({0, 0, 7, 0}, {0, 0, 0, 0}), data);
+  EXPECT_EQ(row_of({5, 6, 7, 8}, offsets_of({5, 6, 7, 8}, 1)), nullptr);
+  EXPECT_EQ(row_of({9999, 9999, 9999, 9999}, offsets_of({9999, 9999, 9999, 9999}, 0)), nullptr) << "in several rounds";
+}
+
+TEST(ShardStaging, LongRowsAreReadInTheInput) {
+  for (const std::vector<NodeId>& node_of_rank : {std::vector<NodeId>{0, 0, 0}, {0, 0, 1, 1}, {0, 1, 0, 1}}) {
+    Job job(node_of_rank, 0, std::int64_t{8} << 20);
+    for (const std::int64_t gap : {0, 1}) check_reduce_scatter(job, Counts(job.ranks(), 60'001), gap);
   }
 }
 
@@ -203,7 +236,8 @@ TEST(ShardStaging, OneRankAloneHasAShard) {
     Counts counts(5, 0);
     counts[root] = 20000;
     check_allgather(job, counts);
-    check_reduce_scatter(job, counts);
+    check_reduce_scatter(job, counts, 1);
+    check_reduce_scatter(job, counts, 0);
   }
 }
 

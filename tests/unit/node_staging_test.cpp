@@ -119,15 +119,15 @@ Vectors run(const Job& job, Collective collective, const Vectors& inputs, std::i
       staging.copy_in(round, bytes_in(rank));
     });
     if (collective == Collective::allreduce) {
-      each([&](const NodeStaging& staging, const Round& round, std::size_t) {
+      each([&](const NodeStaging& staging, const Round& round, std::size_t rank) {
         if (staging.is_small(round)) {
           if (staging.local() == 0) staging.reduce_alone(round, reducer);
         } else if (staging.has_domains()) {
-          staging.reduce_domain(round, reducer);
+          staging.reduce_domain(round, reducer, bytes_in(rank));
         }
       });
-      each([&](const NodeStaging& staging, const Round& round, std::size_t) {
-        if (!staging.is_small(round)) staging.reduce_node(round, reducer);
+      each([&](const NodeStaging& staging, const Round& round, std::size_t rank) {
+        if (!staging.is_small(round)) staging.reduce_node(round, reducer, bytes_in(rank));
       });
     }
     const std::int32_t leaders = job.stagings.front()->leaders(round_for(job, collective, begin, elements, 0));
@@ -237,6 +237,16 @@ TEST(NodeStaging, SeveralDomains) {
 
 TEST(NodeStaging, ManyRounds) {
   for (const auto& placement : placements()) check_all(*make_job(placement, 2, 0, 16384), {1, 4099, 20011});
+}
+
+/// In the first round ranks leave in their own vectors what only they read, in the second they do not.
+TEST(NodeStaging, LongVectors) {
+  const std::vector<std::vector<NodeId>> long_placements{{0, 0, 0, 0}, {0, 0, 0, 1, 1, 1}, {0, 1, 1, 0, 1, 1}};
+  for (const auto& placement : long_placements) {
+    for (const std::int32_t domains : {1, 2, 3}) {
+      check_allreduce(*make_job(placement, domains, 0, std::int64_t{3} << 20), 200'001);
+    }
+  }
 }
 
 TEST(NodeStaging, WhatARoundUsesIsInItsMemory) {
