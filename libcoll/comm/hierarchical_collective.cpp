@@ -10,11 +10,13 @@
 #include "libcoll/comm/communicator_parts.h"
 #include "libcoll/comm/hierarchy.h"
 #include "libcoll/comm/node_wait.h"
+#include "libcoll/execute/memory_traffic.h"
 
 namespace libcoll::comm {
 
 using namespace execute;
 using namespace node;
+using namespace observe;
 using namespace plan;
 using namespace transport;
 
@@ -35,6 +37,8 @@ HierarchicalCollective::HierarchicalCollective(CommunicatorParts& parts, Call ca
       collective_(call.collective),
       calls_mpi_(call.reducer.calls_mpi),
       tuning_(parts.choices.tuning_for(call)),
+      vector_bytes_(vector_bytes(call.collective, {call.elements, call.element_bytes, 0, 0, call.counts, {}, {}},
+                                 parts.members.rank(), parts.members.size())),
       rounds_(parts.members.hierarchy()->rounds_of(*memory_, std::move(call))) {}
 
 void HierarchicalCollective::begin() {
@@ -73,7 +77,7 @@ bool HierarchicalCollective::go_on() {
     return false;
   }
   if (work == Work::move && begin_slice()) return true;
-  perform(work);
+  memory_bytes_ += perform(work);
   end_stage();
   return true;
 }
@@ -84,7 +88,7 @@ void HierarchicalCollective::begin_round() {
   list_stages(rounds_->outline(), number, stages_);
 }
 
-void HierarchicalCollective::perform(Work work) const {
+std::int64_t HierarchicalCollective::perform(Work work) {
   switch (work) {
     case Work::copy_in:
       return rounds_->copy_in();
@@ -97,8 +101,14 @@ void HierarchicalCollective::perform(Work work) const {
     case Work::copy_out:
       return rounds_->copy_out();
     case Work::move:
-      return;  // there was nothing to move
+      break;  // there was nothing to move
   }
+  return 0;
+}
+
+void HierarchicalCollective::record_end() {
+  CommunicatorRecord* const record = parts_.members.record();
+  if (record != nullptr) record->count_node_memory(collective_, memory_bytes_, vector_bytes_);
 }
 
 bool HierarchicalCollective::settle() {
@@ -144,7 +154,9 @@ void HierarchicalCollective::end_stage() {
   stages_.clear();
   stage_ = 0;
   ++round_;
-  if (over()) leave();
+  if (!over()) return;
+  leave();
+  record_end();
 }
 
 void HierarchicalCollective::leave() noexcept {

@@ -60,7 +60,9 @@ class HierarchicalCollective final : public RunningCall {
   bool begin_slice();
   bool end_slice();
   void end_stage();
-  void perform(node::Work work) const;
+  /// Returns the bytes of memory that are read and written.
+  std::int64_t perform(node::Work work);
+  void record_end();
   void leave() noexcept;
   /// Until the call is over, or what comes next has to come by the transport. False when an awaited process gave no
   /// sign of life for the configured time, or one of the node has given up.
@@ -73,7 +75,8 @@ class HierarchicalCollective final : public RunningCall {
   const std::shared_ptr<CallMemory> memory_;
   const schedule::Collective collective_;
   const bool calls_mpi_;
-  const execute::Tuning tuning_;  ///< as of the call's beginning, which all ranks make at one place in their calls
+  const execute::Tuning tuning_;     ///< as of the call's beginning, which all ranks make at one place in their calls
+  const std::int64_t vector_bytes_;  ///< of this rank
   const std::unique_ptr<node::NodeRounds> rounds_;
   std::int64_t round_ = 0;
   std::vector<node::Stage> stages_;  ///< of the round
@@ -85,6 +88,7 @@ class HierarchicalCollective final : public RunningCall {
   RunningCall* slice_ = nullptr;  ///< one of these, while this rank moves its part between nodes
   bool slices_begun_ = false;     ///< since drive() last waited for the transport
   std::int64_t largest_message_bytes_ = 0;
+  std::int64_t memory_bytes_ = 0;  ///< read and written in stages
   bool failed_ = false;
   bool lengths_differ_ = false;  ///< of messages between nodes
 };

@@ -142,28 +142,31 @@ void ExchangeStaging::for_part(std::size_t from, std::size_t to, std::int64_t pl
   const std::int64_t last = std::min(taken.end, begin + length);
   if (first >= last) return;
   const std::int64_t element = blocks_.element_bytes;
-  visit(memory_ + (place + first - taken.begin) * element, (first - begin) * element,
-        static_cast<std::size_t>((last - first) * element));
+  visit(memory_ + (place + first - taken.begin) * element, (first - begin) * element, (last - first) * element);
 }
 
-void ExchangeStaging::copy_in(const std::byte* input) const {
+std::int64_t ExchangeStaging::copy_in(const std::byte* input) const {
+  std::int64_t moved = 0;
   for (std::size_t rank = 0; rank < ranks(); ++rank) {
     const std::size_t to = node_of(rank);
     for_part(node_, to, outgoing_[to], sent_begin_[rank], blocks_.counts[rank_ * ranks() + rank],
-             [&](std::byte* place, std::int64_t offset, std::size_t bytes) {
-               std::memcpy(place, input + blocks_.input_offsets[rank] + offset, bytes);
+             [&](std::byte* place, std::int64_t offset, std::int64_t bytes) {
+               moved += copy_bytes(place, input + blocks_.input_offsets[rank] + offset, bytes);
              });
   }
+  return moved;
 }
 
-void ExchangeStaging::copy_out(std::byte* output) const {
+std::int64_t ExchangeStaging::copy_out(std::byte* output) const {
+  std::int64_t moved = 0;
   for (std::size_t rank = 0; rank < ranks(); ++rank) {
     const std::size_t from = node_of(rank);
     for_part(from, node_, incoming_[from], received_begin_[rank], blocks_.counts[rank * ranks() + rank_],
-             [&](const std::byte* place, std::int64_t offset, std::size_t bytes) {
-               std::memcpy(output + blocks_.output_offsets[rank] + offset, place, bytes);
+             [&](const std::byte* place, std::int64_t offset, std::int64_t bytes) {
+               moved += copy_bytes(output + blocks_.output_offsets[rank] + offset, place, bytes);
              });
   }
+  return moved;
 }
 
 std::int32_t ExchangeStaging::leaders() const {

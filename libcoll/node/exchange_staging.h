@@ -42,11 +42,12 @@ class ExchangeStaging {
   // The others, precondition of all: read_lengths().
   [[nodiscard]] std::int64_t rounds() const { return rounds_; }
   void begin_round(std::int64_t round, std::byte* memory);
-  void copy_in(const std::byte* input) const;
+  /// Returns what NodeStaging's does, as copy_out().
+  std::int64_t copy_in(const std::byte* input) const;
   /// How many leaders share the round.
   [[nodiscard]] std::int32_t leaders() const;
   [[nodiscard]] ShardPart part_of(std::int32_t leader) const;
-  void copy_out(std::byte* output) const;
+  std::int64_t copy_out(std::byte* output) const;
 
  private:
   [[nodiscard]] std::size_t ranks() const { return layout_.node_of_rank.size(); }

@@ -60,10 +60,10 @@ class EqualRounds final : public NodeRounds {
     return outline;
   }
 
-  void copy_in() const override { staging_.copy_in(round_, call_.input); }
-  void reduce_domain() const override { staging_.reduce_domain(round_, call_.reducer, call_.input); }
-  void reduce_node() const override { staging_.reduce_node(round_, call_.reducer, call_.input); }
-  void reduce_alone() const override { staging_.reduce_alone(round_, call_.reducer); }
+  std::int64_t copy_in() const override { return staging_.copy_in(round_, call_.input); }
+  std::int64_t reduce_domain() const override { return staging_.reduce_domain(round_, call_.reducer, call_.input); }
+  std::int64_t reduce_node() const override { return staging_.reduce_node(round_, call_.reducer, call_.input); }
+  std::int64_t reduce_alone() const override { return staging_.reduce_alone(round_, call_.reducer); }
 
   [[nodiscard]] SliceMove move() const override {
     const SlicePart part = staging_.part_of(round_, staging_.local());
@@ -76,7 +76,7 @@ class EqualRounds final : public NodeRounds {
     return move;
   }
 
-  void copy_out() override { staging_.copy_out(round_, call_.output); }
+  std::int64_t copy_out() override { return staging_.copy_out(round_, call_.output, call_.input); }
 
  private:
   const RankLayout& layout_;
@@ -119,23 +119,22 @@ class ShardRounds final : public NodeRounds {
     return outline;
   }
 
-  void copy_in() const override {
-    if (const std::byte* row = row_input(); row != nullptr) {
-      staging_.copy_in(shards_.row(), row);
-    } else {
-      shards_.copy_in(call_.input);
-    }
+  std::int64_t copy_in() const override {
+    const std::byte* const row = row_input();
+    return row != nullptr ? staging_.copy_in(shards_.row(), row) : shards_.copy_in(call_.input);
   }
-  void reduce_domain() const override { staging_.reduce_domain(shards_.row(), call_.reducer, row_input()); }
-  void reduce_node() const override { staging_.reduce_node(shards_.row(), call_.reducer, row_input()); }
-  void reduce_alone() const override { staging_.reduce_alone(shards_.row(), call_.reducer); }
+  std::int64_t reduce_domain() const override {
+    return staging_.reduce_domain(shards_.row(), call_.reducer, row_input());
+  }
+  std::int64_t reduce_node() const override { return staging_.reduce_node(shards_.row(), call_.reducer, row_input()); }
+  std::int64_t reduce_alone() const override { return staging_.reduce_alone(shards_.row(), call_.reducer); }
 
   [[nodiscard]] SliceMove move() const override {
     ShardPart part = shards_.part_of(staging_.local());
     return {part_of(call_, part.input, part.output), std::move(part.shape), part.empty};
   }
 
-  void copy_out() override { shards_.copy_out(call_.output); }
+  std::int64_t copy_out() override { return shards_.copy_out(call_.output); }
 
  private:
   [[nodiscard]] const std::byte* row_input() const { return shards_.row_in(call_.input); }
@@ -173,17 +172,15 @@ class ExchangeRounds final : public NodeRounds {
     return outline;
   }
 
-  void copy_in() const override {
-    if (lengths_known_) {
-      exchange_.copy_in(call_.input);
-    } else {
-      exchange_.copy_lengths_in();
-    }
+  std::int64_t copy_in() const override {
+    if (lengths_known_) return exchange_.copy_in(call_.input);
+    exchange_.copy_lengths_in();
+    return 0;  // next to nothing
   }
 
-  void reduce_domain() const override {}
-  void reduce_node() const override {}
-  void reduce_alone() const override {}
+  std::int64_t reduce_domain() const override { return 0; }
+  std::int64_t reduce_node() const override { return 0; }
+  std::int64_t reduce_alone() const override { return 0; }
 
   [[nodiscard]] SliceMove move() const override {
     ShardPart part = lengths_known_ ? exchange_.part_of(staging_.local()) : exchange_.lengths_part();
@@ -192,13 +189,11 @@ class ExchangeRounds final : public NodeRounds {
     return move;
   }
 
-  void copy_out() override {
-    if (lengths_known_) {
-      exchange_.copy_out(call_.output);
-    } else {
-      exchange_.read_lengths();
-      lengths_known_ = true;
-    }
+  std::int64_t copy_out() override {
+    if (lengths_known_) return exchange_.copy_out(call_.output);
+    exchange_.read_lengths();
+    lengths_known_ = true;
+    return 0;
   }
 
  private:

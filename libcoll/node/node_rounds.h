@@ -30,13 +30,14 @@ class NodeRounds {
   /// Everything below is about the round that was begun last, in this memory.
   virtual void begin(std::int64_t round, std::byte* memory) = 0;
   [[nodiscard]] virtual RoundOutline outline() const = 0;
-  virtual void copy_in() const = 0;
-  virtual void reduce_domain() const = 0;
-  virtual void reduce_node() const = 0;
-  virtual void reduce_alone() const = 0;
+  // The work of the stages. Each returns the bytes of memory that it reads and writes.
+  virtual std::int64_t copy_in() const = 0;
+  virtual std::int64_t reduce_domain() const = 0;
+  virtual std::int64_t reduce_node() const = 0;
+  virtual std::int64_t reduce_alone() const = 0;
   /// Precondition: this rank is one of outline().leaders.
   [[nodiscard]] virtual SliceMove move() const = 0;
-  virtual void copy_out() = 0;
+  virtual std::int64_t copy_out() = 0;
 };
 
 /// Whether such a call can be run in rounds of `bytes` of shared memory; the same on every rank. `equal_shards`: no

@@ -62,17 +62,19 @@ void ShardStaging::begin_round(std::int64_t round, std::byte* memory) {
   }
 }
 
-void ShardStaging::copy_in(const std::byte* input) const {
+std::int64_t ShardStaging::copy_in(const std::byte* input) const {
   const std::int64_t element = shards_.element_bytes;
   if (!reduces()) {
-    copy_bytes(memory_ + place_[rank_] * element, input + begin_of(rank_) * element, elements_of(rank_) * element);
-    return;
+    return copy_bytes(memory_ + place_[rank_] * element, input + begin_of(rank_) * element,
+                      elements_of(rank_) * element);
   }
   std::byte* row = memory_ + layout_.local_of_rank[rank_] * row_bytes();
+  std::int64_t moved = 0;
   for (std::size_t rank = 0; rank < place_.size(); ++rank) {
-    copy_bytes(row + place_[rank] * element, input + shards_.offsets[rank] + begin_of(rank) * element,
-               elements_of(rank) * element);
+    moved += copy_bytes(row + place_[rank] * element, input + shards_.offsets[rank] + begin_of(rank) * element,
+                        elements_of(rank) * element);
   }
+  return moved;
 }
 
 Round ShardStaging::row() const {
@@ -119,16 +121,18 @@ ShardPart ShardStaging::part_of(std::int32_t leader) const {
   return part;
 }
 
-void ShardStaging::copy_out(std::byte* output) const {
+std::int64_t ShardStaging::copy_out(std::byte* output) const {
   const std::int64_t element = shards_.element_bytes;
   if (reduces()) {
-    copy_bytes(output + begin_of(rank_) * element, memory_ + place_[rank_] * element, elements_of(rank_) * element);
-    return;
+    return copy_bytes(output + begin_of(rank_) * element, memory_ + place_[rank_] * element,
+                      elements_of(rank_) * element);
   }
+  std::int64_t moved = 0;
   for (std::size_t rank = 0; rank < place_.size(); ++rank) {
-    copy_bytes(output + shards_.offsets[rank] + begin_of(rank) * element, memory_ + place_[rank] * element,
-               elements_of(rank) * element);
+    moved += copy_bytes(output + shards_.offsets[rank] + begin_of(rank) * element, memory_ + place_[rank] * element,
+                        elements_of(rank) * element);
   }
+  return moved;
 }
 
 }  // namespace libcoll::node

@@ -29,8 +29,9 @@ struct ShardPart {
   bool empty = true;     ///< nothing to move; equal for this leader on all nodes
 };
 
-/// One rank's view. Memory has a place for the round's part of every shard, those of a node beside each other. A
-/// reduction has such a row of places for every local rank, and the sum comes to lie in the first row.
+/// One rank's view; copies return what NodeStaging's do. Memory has a place for the round's part of every shard, those
+/// of a node beside each other. A reduction has such a row of places for every local rank, and the sum comes to lie in
+/// the first row.
 class ShardStaging {
  public:
   /// `bytes` of shared memory are there for a round. The arguments must outlive this.
@@ -42,7 +43,7 @@ class ShardStaging {
   /// Of every shard of n elements it takes those from n·k/K to n·(k+1)/K, for round k of K.
   void begin_round(std::int64_t round, std::byte* memory);
 
-  void copy_in(const std::byte* input) const;
+  std::int64_t copy_in(const std::byte* input) const;
   /// reduce_scatter: as an allreduce of a row would reduce on the node, see NodeStaging.
   [[nodiscard]] Round row() const;
   /// Where that row lies in the input; null: nowhere as it is. Then copy_in() copies all of it, otherwise a vector's
@@ -51,7 +52,7 @@ class ShardStaging {
   /// How many leaders share the round.
   [[nodiscard]] std::int32_t leaders() const;
   [[nodiscard]] ShardPart part_of(std::int32_t leader) const;
-  void copy_out(std::byte* output) const;
+  std::int64_t copy_out(std::byte* output) const;
 
  private:
   [[nodiscard]] bool reduces() const { return shards_.collective == schedule::Collective::reduce_scatter; }

@@ -72,46 +72,48 @@ std::byte* NodeStaging::incoming(const Round& round, NodeId node, std::int64_t s
   return outgoing(round, static_cast<NodeId>(nodes_) + node, source, destination);
 }
 
-void NodeStaging::copy_in(const Round& round, const std::byte* input) const {
+std::int64_t NodeStaging::copy_in(const Round& round, const std::byte* input) const {
   const std::int64_t skipped = round.begin * round.element_bytes;
   switch (round.collective) {
     case Collective::allreduce:
-      copy_vector_in(round, input + skipped);
-      break;
+      return copy_vector_in(round, input + skipped);
     case Collective::allgather:
-      copy_bytes(round.memory + (node_ * most_ranks_ + local_) * bytes_of(round), input + skipped, bytes_of(round));
-      break;
+      return copy_bytes(round.memory + (node_ * most_ranks_ + local_) * bytes_of(round), input + skipped,
+                        bytes_of(round));
     case Collective::alltoall:
-      copy_blocks_in(round, input);
-      break;
+      return copy_blocks_in(round, input);
     case Collective::reduce_scatter:
     case Collective::broadcast:
     case Collective::reduce:
       break;
   }
+  return 0;
 }
 
-void NodeStaging::copy_vector_in(const Round& round, const std::byte* vector) const {
+std::int64_t NodeStaging::copy_vector_in(const Round& round, const std::byte* vector) const {
   Stretch own;
   if (leaves_own(round)) own = has_domains() ? stretch_in_domain(round) : stretch_of(round.elements, locals(), local_);
   const std::int64_t begin = own.begin * round.element_bytes;
   const std::int64_t end = own.end * round.element_bytes;
-  copy_bytes(vector_of(round, local_), vector, begin);
-  copy_bytes(vector_of(round, local_) + end, vector + end, bytes_of(round) - end);
+  std::byte* const to = vector_of(round, local_);
+  return copy_bytes(to, vector, begin) + copy_bytes(to + end, vector + end, bytes_of(round) - end);
 }
 
-void NodeStaging::copy_blocks_in(const Round& round, const std::byte* input) const {
+std::int64_t NodeStaging::copy_blocks_in(const Round& round, const std::byte* input) const {
+  std::int64_t moved = 0;
   for (std::size_t rank = 0; rank < layout_.node_of_rank.size(); ++rank) {
-    copy_bytes(outgoing(round, layout_.node_of_rank[rank], local_, layout_.local_of_rank[rank]),
-               input + offset_of(round, rank), bytes_of(round));
+    if (rank == static_cast<std::size_t>(this->rank())) continue;
+    moved += copy_bytes(outgoing(round, layout_.node_of_rank[rank], local_, layout_.local_of_rank[rank]),
+                        input + offset_of(round, rank), bytes_of(round));
   }
+  return moved;
 }
 
-void NodeStaging::copy_out(const Round& round, std::byte* output) const {
+std::int64_t NodeStaging::copy_out(const Round& round, std::byte* output, const std::byte* input) const {
   if (round.collective == Collective::allreduce) {
-    copy_bytes(output + round.begin * round.element_bytes, vector_of(round, 0), bytes_of(round));
-    return;
+    return copy_bytes(output + round.begin * round.element_bytes, vector_of(round, 0), bytes_of(round));
   }
+  std::int64_t moved = 0;
   for (std::size_t rank = 0; rank < layout_.node_of_rank.size(); ++rank) {
     const NodeId node = layout_.node_of_rank[rank];
     const std::int64_t local = layout_.local_of_rank[rank];
@@ -120,27 +122,36 @@ void NodeStaging::copy_out(const Round& round, std::byte* output) const {
       // What stays on the node was never moved when there is no other.
       from = node == node_ ? outgoing(round, node, local, local_) : incoming(round, node, local, local_);
     }
-    copy_bytes(output + offset_of(round, rank), from, bytes_of(round));
+    const bool is_own = rank == static_cast<std::size_t>(this->rank());
+    if (is_own && round.collective == Collective::alltoall) from = input + offset_of(round, rank);
+    // In place, its own block is where it belongs.
+    std::byte* const to = output + offset_of(round, rank);
+    if (from != to) moved += copy_bytes(to, from, bytes_of(round));
   }
+  return moved;
 }
 
 namespace {
 
 /// sum = the first op each of the others, from left to right. The first may lie where the sum does.
-void reduce_stretch(Stretch stretch, std::int64_t element_bytes, std::byte* sum,
-                    std::span<const std::byte* const> sources, const Reducer& reducer) {
+std::int64_t reduce_stretch(Stretch stretch, std::int64_t element_bytes, std::byte* sum,
+                            std::span<const std::byte* const> sources, const Reducer& reducer) {
+  const std::int64_t first_byte = stretch.begin * element_bytes;
+  if (sources.size() == 1) {
+    const std::byte* const from = sources.front() + first_byte;
+    return from == sum + first_byte ? 0 : copy_bytes(sum + first_byte, from, stretch.length() * element_bytes);
+  }
   const std::int64_t block = std::max<std::int64_t>(1, reduction_block_bytes / element_bytes);
   for (std::int64_t begin = stretch.begin; begin < stretch.end; begin += block) {
     const std::int64_t elements = std::min(block, stretch.end - begin);
-    const std::int64_t first_byte = begin * element_bytes;
-    std::byte* const to = sum + first_byte;
-    const std::byte* left = sources.front() + first_byte;
-    if (sources.size() == 1 && left != to) copy_bytes(to, left, elements * element_bytes);
+    std::byte* const to = sum + begin * element_bytes;
+    const std::byte* left = sources.front() + begin * element_bytes;
     for (const std::byte* other : sources.subspan(1)) {
-      reducer.apply(reducer.context, to, left, other + first_byte, elements);
+      reducer.apply(reducer.context, to, left, other + begin * element_bytes, elements);
       left = to;
     }
   }
+  return (static_cast<std::int64_t>(sources.size()) + 1) * stretch.length() * element_bytes;
 }
 
 }  // namespace
@@ -165,39 +176,42 @@ const std::byte* NodeStaging::source_of(const Round& round, std::int32_t local, 
   return is_outside ? input + round.begin * round.element_bytes : vector_of(round, local);
 }
 
-void NodeStaging::reduce_domain(const Round& round, const std::vector<std::int32_t>& domain, Stretch stretch,
-                                const Reducer& reducer, const std::byte* input) const {
+std::int64_t NodeStaging::reduce_domain(const Round& round, const std::vector<std::int32_t>& domain, Stretch stretch,
+                                        const Reducer& reducer, const std::byte* input) const {
   std::vector<const std::byte*> sources;
   sources.reserve(domain.size());
   for (const std::int32_t local : domain) sources.push_back(source_of(round, local, input));
-  reduce_stretch(stretch, round.element_bytes, vector_of(round, domain.front()), sources, reducer);
+  return reduce_stretch(stretch, round.element_bytes, vector_of(round, domain.front()), sources, reducer);
 }
 
-void NodeStaging::reduce_domain(const Round& round, const Reducer& reducer, const std::byte* input) const {
-  reduce_domain(round, own_domain(), stretch_in_domain(round), reducer, input);
+std::int64_t NodeStaging::reduce_domain(const Round& round, const Reducer& reducer, const std::byte* input) const {
+  return reduce_domain(round, own_domain(), stretch_in_domain(round), reducer, input);
 }
 
-void NodeStaging::reduce_node(const Round& round, Stretch stretch, const Reducer& reducer,
-                              const std::byte* input) const {
+std::int64_t NodeStaging::reduce_node(const Round& round, Stretch stretch, const Reducer& reducer,
+                                      const std::byte* input) const {
   std::vector<const std::byte*> sources;
   if (has_domains()) {
     for (const std::vector<std::int32_t>& domain : own().domains) sources.push_back(vector_of(round, domain.front()));
   } else {
     for (std::int32_t local = 0; local < locals(); ++local) sources.push_back(source_of(round, local, input));
   }
-  reduce_stretch(stretch, round.element_bytes, vector_of(round, 0), sources, reducer);
+  return reduce_stretch(stretch, round.element_bytes, vector_of(round, 0), sources, reducer);
 }
 
-void NodeStaging::reduce_node(const Round& round, const Reducer& reducer, const std::byte* input) const {
-  reduce_node(round, stretch_of(round.elements, locals(), local_), reducer, input);
+std::int64_t NodeStaging::reduce_node(const Round& round, const Reducer& reducer, const std::byte* input) const {
+  return reduce_node(round, stretch_of(round.elements, locals(), local_), reducer, input);
 }
 
-void NodeStaging::reduce_alone(const Round& round, const Reducer& reducer) const {
+std::int64_t NodeStaging::reduce_alone(const Round& round, const Reducer& reducer) const {
   const Stretch all{0, round.elements};
+  std::int64_t moved = 0;
   if (has_domains()) {
-    for (const std::vector<std::int32_t>& domain : own().domains) reduce_domain(round, domain, all, reducer, nullptr);
+    for (const std::vector<std::int32_t>& domain : own().domains) {
+      moved += reduce_domain(round, domain, all, reducer, nullptr);
+    }
   }
-  reduce_node(round, all, reducer, nullptr);
+  return moved + reduce_node(round, all, reducer, nullptr);
 }
 
 bool NodeStaging::is_small(const Round& round) const { return bytes_of(round) * locals() <= most_bytes_reduced_alone; }

@@ -15,8 +15,11 @@ namespace libcoll::node {
 /// Of what a rank has in shared memory: a cache line.
 inline constexpr std::int64_t alignment_bytes = 64;
 
-inline void copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, static_cast<std::size_t>(bytes));
+/// Returns the bytes that are read and written, as all that works in this memory does.
+inline std::int64_t copy_bytes(std::byte* to, const std::byte* from, std::int64_t bytes) {
+  if (bytes <= 0) return 0;
+  std::memcpy(to, from, static_cast<std::size_t>(bytes));
+  return 2 * bytes;
 }
 
 /// As much of a call as fits into the shared memory at once. Equal on all ranks, but for the memory.
@@ -38,8 +41,9 @@ struct SlicePart {
   std::int64_t stride_bytes = 0;  ///< from one shard to the next
 };
 
-/// One rank's view. Every node is laid out as if it had as many ranks as the fullest: then all shards are equally long,
-/// and what the absent ranks would have is moved and not looked at.
+/// One rank's view. What copies and reduces returns the bytes that it reads and writes; a sum that is added up block by
+/// block in the cache is written once. Every node is laid out as if it had as many ranks as the fullest: then all
+/// shards are equally long, and what the absent ranks would have is moved and not looked at.
 ///   allreduce: a vector per local rank; the sum of the node, then of all, comes to lie in the first one.
 ///   allgather: a block per node and local rank.
 ///   alltoall:  what goes out, then what comes in: per other node, source and destination a block.
@@ -59,21 +63,23 @@ class NodeStaging {
   /// How many leaders share the round: fewer than there are when their parts would be tiny.
   [[nodiscard]] std::int32_t leaders(const Round& round) const;
 
-  /// Of a long vector all but what only this rank reads.
-  void copy_in(const Round& round, const std::byte* input) const;
+  /// Of a long vector, and of blocks of an all-to-all, all but what only this rank reads.
+  std::int64_t copy_in(const Round& round, const std::byte* input) const;
   // Allreduce. `input`: this rank's, as copy_in() had it; null: all of it is in the memory.
   /// When the node has several domains: this rank's stretch of the sum over its own domain's vectors.
-  void reduce_domain(const Round& round, const execute::Reducer& reducer, const std::byte* input) const;
+  std::int64_t reduce_domain(const Round& round, const execute::Reducer& reducer, const std::byte* input) const;
   /// This rank's stretch of the sum over the domains' vectors, or over all when there is one domain. A rank's stretch
   /// is a leader's part when all ranks of the node are leaders of the round.
-  void reduce_node(const Round& round, const execute::Reducer& reducer, const std::byte* input) const;
+  std::int64_t reduce_node(const Round& round, const execute::Reducer& reducer, const std::byte* input) const;
   /// Both for all of the vector, with the same bits.
-  void reduce_alone(const Round& round, const execute::Reducer& reducer) const;
+  std::int64_t reduce_alone(const Round& round, const execute::Reducer& reducer) const;
   /// Whether waiting for the others would cost more.
   [[nodiscard]] bool is_small(const Round& round) const;
   [[nodiscard]] SlicePart part_of(const Round& round, std::int32_t leader) const;
-  void copy_out(const Round& round, std::byte* output) const;
+  /// `input` as copy_in() had it, where blocks were left there.
+  std::int64_t copy_out(const Round& round, std::byte* output, const std::byte* input) const;
 
+  [[nodiscard]] std::int32_t rank() const { return own().ranks[static_cast<std::size_t>(local_)]; }
   [[nodiscard]] std::int32_t locals() const { return static_cast<std::int32_t>(own().ranks.size()); }
   [[nodiscard]] std::int32_t local() const { return local_; }
   [[nodiscard]] bool has_domains() const { return own().domains.size() > 1; }
@@ -95,11 +101,12 @@ class NodeStaging {
   [[nodiscard]] const std::vector<std::int32_t>& own_domain() const;
   /// Where a local rank's vector is, before anything was added to it.
   [[nodiscard]] const std::byte* source_of(const Round& round, std::int32_t local, const std::byte* input) const;
-  void reduce_domain(const Round& round, const std::vector<std::int32_t>& domain, Stretch stretch,
-                     const execute::Reducer& reducer, const std::byte* input) const;
-  void reduce_node(const Round& round, Stretch stretch, const execute::Reducer& reducer, const std::byte* input) const;
-  void copy_vector_in(const Round& round, const std::byte* vector) const;
-  void copy_blocks_in(const Round& round, const std::byte* input) const;
+  std::int64_t reduce_domain(const Round& round, const std::vector<std::int32_t>& domain, Stretch stretch,
+                             const execute::Reducer& reducer, const std::byte* input) const;
+  std::int64_t reduce_node(const Round& round, Stretch stretch, const execute::Reducer& reducer,
+                           const std::byte* input) const;
+  std::int64_t copy_vector_in(const Round& round, const std::byte* vector) const;
+  std::int64_t copy_blocks_in(const Round& round, const std::byte* input) const;
 
   const RankLayout& layout_;
   topology::NodeId node_;

@@ -21,6 +21,15 @@ void add_use(PlanUse& to, const PlanUse& from) {
   for (const auto& [link, bytes] : from.link_bytes) to.link_bytes[link] += bytes;
   to.memory_bytes += from.memory_bytes;
   to.vector_bytes += from.vector_bytes;
+  to.node_memory_bytes += from.node_memory_bytes;
+  to.node_vector_bytes += from.node_vector_bytes;
+}
+
+/// Those that are numbers.
+template <class Use>
+auto numbers_of(Use& plan) {
+  return std::array{&plan.rounds, &plan.memory_bytes, &plan.vector_bytes, &plan.node_memory_bytes,
+                    &plan.node_vector_bytes};
 }
 
 class Writer {
@@ -58,7 +67,7 @@ class Writer {
     }
     for (const PlanUse& plan : figures.plans) {
       text(plan.algorithm);
-      for (const std::int64_t value : {plan.rounds, plan.memory_bytes, plan.vector_bytes}) number(value);
+      for (const std::int64_t* value : numbers_of(plan)) number(*value);
       number(plan.link_bytes.size());
       for (const auto& [link, bytes] : plan.link_bytes) {
         number(link.first);
@@ -129,7 +138,7 @@ class Reader {
     }
     for (PlanUse& plan : figures.plans) {
       text(plan.algorithm);
-      for (std::int64_t* value : {&plan.rounds, &plan.memory_bytes, &plan.vector_bytes}) number(*value);
+      for (std::int64_t* value : numbers_of(plan)) number(*value);
       for (std::size_t left = count(2 * sizeof(NodeId) + sizeof(std::int64_t)); left > 0; --left) {
         std::pair<NodeId, NodeId> link;
         number(link.first);
@@ -279,6 +288,14 @@ void CommunicatorRecord::count_memory(Collective collective, std::int64_t memory
   PlanUse& use = figures_.plans[static_cast<std::size_t>(collective)];
   use.memory_bytes += memory_bytes;
   use.vector_bytes += vector_bytes;
+}
+
+void CommunicatorRecord::count_node_memory(Collective collective, std::int64_t memory_bytes,
+                                           std::int64_t vector_bytes) {
+  const std::lock_guard guard(lock_);
+  PlanUse& use = figures_.plans[static_cast<std::size_t>(collective)];
+  use.node_memory_bytes += memory_bytes;
+  use.node_vector_bytes += vector_bytes;
 }
 
 }  // namespace libcoll::observe

@@ -51,6 +51,9 @@ struct PlanUse {
   std::map<std::pair<topology::NodeId, topology::NodeId>, std::int64_t> link_bytes;
   std::int64_t memory_bytes = 0;  ///< that ranks read and wrote
   std::int64_t vector_bytes = 0;  ///< of the ranks' vectors
+  // The same of what nodes of several ranks do in memory that they share.
+  std::int64_t node_memory_bytes = 0;
+  std::int64_t node_vector_bytes = 0;
   friend bool operator==(const PlanUse&, const PlanUse&) = default;
 };
 
@@ -109,6 +112,8 @@ class CommunicatorRecord {
                    const std::vector<std::int64_t>& bytes);
   /// What it read and wrote on this rank, for so many bytes of the rank's vector.
   void count_memory(schedule::Collective collective, std::int64_t memory_bytes, std::int64_t vector_bytes);
+  /// The same of a call's stages in memory that the ranks of a node share.
+  void count_node_memory(schedule::Collective collective, std::int64_t memory_bytes, std::int64_t vector_bytes);
 
  private:
   const std::int32_t number_;

@@ -127,13 +127,15 @@ std::string communicator_json(const CommunicatorFigures& figures) {
   std::vector<std::string> plans;
   for (std::size_t index = 0; index < collective_count; ++index) {
     const PlanUse& plan = figures.plans[index];
-    if (plan.rounds == 0) continue;
+    if (plan.rounds == 0 && plan.node_vector_bytes == 0) continue;
     plans.push_back(JsonObject()
                         .text("collective", to_string(static_cast<Collective>(index)))
                         .text("algorithm", plan.algorithm)
                         .number("rounds", plan.rounds)
                         .number("memory_bytes", plan.memory_bytes)
                         .number("vector_bytes", plan.vector_bytes)
+                        .number("node_memory_bytes", plan.node_memory_bytes)
+                        .number("node_vector_bytes", plan.node_vector_bytes)
                         .raw("links", links_json(plan.link_bytes))
                         .take());
   }

@@ -118,6 +118,8 @@ TEST(Figures, RecordCounts) {
   record.count_round(Collective::alltoall, {{0, 1}, {1, 2}, {2, 0}}, {1, 0, 0});
   record.count_memory(Collective::alltoall, 300, 100);
   record.count_memory(Collective::alltoall, 3, 1);
+  record.count_node_memory(Collective::alltoall, 40, 10);
+  record.count_node_memory(Collective::alltoall, 4, 1);
   const CommunicatorFigures figures = record.figures();
   EXPECT_EQ(record.number(), 4);
   EXPECT_EQ(figures.nodes, 2);
@@ -130,7 +132,7 @@ TEST(Figures, RecordCounts) {
   const std::map<CallProtocol, SizeHistogram> native{
       {{"native", "", std::string(to_string(Reason::no_plan))}, one_call}};
   EXPECT_EQ(fallen.protocols, native);
-  const PlanUse expected{"mcf-path", 2, {{{0, 1}, 101}, {{2, 0}, 7}}, 303, 101};
+  const PlanUse expected{"mcf-path", 2, {{{0, 1}, 101}, {{2, 0}, 7}}, 303, 101, 44, 11};
   EXPECT_EQ(figures.plans[static_cast<std::size_t>(Collective::alltoall)], expected);
 }
 

@@ -43,12 +43,14 @@ constexpr Reducer adder{&add, nullptr};
 
 /// All ranks of a communicator and the memories of its nodes.
 struct Job {
-  Job(const std::vector<NodeId>& node_of_rank, std::int64_t leaders, std::int64_t memory_bytes) : bytes(memory_bytes) {
+  Job(const std::vector<NodeId>& node_of_rank, std::int64_t leaders, std::int64_t memory_bytes,
+      std::int32_t domains = 2)
+      : bytes(memory_bytes) {
     std::vector<RankPlace> places;
     NodeId nodes = 0;
     for (const NodeId node : node_of_rank) {
       const auto rank = static_cast<std::int32_t>(places.size());
-      places.push_back({node, rank, rank % 2});
+      places.push_back({node, rank, rank % domains});
       nodes = std::max(nodes, node + 1);
     }
     layout = arrange(places, nodes, leaders);
@@ -63,6 +65,7 @@ struct Job {
   std::int64_t bytes;
   RankLayout layout;
   std::vector<std::vector<std::byte>> memories;
+  std::int64_t moved = 0;  ///< bytes that the ranks have read and written
 };
 
 /// Every slice's part of a round, between the nodes' memories.
@@ -105,15 +108,16 @@ std::vector<Vector> run(Job& job, const Shards& shards, const std::vector<Vector
     for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
       stagings[rank].begin_round(round, job.memories[job.node_of(rank)].data());
       const std::byte* const row = row_of(rank);
-      if (row == nullptr) stagings[rank].copy_in(input_of(rank));
-      if (row != nullptr) reducers[rank].copy_in(stagings[rank].row(), row);
+      job.moved +=
+          row == nullptr ? stagings[rank].copy_in(input_of(rank)) : reducers[rank].copy_in(stagings[rank].row(), row);
     }
     if (shards.collective == Collective::reduce_scatter) {
       for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
-        if (reducers[rank].has_domains()) reducers[rank].reduce_domain(stagings[rank].row(), adder, row_of(rank));
+        if (!reducers[rank].has_domains()) continue;
+        job.moved += reducers[rank].reduce_domain(stagings[rank].row(), adder, row_of(rank));
       }
       for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
-        reducers[rank].reduce_node(stagings[rank].row(), adder, row_of(rank));
+        job.moved += reducers[rank].reduce_node(stagings[rank].row(), adder, row_of(rank));
       }
     }
     const std::int32_t leaders = stagings.front().leaders();
@@ -126,7 +130,7 @@ std::vector<Vector> run(Job& job, const Shards& shards, const std::vector<Vector
       move_between_nodes(job, shards.collective, parts);
     }
     for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
-      stagings[rank].copy_out(reinterpret_cast<std::byte*>(outputs[rank].data()));
+      job.moved += stagings[rank].copy_out(reinterpret_cast<std::byte*>(outputs[rank].data()));
     }
   }
   return outputs;
@@ -227,6 +231,26 @@ TEST(ShardStaging, LongRowsAreReadInTheInput) {
   for (const std::vector<NodeId>& node_of_rank : {std::vector<NodeId>{0, 0, 0}, {0, 0, 1, 1}, {0, 1, 0, 1}}) {
     Job job(node_of_rank, 0, std::int64_t{8} << 20);
     for (const std::int64_t gap : {0, 1}) check_reduce_scatter(job, Counts(job.ranks(), 60'001), gap);
+  }
+}
+
+/// Of a reduce-scatter on N nodes of L ranks in one NUMA domain, per byte of a rank's vector: all but what its rank
+/// adds up itself is copied in (2(L-1)/L), all of it is read once to be added (1), a node's sum is written (1/L of a
+/// rank's), and the rank's shard copied out (2/(N·L)).
+TEST(ShardStaging, NoMoreBytesAreMovedThanHaveToBe) {
+  for (const auto& [nodes, locals] : {std::pair{8, 4}, {2, 16}, {1, 2}, {1, 16}}) {
+    std::vector<NodeId> node_of_rank(static_cast<std::size_t>(nodes * locals));
+    for (std::size_t rank = 0; rank < node_of_rank.size(); ++rank)
+      node_of_rank[rank] = static_cast<NodeId>(rank) / locals;
+    const auto ranks = static_cast<std::int64_t>(node_of_rank.size());
+    Job job(node_of_rank, 0, std::int64_t{16} << 20, 1);
+    const Counts counts(job.ranks(), 40'001 * locals / ranks);
+    check_reduce_scatter(job, counts, 0);
+    const double moved = static_cast<double>(job.moved) / static_cast<double>(ranks * counts.front() * ranks * element);
+    const double local_ranks = locals;
+    const double least = 2 * (local_ranks - 1) / local_ranks + 1 + 1 / local_ranks + 2 / static_cast<double>(ranks);
+    EXPECT_GE(moved, least * (1 - 1e-9)) << "the bound is wrong";
+    EXPECT_LE(moved, least * 1.1) << nodes << " nodes of " << locals;
   }
 }
 

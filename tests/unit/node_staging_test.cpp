@@ -75,6 +75,12 @@ std::uint32_t value(std::int64_t rank, std::int64_t block, std::int64_t i) {
 
 using Vectors = std::vector<std::vector<std::uint32_t>>;
 
+/// What a call gives, and the bytes of memory that all ranks read and write for it.
+struct Result {
+  Vectors outputs;
+  std::int64_t moved = 0;
+};
+
 Round round_for(const Job& job, Collective collective, std::int64_t begin, std::int64_t elements, std::size_t rank) {
   const std::int64_t most = job.stagings.front()->capacity(collective, 4);
   const auto node = static_cast<std::size_t>(job.layout.node_of_rank[rank]);
@@ -104,9 +110,10 @@ void move_between_nodes(const Job& job, Collective collective, const std::vector
   }
 }
 
-Vectors run(const Job& job, Collective collective, const Vectors& inputs, std::int64_t elements,
-            std::size_t output_elements) {
+Result run(const Job& job, Collective collective, const Vectors& inputs, std::int64_t elements,
+           std::size_t output_elements) {
   Vectors outputs(inputs.size(), std::vector<std::uint32_t>(output_elements));
+  std::int64_t moved = 0;
   const std::int64_t most = job.stagings.front()->capacity(collective, 4);
   const auto bytes_in = [&](std::size_t rank) { return reinterpret_cast<const std::byte*>(inputs[rank].data()); };
   for (std::int64_t begin = 0; begin < elements; begin += most) {
@@ -116,18 +123,18 @@ Vectors run(const Job& job, Collective collective, const Vectors& inputs, std::i
       }
     };
     each([&](const NodeStaging& staging, const Round& round, std::size_t rank) {
-      staging.copy_in(round, bytes_in(rank));
+      moved += staging.copy_in(round, bytes_in(rank));
     });
     if (collective == Collective::allreduce) {
       each([&](const NodeStaging& staging, const Round& round, std::size_t rank) {
         if (staging.is_small(round)) {
-          if (staging.local() == 0) staging.reduce_alone(round, reducer);
+          if (staging.local() == 0) moved += staging.reduce_alone(round, reducer);
         } else if (staging.has_domains()) {
-          staging.reduce_domain(round, reducer, bytes_in(rank));
+          moved += staging.reduce_domain(round, reducer, bytes_in(rank));
         }
       });
       each([&](const NodeStaging& staging, const Round& round, std::size_t rank) {
-        if (!staging.is_small(round)) staging.reduce_node(round, reducer, bytes_in(rank));
+        if (!staging.is_small(round)) moved += staging.reduce_node(round, reducer, bytes_in(rank));
       });
     }
     const std::int32_t leaders = job.stagings.front()->leaders(round_for(job, collective, begin, elements, 0));
@@ -140,10 +147,10 @@ Vectors run(const Job& job, Collective collective, const Vectors& inputs, std::i
       move_between_nodes(job, collective, parts);
     }
     each([&](const NodeStaging& staging, const Round& round, std::size_t rank) {
-      staging.copy_out(round, reinterpret_cast<std::byte*>(outputs[rank].data()));
+      moved += staging.copy_out(round, reinterpret_cast<std::byte*>(outputs[rank].data()), bytes_in(rank));
     });
   }
-  return outputs;
+  return {std::move(outputs), moved};
 }
 
 void check_allreduce(const Job& job, std::int64_t elements) {
@@ -152,7 +159,7 @@ void check_allreduce(const Job& job, std::int64_t elements) {
     inputs.emplace_back();
     for (std::int64_t i = 0; i < elements; ++i) inputs.back().push_back(value(rank, 0, i));
   }
-  const Vectors outputs = run(job, Collective::allreduce, inputs, elements, static_cast<std::size_t>(elements));
+  const Vectors outputs = run(job, Collective::allreduce, inputs, elements, static_cast<std::size_t>(elements)).outputs;
   for (std::int64_t i = 0; i < elements; ++i) {
     // The order that NodeRounds documents: domain by domain, then node, then slices.
     std::vector<std::uint32_t> of_nodes;
@@ -181,7 +188,7 @@ void check_allgather(const Job& job, std::int64_t elements) {
     for (std::int64_t i = 0; i < elements; ++i) inputs.back().push_back(value(rank, 0, i));
     expected.insert(expected.end(), inputs.back().begin(), inputs.back().end());
   }
-  for (const auto& output : run(job, Collective::allgather, inputs, elements, expected.size())) {
+  for (const auto& output : run(job, Collective::allgather, inputs, elements, expected.size()).outputs) {
     ASSERT_EQ(output, expected);
   }
 }
@@ -197,7 +204,7 @@ void check_alltoall(const Job& job, std::int64_t elements) {
       for (std::int64_t i = 0; i < elements; ++i) expected.back().push_back(value(peer, rank, i));
     }
   }
-  EXPECT_EQ(run(job, Collective::alltoall, inputs, elements, expected.front().size()), expected);
+  EXPECT_EQ(run(job, Collective::alltoall, inputs, elements, expected.front().size()).outputs, expected);
 }
 
 void check_all(const Job& job, const std::vector<std::int64_t>& counts) {
@@ -245,6 +252,41 @@ TEST(NodeStaging, LongVectors) {
   for (const auto& placement : long_placements) {
     for (const std::int32_t domains : {1, 2, 3}) {
       check_allreduce(*make_job(placement, domains, 0, std::int64_t{3} << 20), 200'001);
+    }
+  }
+}
+
+/// Bytes that all ranks have to read and write when those of a node know of each other only what lies in the memory
+/// that they share, per byte of a vector (allreduce) or block, for N nodes of L ranks in one NUMA domain:
+///   allreduce  of each vector all but what its rank adds up itself is copied in (2(L-1)/L); all of it is read once to
+///   be
+///              added (1); a node's sum is written (1/L of a rank's) and copied out by all (2)
+///   allgather  a block is copied in (2), and all N·L are copied out (2·N·L)
+///   alltoall   a rank's own block is copied (2), all others are copied in and out (4·(N·L-1))
+double least_moved(Collective collective, double nodes, double locals) {
+  const double ranks = nodes * locals;
+  if (collective == Collective::allreduce) return ranks * (2 * (locals - 1) / locals + 1 + 1 / locals + 2);
+  return collective == Collective::allgather ? ranks * (2 + 2 * ranks) : ranks * (2 + 4 * (ranks - 1));
+}
+
+TEST(NodeStaging, NoMoreBytesAreMovedThanHaveToBe) {
+  for (const auto& [nodes, locals] : {std::pair{8, 4}, {2, 16}, {1, 2}, {1, 16}}) {
+    std::vector<NodeId> node_of_rank(static_cast<std::size_t>(nodes * locals));
+    for (std::size_t rank = 0; rank < node_of_rank.size(); ++rank)
+      node_of_rank[rank] = static_cast<NodeId>(rank) / locals;
+    for (const Collective collective : {Collective::allreduce, Collective::allgather, Collective::alltoall}) {
+      const bool is_vector = collective == Collective::allreduce;
+      const std::int64_t elements = is_vector ? locals * 40'001 : 2003;
+      const auto job = make_job(node_of_rank, 1, 0, std::int64_t{8} << 20);
+      const auto ranks = static_cast<std::size_t>(job->ranks());
+      const std::size_t blocks = is_vector ? 1 : ranks;
+      const std::size_t shown = collective == Collective::alltoall ? ranks : 1;
+      const Vectors inputs(ranks, std::vector<std::uint32_t>(shown * static_cast<std::size_t>(elements)));
+      const Result result = run(*job, collective, inputs, elements, blocks * static_cast<std::size_t>(elements));
+      const double moved = static_cast<double>(result.moved) / static_cast<double>(4 * elements);
+      const double least = least_moved(collective, nodes, locals);
+      EXPECT_GE(moved, least * (1 - 1e-9)) << "the bound is wrong";
+      EXPECT_LE(moved, least * 1.1) << nodes << " nodes of " << locals << ", " << to_string(collective);
     }
   }
 }

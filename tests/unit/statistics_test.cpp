@@ -66,6 +66,7 @@ Report some_job() {
     record.count_served(CallKind::alltoallv, {"plan", "mcf-path", "configuration"}, 100 + 100 * rank, 1'000'000 + rank);
     record.count_round(Collective::alltoall, {{0, 1}, {1, 0}}, {rank == 0 ? 100 : 0, rank == 0 ? 0 : 200});
     record.count_memory(Collective::alltoall, 300 + 300 * rank, 100 + 100 * rank);
+    record.count_node_memory(Collective::alltoall, 500 + rank, 100);
     record.count_fallen_through(CallKind::allreduce, Reason::no_bytes, 0, 500);
     job.join(statistics.report());
   }
@@ -182,6 +183,8 @@ TEST_F(StatisticsTest, JsonOfCommunicators) {
                                      {"rounds", 1},
                                      {"memory_bytes", 900},
                                      {"vector_bytes", 300},
+                                     {"node_memory_bytes", 1001},
+                                     {"node_vector_bytes", 200},
                                      {"links", json.at("links")}}}));
   const Json& calls = pair.at("collectives");
   EXPECT_EQ(calls.size(), 2U);
