@@ -5,6 +5,12 @@
 
 namespace libcoll {
 
+bool Agreement::barrier() {
+  const char here = 1;
+  std::vector<char> all(static_cast<std::size_t>(size()));
+  return allgather(&here, 1, all.data());
+}
+
 bool all_agree(Agreement& ranks, bool mine) {
   const char vote = mine ? 1 : 0;
   std::vector<char> votes(static_cast<std::size_t>(ranks.size()));

@@ -5,7 +5,7 @@
 
 namespace libcoll {
 
-/// Between the ranks of a communicator. allgather() and broadcast() are collective; false when they failed.
+/// Between the ranks of a communicator. allgather(), broadcast() and barrier() are collective; false when they failed.
 class Agreement {
  public:
   virtual ~Agreement() = default;
@@ -15,6 +15,8 @@ class Agreement {
   virtual bool allgather(const void* mine, std::size_t bytes, void* all) = 0;
   /// Rank 0's bytes to everybody.
   virtual bool broadcast(void* data, std::size_t bytes) = 0;
+  /// Until all have come.
+  virtual bool barrier();
 };
 
 /// Agreement without a reduction: every rank's verdict is seen by every rank. False when one is, or the exchange

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 
 #include "libcoll/base/clock.h"
@@ -12,6 +13,7 @@ namespace {
 constexpr std::int64_t link_probe_bytes = 8;
 constexpr std::int64_t second_bytes = 512;         ///< up to there it is all delay
 constexpr std::int64_t always_tried_bytes = 4096;  ///< unless that takes twice the time there is
+constexpr std::int64_t first_close_bytes = 2048;
 constexpr std::int64_t last_close_bytes = 32 * 1024;
 constexpr int most_times = 16;
 constexpr std::size_t most_tries = 5;
@@ -87,9 +89,9 @@ std::optional<LinkFigures> find_link_figures(Agreement& group, const Measurable&
 
 namespace {
 
-/// Between 4 and 32 KB MPIs change their ways, and queues of links fill up.
+/// Between 2 and 32 KB MPIs change their ways, and queues of links fill up.
 std::int64_t growth_after(std::int64_t bytes) {
-  if (bytes < always_tried_bytes) return 8;
+  if (bytes < first_close_bytes) return 4;
   return bytes < last_close_bytes ? 2 : 4;
 }
 
@@ -114,39 +116,40 @@ struct Sampled {
   std::vector<CostSample> samples;
 };
 
-/// Of the calls but the first third: before them links may let some bytes through at once, whose rate counts later.
-std::int64_t median_of_last(std::vector<std::int64_t> nanoseconds) {
-  nanoseconds.erase(nanoseconds.begin(), nanoseconds.begin() + static_cast<std::ptrdiff_t>(nanoseconds.size() / 3));
-  const auto middle = nanoseconds.begin() + static_cast<std::ptrdiff_t>((nanoseconds.size() - 1) / 2);
-  std::nth_element(nanoseconds.begin(), middle, nanoseconds.end());
-  return *middle;
+/// Of the calls but the first half, before which links may let some bytes through at once, whose rate counts later,
+/// and but the longest tenth of the others, which something else on the machine may have held up.
+std::int64_t mean_of_last(std::vector<std::int64_t> nanoseconds) {
+  nanoseconds.erase(nanoseconds.begin(), nanoseconds.begin() + static_cast<std::ptrdiff_t>(nanoseconds.size() / 2));
+  std::sort(nanoseconds.begin(), nanoseconds.end());
+  const std::size_t longest = (nanoseconds.size() + 5) / 10;  // rounded
+  nanoseconds.resize(nanoseconds.size() - longest);
+  const std::int64_t sum = std::accumulate(nanoseconds.begin(), nanoseconds.end(), std::int64_t{0});
+  return sum / static_cast<std::int64_t>(nanoseconds.size());
 }
 
-/// Makes calls that all ranks begin together, when nothing else is under way. Its functions are collective; false on
-/// all ranks when a call failed.
+/// Makes calls that all ranks begin together, when nothing else is under way. Its functions are collective.
 class Sampler {
  public:
   Sampler(Agreement& group, Nanoseconds now)
-      : group_(group),
-        now_(now),
-        words_(static_cast<std::size_t>(group.size())),
-        meeting_(static_cast<std::size_t>(group.size())) {}
+      : group_(group), now_(now), words_(static_cast<std::size_t>(group.size())) {}
 
-  bool call(const SampledWay& way, Sampled& sampled, std::int64_t bytes) {
-    const std::int64_t begin = now_();
-    if (!group_.allgather(&good_, sizeof good_, meeting_.data())) return false;
-    if (std::find(meeting_.begin(), meeting_.end(), 0) != meeting_.end()) return false;
-    const std::int64_t call_begin = now_();
-    good_ = way.call(bytes) ? 1 : 0;
-    const std::int64_t end = now_();
-    sampled.nanoseconds.push_back(end - call_begin);
-    sampled.elapsed += end - begin;
-    return true;
+  /// Calls in a row. A rank on which one failed makes no more of them, and keeps the others company.
+  void call(const SampledWay& way, Sampled& sampled, std::int64_t bytes, int times) {
+    for (int call = 0; call < times; ++call) {
+      const std::int64_t begin = now_();
+      good_ = group_.barrier() ? good_ : 0;
+      const std::int64_t call_begin = now_();
+      good_ = good_ != 0 && way.call(bytes) ? 1 : 0;
+      const std::int64_t end = now_();
+      sampled.nanoseconds.push_back(end - call_begin);
+      sampled.elapsed += end - begin;
+    }
   }
 
   /// What a call of the present size takes, by the mean of all ranks, and the time that has gone by on the slowest one.
+  /// False on all ranks when a call failed.
   bool agree(Sampled& sampled, std::int64_t& nanoseconds) {
-    const RankWord mine{median_of_last(sampled.nanoseconds), sampled.elapsed, good_};
+    const RankWord mine{mean_of_last(sampled.nanoseconds), sampled.elapsed, good_};
     if (!group_.allgather(&mine, sizeof mine, words_.data())) return false;
     std::int64_t sum = 0;
     bool good = true;
@@ -170,7 +173,6 @@ class Sampler {
   const Nanoseconds now_;
   std::int64_t good_ = 1;
   std::vector<RankWord> words_;
-  std::vector<std::int64_t> meeting_;
 };
 
 /// The first call of a size makes task graphs, and the next ones tell how many there is time for.
@@ -178,9 +180,7 @@ bool look_at_size(Sampler& sampler, const SampledWay& way, Sampled& sampled, std
                   std::int64_t budget_nanoseconds, std::int64_t& nanoseconds) {
   const std::int64_t before = sampled.elapsed;
   sampled.nanoseconds.clear();
-  for (int call = 0; call < first_calls; ++call) {
-    if (!sampler.call(way, sampled, bytes)) return false;
-  }
+  sampler.call(way, sampled, bytes, first_calls);
   if (!sampler.agree(sampled, nanoseconds)) return false;
   const std::int64_t each = std::max<std::int64_t>(1, (sampled.elapsed - before) / first_calls);
   const bool has_time = sampled.elapsed < budget_nanoseconds;
@@ -206,9 +206,8 @@ std::optional<std::vector<std::vector<CostSample>>> sample_calls(Agreement& grou
   // The very first call makes connections, for as long as that takes.
   std::vector<std::int64_t> nanoseconds(ways.size());
   for (std::size_t i = 0; i < ways.size(); ++i) {
-    if (!sampler.call(ways[i], sampled[i], first_bytes) || !sampler.agree(sampled[i], nanoseconds[i])) {
-      return std::nullopt;
-    }
+    sampler.call(ways[i], sampled[i], first_bytes, 1);
+    if (!sampler.agree(sampled[i], nanoseconds[i])) return std::nullopt;
     sampled[i].elapsed = 0;
   }
   const auto any_goes_on = [&](std::int64_t bytes) {
@@ -224,12 +223,8 @@ std::optional<std::vector<std::vector<CostSample>>> sample_calls(Agreement& grou
       if (!sampled[i].goes_on) continue;
       if (!look_at_size(sampler, ways[i], sampled[i], bytes, budget_nanoseconds, nanoseconds[i])) return std::nullopt;
     }
-    // In turn: what else goes on meanwhile meets all ways alike.
-    for (int call = 0; call < most_calls; ++call) {
-      for (std::size_t i = 0; i < ways.size(); ++i) {
-        if (!sampled[i].goes_on || call >= sampled[i].calls) continue;
-        if (!sampler.call(ways[i], sampled[i], bytes)) return std::nullopt;
-      }
+    for (std::size_t i = 0; i < ways.size(); ++i) {
+      if (sampled[i].goes_on) sampler.call(ways[i], sampled[i], bytes, sampled[i].calls);
     }
     for (std::size_t i = 0; i < ways.size(); ++i) {
       Sampled& way = sampled[i];

@@ -28,11 +28,11 @@ struct SampledWay {
   std::int64_t largest_bytes = 0;
 };
 
-/// Collective; the same on all ranks. What calls take by each way: of `first_bytes` bytes, of 512, of 4096 and twofold
+/// Collective; the same on all ranks. What calls take by each way: of `first_bytes` bytes, of 512, of 2048 and twofold
 /// on from there, fourfold from 32 KB. Of no way a further size is begun that might not end before calls by it have
-/// taken `budget_nanoseconds`, without the very first one, which makes connections. The ways are tried in turn, call by
-/// call, and all ranks meet before each: programs compute between their calls, and in a row they would show what links
-/// let through in the long run. The figure is the mean over the ranks of each one's median, as benchmarks print it.
+/// taken `budget_nanoseconds`, without the very first one, which makes connections. All ranks leave a barrier before
+/// each call, as in benchmarks, and calls of a size and way follow each other, as a program makes them: a call finds
+/// links as the one before it has left them. The figure is the mean over the ranks of what each one's calls take.
 /// Nothing when one failed.
 std::optional<std::vector<std::vector<CostSample>>> sample_calls(Agreement& group, std::span<const SampledWay> ways,
                                                                  std::int64_t first_bytes,

@@ -80,6 +80,12 @@ bool MpiHost::broadcast(void* data, std::size_t bytes) {
   return true;
 }
 
+bool MpiHost::barrier() {
+  const Agreeing agreeing(number_of(comm_));
+  const MpiComm own = own_of(comm_);
+  return own != mpi.comm_null && mpi.barrier(own) == mpi_success;
+}
+
 bool MpiHost::begin_barrier() {
   const MpiComm own = own_of(comm_);
   return own != mpi.comm_null && mpi.ibarrier(own, &barrier_) == mpi_success;

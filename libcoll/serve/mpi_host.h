@@ -25,6 +25,7 @@ class MpiHost final : public comm::HostCommunicator {
   std::string name() const override;
   bool allgather(const void* mine, std::size_t bytes, void* all) override;
   bool broadcast(void* data, std::size_t bytes) override;
+  bool barrier() override;
   bool begin_barrier() override;
   bool barrier_passed() override;
   bool reach_all(comm::Runtime& process) override;

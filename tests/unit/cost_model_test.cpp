@@ -312,9 +312,9 @@ TEST(MeasuredCosts, CallsAreSampledWithinTheirTime) {
   };
   const auto samples = samples_of_one_way(host, calls, 4096, 1'000'000'000);
   ASSERT_TRUE(samples);
-  ASSERT_EQ(samples->size(), 3U);
+  ASSERT_EQ(samples->size(), 4U);
   for (std::size_t i = 0; i < samples->size(); ++i) {
-    EXPECT_EQ((*samples)[i].bytes, std::vector<std::int64_t>({8, 512, 4096})[i]);
+    EXPECT_EQ((*samples)[i].bytes, std::vector<std::int64_t>({8, 512, 2048, 4096})[i]);
     EXPECT_EQ((*samples)[i].nanoseconds, 1000 + (*samples)[i].bytes);
   }
   // Three calls of 1008 ns and three of 1512 pass the time; sizes to 4096 have twice as much, longer ones have not.
@@ -331,12 +331,12 @@ TEST(MeasuredCosts, WhereCallsAreSlowThreeOfEachSizeHaveToDo) {
     TwoRanks::clock += times * (1'000'000 + bytes);
     return true;
   };
-  // An eighth of the time is not enough for one more call; after 4 KB, 9 ms have passed.
+  // An eighth of the time is not enough for one more call; after 4 KB, 12 ms have passed.
   const auto samples = samples_of_one_way(host, calls, 32 * 1024, 7'000'000);
   ASSERT_TRUE(samples);
-  EXPECT_EQ(samples->size(), 3U);
+  EXPECT_EQ(samples->size(), 4U);
   EXPECT_EQ(samples->back().bytes, 4096);
-  EXPECT_EQ(made, 1 + 3 * 3);  // and one that makes connections
+  EXPECT_EQ(made, 1 + 4 * 3);  // and one that makes connections
 }
 
 TEST(MeasuredCosts, WhatLinksLetThroughAtFirstDoesNotCount) {
@@ -353,17 +353,31 @@ TEST(MeasuredCosts, WhatLinksLetThroughAtFirstDoesNotCount) {
   EXPECT_EQ(samples->back().nanoseconds, 1000 + 4096);
 }
 
-/// Here 1 µs, on the other rank three times as much, and now and then ten times as much.
-TEST(MeasuredCosts, TheMeanOfTheRanksMediansCounts) {
+/// Here 1 µs and 3 µs in turn, on the other rank three times as much: 22 calls count, but for the 2 longest of them.
+TEST(MeasuredCosts, TheMeanOfTheCallsOfAllRanksCounts) {
   TwoRanks host(3);
   int made = 0;
   const Measurable calls = [&made](std::int64_t, int times) {
-    TwoRanks::clock += times * (++made % 4 == 0 ? 10'000 : 1000);
+    TwoRanks::clock += times * (++made % 2 == 0 ? 3000 : 1000);
+    return true;
+  };
+  const auto samples = samples_of_one_way(host, calls, 8, 1'000'000'000);
+  ASSERT_TRUE(samples);
+  // The first call of all, and the first half of the 43 that follow, do not count.
+  constexpr std::int64_t mean_here = (11 * 1000 + (11 - 2) * 3000) / 20;
+  EXPECT_EQ(samples->front().nanoseconds, (mean_here + 3 * mean_here) / 2);
+}
+
+TEST(MeasuredCosts, CallsThatSomethingHeldUpDoNotCount) {
+  TwoRanks host(1);
+  int made = 0;
+  const Measurable calls = [&made](std::int64_t, int times) {
+    TwoRanks::clock += times * (++made % 11 == 0 ? 5'000'000 : 1000);
     return true;
   };
   const auto samples = samples_of_one_way(host, calls, 4096, 1'000'000'000);
   ASSERT_TRUE(samples);
-  for (const CostSample& sample : *samples) EXPECT_EQ(sample.nanoseconds, (1000 + 3000) / 2) << sample.bytes;
+  for (const CostSample& sample : *samples) EXPECT_EQ(sample.nanoseconds, 1000) << sample.bytes;
 }
 
 /// A call that follows another at once takes longer than one before which the ranks have met.
@@ -382,7 +396,7 @@ TEST(MeasuredCosts, CallsAreSampledApart) {
   for (const CostSample& sample : *samples) EXPECT_EQ(sample.nanoseconds, 1000) << sample.bytes;
 }
 
-TEST(MeasuredCosts, WaysAreSampledInTurn) {
+TEST(MeasuredCosts, CallsOfAWayAreSampledOneAfterTheOther) {
   TwoRanks host(1);
   std::string order;
   const auto way = [&order](char name, std::int64_t nanoseconds) {
@@ -401,9 +415,7 @@ TEST(MeasuredCosts, WaysAreSampledInTurn) {
   EXPECT_EQ((*samples)[0].front().nanoseconds, 1000);
   EXPECT_EQ((*samples)[1].back().nanoseconds, 2000);
   // The first calls, the first ones of the size, and 40 more; 512 bytes go by the second way alone.
-  std::string expected;
-  for (int turn = 0; turn < 42; ++turn) expected += "ab";
-  EXPECT_EQ(order, expected);
+  EXPECT_EQ(order, "ababab");
 }
 
 TEST(MeasuredCosts, NothingIsSaidAfterAFailure) {
@@ -416,6 +428,10 @@ TEST(MeasuredCosts, NothingIsSaidAfterAFailure) {
   EXPECT_FALSE(find_link_figures(host, fails, &TwoRanks::now));
   EXPECT_EQ(host.agreements, 1);  // all the same, so that the others need not wait
   EXPECT_FALSE(samples_of_one_way(host, fails, 64, 1'000'000));
+  int made = 0;
+  const Measurable fails_once = [&made](std::int64_t, int) { return ++made != 3; };
+  EXPECT_FALSE(samples_of_one_way(host, fails_once, 64, 1'000'000));
+  EXPECT_EQ(made, 3);
   TwoRanks other_fails(1);
   other_fails.other_failed = true;
   EXPECT_FALSE(find_link_figures(other_fails, works, &TwoRanks::now));

@@ -33,6 +33,10 @@ class TwoRanks final : public comm::HostCommunicator {
     return true;
   }
   bool broadcast(void*, std::size_t) override { return true; }
+  bool barrier() override {
+    ++agreements;
+    return !fails;
+  }
   bool begin_barrier() override { return true; }
   bool barrier_passed() override { return true; }
   bool reach_all(comm::Runtime&) override { return true; }
