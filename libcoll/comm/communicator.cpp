@@ -288,26 +288,32 @@ bool Communicator::run_through_memory(const Call& call, ProgressHook hook) {
   return ends_well(good, good && parts_.shared_memory.lengths_differ());
 }
 
+const Hierarchy* Communicator::hierarchy_for(const Call& call) const {
+  const Membership& members = parts_.members;
+  return parts_.shared_memory.serves_in_stages(call) ? members.neighbourhood() : members.hierarchy();
+}
+
 bool Communicator::run(Call call, ProgressHook hook, Protocol selected) {
+  if (parts_.members.is_broken()) return ends_well(false, false);
   if (selected == Protocol::chosen) selected = select_protocol(call);
   if (selected == Protocol::planned && parts_.shared_memory.serves(call)) return run_through_memory(call, hook);
   bool good = false;
   bool lengths_differ = false;
   const LoweredPlanPointer plan = parts_.choices.chosen_plan(call, parts_.plans.prospect(call.collective).plans);
-  if (!parts_.members.is_broken() && selected == Protocol::directly) {
+  if (selected == Protocol::directly) {
     good = parts_.direct.exchange(call, parts_.plans.of(call.collective).usual->links, hook);
     lengths_differ = good && parts_.direct.exchanged_lengths_differ();
-  } else if (!parts_.members.is_broken() && selected == Protocol::scattered) {
+  } else if (selected == Protocol::scattered) {
     good = parts_.direct.scatter(call, parts_.plans.of(call.collective).usual->links, hook);
     lengths_differ = good && parts_.direct.scattered_lengths_differ();
-  } else if (!parts_.members.is_broken() && parts_.members.hierarchy() != nullptr) {
+  } else if (const Hierarchy* const hierarchy = hierarchy_for(call); hierarchy != nullptr) {
     CallSequence sequence;
     sequence.epochs = parts_.sequence.adopted();
     sequence.plans_only = parts_.plans.plans_only();
-    HierarchicalCollective running(parts_, std::move(call), plan, sequence);
+    HierarchicalCollective running(parts_, *hierarchy, std::move(call), plan, sequence);
     good = drive(running, hook);
     lengths_differ = running.lengths_differ();
-  } else if (!parts_.members.is_broken()) {
+  } else {
     FlatCollective running(parts_, std::move(call), plan);
     good = drive(running, hook);
     lengths_differ = running.lengths_differ();
@@ -335,8 +341,8 @@ std::unique_ptr<RunningCall> Communicator::make_call(Call call, std::shared_ptr<
     sequence.plans_only = plans_only;
   }
   if (parts_.members.hierarchy() != nullptr) {
-    return std::make_unique<HierarchicalCollective>(parts_, std::move(call), std::move(plan), sequence,
-                                                    std::move(persistent));
+    return std::make_unique<HierarchicalCollective>(parts_, *parts_.members.hierarchy(), std::move(call),
+                                                    std::move(plan), sequence, std::move(persistent));
   }
   return std::make_unique<FlatCollective>(parts_, std::move(call), std::move(plan), sequence, std::move(persistent));
 }
@@ -357,7 +363,8 @@ CallProtocol Communicator::protocol_of(CallKind kind, const Call& call, std::int
   CallProtocol protocol{"plan", "", "configuration"};
   if (selected == Protocol::directly) protocol = {"direct", "", "LIBCOLL_PLANLESS_MAX"};
   if (selected == Protocol::scattered) protocol.use = "scattered";
-  if (selected == Protocol::planned) {
+  const bool has_plan = selected == Protocol::planned && !goes_through_memory(kind, call);
+  if (has_plan) {
     const LoweredPlanPointer plan = plan_for(call, nullptr);
     if (plan != nullptr) protocol.algorithm = plan->algorithm;
   }
@@ -365,13 +372,21 @@ CallProtocol Communicator::protocol_of(CallKind kind, const Call& call, std::int
   if (row != nullptr && row->source != RowSource::built_in && way_name(row->choice) == protocol.use) {
     protocol.chosen_by = to_string(row->source);
   }
+  if (selected == Protocol::planned && !has_plan) protocol.use = "memory";
   return protocol;
 }
 
-std::string Communicator::way_in_words(const Call& call) const {
-  const Protocol selected = select_protocol(call);
+bool Communicator::goes_through_memory(CallKind kind, const Call& call) const {
+  const bool waits = !is_nonblocking(kind);
+  const Hierarchy* const hierarchy = waits ? hierarchy_for(call) : parts_.members.hierarchy();
+  return (waits && parts_.shared_memory.serves(call)) || (hierarchy != nullptr && !hierarchy->has_slices());
+}
+
+std::string Communicator::way_in_words(CallKind kind, const Call& call) const {
+  const Protocol selected = is_nonblocking(kind) ? Protocol::planned : select_protocol(call);
   if (selected == Protocol::directly) return "directly";
   if (selected == Protocol::scattered) return "in parts";
+  if (goes_through_memory(kind, call)) return "through memory";
   const LoweredPlanPointer plan = plan_for(call, nullptr);
   // Who leads no node does not know the plan.
   return plan == nullptr || plan->algorithm.empty() ? "by the plan" : "by " + plan->algorithm;

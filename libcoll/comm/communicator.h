@@ -104,8 +104,8 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   }
   /// How a call of that size goes, and what decides that. Nonblocking ones go by plans.
   [[nodiscard]] observe::CallProtocol protocol_of(CallKind kind, const execute::Call& call, std::int64_t bytes) const;
-  /// In words, for log lines: "directly", "in parts", "by ring".
-  [[nodiscard]] std::string way_in_words(const execute::Call& call) const;
+  /// In words, for log lines: "directly", "in parts", "through memory", "by ring".
+  [[nodiscard]] std::string way_in_words(CallKind kind, const execute::Call& call) const;
   /// Segments where no choice says otherwise, and whether messages go through memory of one host, so that shorter ones
   /// gain nothing. The same on all ranks.
   [[nodiscard]] std::int64_t segment_bytes() const { return parts_.choices.segment_bytes(); }
@@ -140,6 +140,10 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   [[nodiscard]] std::int64_t most_short_bytes(schedule::Collective collective) const {
     return parts_.shared_memory.most_short_bytes(collective);
   }
+  /// The same of all blocking calls that go through memory where nothing else is chosen.
+  [[nodiscard]] std::int64_t most_bytes_through_memory(schedule::Collective collective) const {
+    return parts_.shared_memory.most_bytes(collective);
+  }
   /// A call that is not waited for here; precondition: begins() has no reason. The communicator must outlive it.
   /// `persistent`: of a persistent call.
   std::unique_ptr<RunningCall> make_call(execute::Call call, std::shared_ptr<PersistentContext> persistent);
@@ -148,6 +152,10 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   Communicator(Runtime& runtime, const HostCommunicator& host);
   explicit Communicator(const CommunicatorParts& original);
 
+  /// Whose stages a blocking call goes through where nothing else is chosen; null: it goes by messages alone.
+  [[nodiscard]] const Hierarchy* hierarchy_for(const execute::Call& call) const;
+  /// Whether a call that goes by no other way than plans needs no messages.
+  [[nodiscard]] bool goes_through_memory(CallKind kind, const execute::Call& call) const;
   /// What becomes of the communicator after a call. Whether the call has a result.
   bool ends_well(bool good, bool lengths_differ);
   [[nodiscard]] Runtime& runtime() const { return parts_.members.runtime(); }

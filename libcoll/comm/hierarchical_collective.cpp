@@ -8,7 +8,6 @@
 
 #include "libcoll/base/log.h"
 #include "libcoll/comm/communicator_parts.h"
-#include "libcoll/comm/hierarchy.h"
 #include "libcoll/comm/node_wait.h"
 #include "libcoll/execute/memory_traffic.h"
 
@@ -27,19 +26,21 @@ constexpr int milliseconds_between_looks = 1;
 
 }  // namespace
 
-HierarchicalCollective::HierarchicalCollective(CommunicatorParts& parts, Call call, LoweredPlanPointer plan,
-                                               CallSequence sequence, std::shared_ptr<PersistentContext> persistent)
+HierarchicalCollective::HierarchicalCollective(CommunicatorParts& parts, const Hierarchy& hierarchy, Call call,
+                                               LoweredPlanPointer plan, CallSequence sequence,
+                                               std::shared_ptr<PersistentContext> persistent)
     : parts_(parts),
+      hierarchy_(hierarchy),
       plan_(std::move(plan)),
       sequence_(sequence),
       persistent_(std::move(persistent)),
-      memory_(persistent_ == nullptr ? parts.members.hierarchy()->memory() : persistent_->memory()),
+      memory_(persistent_ == nullptr ? hierarchy.memory() : persistent_->memory()),
       collective_(call.collective),
       calls_mpi_(call.reducer.calls_mpi),
       tuning_(parts.choices.tuning_for(call)),
       vector_bytes_(vector_bytes(call.collective, {call.elements, call.element_bytes, 0, 0, call.counts, {}, {}},
                                  parts.members.rank(), parts.members.size())),
-      rounds_(parts.members.hierarchy()->rounds_of(*memory_, std::move(call))) {}
+      rounds_(hierarchy.rounds_of(*memory_, std::move(call))) {}
 
 void HierarchicalCollective::begin() {
   if (over()) return;
@@ -200,7 +201,7 @@ bool HierarchicalCollective::wait_for_neighbours(ProgressHook hook) {
     advance_all_to_this();
     if (over() || !rests()) return !failed_;
     const Awaited awaited = memory_->calls().front()->stage().awaited;
-    const bool has_messages = parts_.members.hierarchy()->leads() || runtime.engine().has_unattended();
+    const bool has_messages = hierarchy_.leads() || runtime.engine().has_unattended();
     guard.unlock();
     if (!wait.wait(memory_->phases(), awaited, has_messages)) return false;
   }

@@ -11,6 +11,7 @@
 
 #include "libcoll/comm/call_memory.h"
 #include "libcoll/comm/flat_collective.h"
+#include "libcoll/comm/hierarchy.h"
 #include "libcoll/comm/running_call.h"
 #include "libcoll/comm/slice_exchange.h"
 #include "libcoll/node/node_rounds.h"
@@ -21,12 +22,12 @@ namespace libcoll::comm {
 /// Calls that share a memory go on one after the other.
 class HierarchicalCollective final : public RunningCall {
  public:
-  /// `parts` of a communicator, which has a hierarchy that serves the call, must outlive this, and the call's buffers
-  /// its end.
-  /// `plan`, as of `sequence`, is the same on every rank. `persistent`: of a persistent call, which has memory of its
-  /// own.
-  HierarchicalCollective(CommunicatorParts& parts, execute::Call call, plan::LoweredPlanPointer plan,
-                         CallSequence sequence = {}, std::shared_ptr<PersistentContext> persistent = nullptr);
+  /// `parts` of a communicator and its `hierarchy`, which serves the call, must outlive this, and the call's buffers
+  /// its end. `plan`, as of `sequence`, is the same on every rank. `persistent`: of a persistent call, which has memory
+  /// of its own.
+  HierarchicalCollective(CommunicatorParts& parts, const Hierarchy& hierarchy, execute::Call call,
+                         plan::LoweredPlanPointer plan, CallSequence sequence = {},
+                         std::shared_ptr<PersistentContext> persistent = nullptr);
 
   void begin() override;
   void advance() noexcept override;
@@ -69,6 +70,7 @@ class HierarchicalCollective final : public RunningCall {
   bool wait_for_neighbours(ProgressHook hook);
 
   CommunicatorParts& parts_;
+  const Hierarchy& hierarchy_;
   plan::LoweredPlanPointer plan_;
   CallSequence sequence_;
   const std::shared_ptr<PersistentContext> persistent_;  ///< as a rule null

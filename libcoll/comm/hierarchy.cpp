@@ -74,19 +74,16 @@ std::vector<pid_t> processes_of(const std::vector<Neighbour>& ranks) {
 
 }  // namespace
 
-Hierarchy::Hierarchy(const Runtime& runtime, RankLayout layout, std::int32_t rank, std::int64_t half_bytes)
+Hierarchy::Hierarchy(const Runtime& runtime, RankLayout layout, std::int32_t rank)
     : layout_(std::make_shared<const RankLayout>(std::move(layout))),
       rank_(rank),
-      half_bytes_(half_bytes),
+      half_bytes_(in_granules(runtime.config().node_bytes / 2)),
       may_read_directly_(runtime.config().single_copy) {}
 
-Hierarchy::Hierarchy(Runtime& runtime, RankLayout layout, std::int32_t rank)
-    : Hierarchy(runtime, std::move(layout), rank, in_granules(runtime.config().node_bytes / 2)) {}
-
-std::unique_ptr<Hierarchy> Hierarchy::for_short_calls(const Runtime& runtime, std::int32_t ranks, std::int32_t rank) {
+std::unique_ptr<Hierarchy> Hierarchy::of_host(const Runtime& runtime, std::int32_t ranks, std::int32_t rank) {
   std::vector<RankPlace> places(static_cast<std::size_t>(ranks));
   for (std::int32_t each = 0; each < ranks; ++each) places[static_cast<std::size_t>(each)].world_rank = each;
-  return std::unique_ptr<Hierarchy>(new Hierarchy(runtime, arrange(places, 1, 1), rank, 0));
+  return std::make_unique<Hierarchy>(runtime, arrange(places, 1, 1), rank);
 }
 
 Hierarchy::Hierarchy(const Hierarchy& original)
@@ -134,7 +131,7 @@ std::shared_ptr<CallMemory> Hierarchy::share_memory(HostCommunicator& host, std:
   const bool reads_directly = for_short_calls && is_one_node && may_read_directly_ && can_read_all(all);
   bool all_read_directly = false;
   if (!all_well(host, memory->settle(), level, reads_directly, all_read_directly)) return nullptr;
-  if (all_read_directly) memory->read_directly(processes_of(all), half_bytes > 0 && is_crowded(all));
+  if (all_read_directly) memory->read_directly(processes_of(all), is_crowded(all));
   return memory;
 }
 

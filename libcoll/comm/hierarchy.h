@@ -20,9 +20,9 @@ namespace libcoll::comm {
 class Hierarchy {
  public:
   /// Without memory.
-  Hierarchy(Runtime& runtime, node::RankLayout layout, std::int32_t rank);
-  /// The same for blocking calls without messages: of ranks that share memory, whatever nodes they are on.
-  static std::unique_ptr<Hierarchy> for_short_calls(const Runtime& runtime, std::int32_t ranks, std::int32_t rank);
+  Hierarchy(const Runtime& runtime, node::RankLayout layout, std::int32_t rank);
+  /// Of ranks that share a host, whatever nodes they count as: all on one. For blocking calls without messages.
+  static std::unique_ptr<Hierarchy> of_host(const Runtime& runtime, std::int32_t ranks, std::int32_t rank);
   /// For another communicator of the same group: without memory.
   Hierarchy(const Hierarchy& original);
   Hierarchy& operator=(const Hierarchy&) = delete;
@@ -62,7 +62,6 @@ class Hierarchy {
   }
 
  private:
-  Hierarchy(const Runtime& runtime, node::RankLayout layout, std::int32_t rank, std::int64_t half_bytes);
   [[nodiscard]] std::int32_t local() const { return layout_->local_of_rank[static_cast<std::size_t>(rank_)]; }
   /// Collective; null on every rank when it failed on one.
   std::shared_ptr<CallMemory> share_memory(HostCommunicator& host, std::int64_t half_bytes, bool for_short_calls,

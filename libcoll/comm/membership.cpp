@@ -314,7 +314,7 @@ std::optional<Reason> Membership::take_over(HostCommunicator& host, const GroupM
 void Membership::share_host_memory(HostCommunicator& host) {
   const bool is_of_use = runtime_.config().cost_model && facts_->share_memory && !facts_->fabric_is_watched &&
                          runtime_.resilient() == nullptr && size() <= node::ShortExchange::most_ranks;
-  host_hierarchy_ = is_of_use ? Hierarchy::for_short_calls(runtime_, size(), rank_) : nullptr;
+  host_hierarchy_ = is_of_use ? Hierarchy::of_host(runtime_, size(), rank_) : nullptr;
   if (host_hierarchy_ != nullptr && !host_hierarchy_->open(host, LogLevel::info)) host_hierarchy_ = nullptr;
 }
 

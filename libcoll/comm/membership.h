@@ -65,7 +65,8 @@ class Membership {
   [[nodiscard]] const std::vector<std::string>& hosts() const { return facts_->hosts; }
   /// Null where every node has one rank.
   [[nodiscard]] const Hierarchy* hierarchy() const { return hierarchy_.get(); }
-  /// Where short calls go: the hierarchy, or what ranks of one host share that count as nodes. Null where they do not.
+  /// Where calls without messages go: the hierarchy, or what ranks of one host share that count as nodes. Null where
+  /// they do not.
   [[nodiscard]] const Hierarchy* neighbourhood() const {
     return hierarchy_ != nullptr ? hierarchy_.get() : host_hierarchy_.get();
   }
@@ -129,7 +130,7 @@ class Membership {
   /// Who talks to whom: the nodes' only ranks, or their leaders.
   std::optional<observe::Reason> settle(HostCommunicator& host, const std::vector<node::RankPlace>& places,
                                         topology::NodeId nodes);
-  /// Where ranks that share memory count as nodes. Collective; without it there are no short calls.
+  /// Where ranks that share memory count as nodes. Collective; without it all their calls go by messages.
   void share_host_memory(HostCommunicator& host);
   /// Which nodes of the topology the ranks are on, and what is to be planned for. Replaces the nodes by those of the
   /// plans, and sets their number.
@@ -164,7 +165,7 @@ class Membership {
   topology::NodeId node_ = 0;
   std::int64_t longest_start_nanoseconds_ = 0;
   std::unique_ptr<Hierarchy> hierarchy_;
-  std::unique_ptr<Hierarchy> host_hierarchy_;                 ///< for short calls; null with a hierarchy
+  std::unique_ptr<Hierarchy> host_hierarchy_;                 ///< for calls without messages; null with a hierarchy
   std::shared_ptr<Facts> facts_ = std::make_shared<Facts>();  ///< copies share it
   bool may_have_device_memory_ = false;
   bool resends_ = false;

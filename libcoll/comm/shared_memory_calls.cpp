@@ -1,5 +1,6 @@
 #include "libcoll/comm/shared_memory_calls.h"
 
+#include <limits>
 #include <mutex>
 #include <string>
 
@@ -35,6 +36,20 @@ bool SharedMemoryCalls::serves_short(const Call& call) const {
 bool SharedMemoryCalls::serves_long(const Call& call) const {
   const NodeMemory* const memory = memory_for(call.collective);
   return memory != nullptr && memory->single_copy() != nullptr && memory->single_copy()->fits(call);
+}
+
+/// Of equal blocks, whose lengths need not be told.
+bool SharedMemoryCalls::serves_in_stages(const Call& call) const {
+  return call.counts.empty() && has_stages(call.collective);
+}
+
+bool SharedMemoryCalls::has_stages(Collective collective) const {
+  return members_.hierarchy() == nullptr && memory_for(collective) != nullptr &&
+         members_.neighbourhood()->serves(collective, true);
+}
+
+std::int64_t SharedMemoryCalls::most_bytes(Collective collective) const {
+  return has_stages(collective) ? std::numeric_limits<std::int64_t>::max() : most_short_bytes(collective);
 }
 
 std::int64_t SharedMemoryCalls::most_short_bytes(Collective collective) const {

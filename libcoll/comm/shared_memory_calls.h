@@ -27,8 +27,12 @@ class SharedMemoryCalls {
   /// Whether a call goes this way where nothing else is chosen, and whether it is a short one.
   [[nodiscard]] bool serves(const execute::Call& call) const { return serves_short(call) || serves_long(call); }
   [[nodiscard]] bool serves_short(const execute::Call& call) const;
+  /// Whether any other goes in stages through the same memory, though the ranks count as nodes.
+  [[nodiscard]] bool serves_in_stages(const execute::Call& call) const;
   /// Most bytes of a vector or block in short calls of the collective; 0: there are none.
   [[nodiscard]] std::int64_t most_short_bytes(schedule::Collective collective) const;
+  /// The same of all that go through memory.
+  [[nodiscard]] std::int64_t most_bytes(schedule::Collective collective) const;
 
   /// Precondition: serves(call). False when another rank gave up, or gave no sign of life for the configured time, or
   /// memory could not be read.
@@ -37,6 +41,7 @@ class SharedMemoryCalls {
   [[nodiscard]] bool lengths_differ() const { return lengths_differ_; }
 
  private:
+  [[nodiscard]] bool has_stages(schedule::Collective collective) const;
   /// Null where calls of the collective do not go this way.
   [[nodiscard]] node::NodeMemory* memory_for(schedule::Collective collective) const;
   [[nodiscard]] bool serves_long(const execute::Call& call) const;

@@ -107,7 +107,7 @@ class Ways {
     TuningChoice choice{question_.call, question_.ranks, bytes, false, 0};
     const bool is_for_mpi =
         vector_bytes(question_.call, question_.ranks, bytes) <= most_native_bytes_per_rank * question_.ranks;
-    if (bytes <= question_.most_short_bytes) return choice;
+    if (bytes <= question_.most_bytes_through_memory) return choice;
     choice.native = is_for_mpi;
     choice.scattered = can_be_scattered && !choice.native && bytes <= most_scattered_bytes_per_rank * question_.ranks &&
                        bytes <= ScatteredReduction::most_bytes;

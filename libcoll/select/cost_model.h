@@ -77,8 +77,8 @@ struct CostQuestion {
   std::int64_t segment_bytes = 0;  ///< of a choice that says nothing
   std::int64_t in_flight = 1;      ///< as configured: messages per peer
   bool share_memory = false;       ///< nothing is forwarded while the processor copies: segments are not cut shorter
-  std::int64_t most_short_bytes =
-      0;  ///< of ranks that share memory, for choose_by_facts(): they have a way of their own
+  /// For choose_by_facts(): so long ones go through memory that the ranks share.
+  std::int64_t most_bytes_through_memory = 0;
 };
 
 /// By size: the way that takes least, where ours may take 1/40 more than MPI's. The last one is for all sizes above.

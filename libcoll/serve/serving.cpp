@@ -325,7 +325,8 @@ void trace_served(CallKind kind, const Call& call, const Communicator& communica
   if (!log_enabled(LogLevel::trace)) return;
   const std::string size = call.counts.empty() ? std::to_string(call.elements * call.element_bytes) + " bytes"
                                                : std::string("blocks of several sizes");
-  log(LogLevel::trace, std::string(to_string(kind)) + ": served, " + size + ", " + communicator.way_in_words(call));
+  log(LogLevel::trace,
+      std::string(to_string(kind)) + ": served, " + size + ", " + communicator.way_in_words(kind, call));
 }
 
 Served served_call(Runtime& process, const Communicator& communicator, const CallContext& context, const Call& call) {

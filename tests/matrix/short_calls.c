@@ -1,8 +1,8 @@
 /* Calls of ranks that share memory, over and over: of several lengths and communicators in turn, so that what one rank
  * remembers of them is soon forgotten, on each rank at other calls. Results are right bit for bit, sums added up in the
- * order of the world's ranks. short_calls sums   of floating-point numbers alone, in communicators that have the
- * world's order short_calls all    all, in communicators of another order, too short_calls long   the same with blocks
- * of up to half a megabyte; fewer Every call is served. */
+ * order of the world's ranks, and every call is served. "short_calls sums": sums of floating-point numbers alone, in
+ * communicators that have the world's order; "short_calls all": all, in communicators of another order, too. "long" and
+ * "long_sums" are fewer, with blocks of up to half a megabyte. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,8 +104,9 @@ static void call(MPI_Comm comm, int round, const int* counts, int kinds) {
 int CASE(short_calls)(int argc, char** argv) {
   static const int short_counts[] = {1, 2, 3, 16, 64};
   static const int long_counts[] = {64, 1024, 1025, 8193, 65539};
-  const int is_long = argc > 1 && strcmp(argv[1], "long") == 0;
-  const int all = is_long || (argc > 1 && strcmp(argv[1], "all") == 0);
+  const char* which_calls = argc > 1 ? argv[1] : "";
+  const int is_long = strncmp(which_calls, "long", 4) == 0;
+  const int all = strcmp(which_calls, "long") == 0 || strcmp(which_calls, "all") == 0;
   const int rounds = is_long ? long_rounds : short_rounds;
   MPI_Comm comms[1 + copies] = {MPI_COMM_WORLD};
   const int key = all ? -rank_in(MPI_COMM_WORLD) : 0;
