@@ -37,6 +37,11 @@ CallKind call_of(Collective collective) {
   return kinds[static_cast<std::size_t>(collective)];
 }
 
+CallKind call_of(const Call& call) {
+  if (!call.is_rooted) return call_of(call.collective);
+  return call.collective == Collective::allgather ? CallKind::bcast : CallKind::reduce;
+}
+
 void CallChoices::inherit(const CallChoices& original) {
   table_ = original.table_;
   learned_ = original.learned_;
@@ -97,7 +102,7 @@ Tuning CallChoices::tuning_for(const Call& call) const {
 }
 
 const LoweredPlanPointer& CallChoices::chosen_plan(const Call& call, const Plans& plans) const {
-  if (plans.one_root != nullptr && has_one_block(call) && vector_bytes(call, members_.size()) >= plans.one_root_from) {
+  if (plans.one_root != nullptr && call.is_rooted && vector_bytes(call, members_.size()) >= plans.one_root_from) {
     return plans.one_root;
   }
   const SelectionRow* row = plans.named.empty() ? nullptr : row_for(call);

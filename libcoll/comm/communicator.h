@@ -141,8 +141,8 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
     return parts_.shared_memory.most_short_bytes(collective);
   }
   /// The same of all blocking calls that go through memory where nothing else is chosen.
-  [[nodiscard]] std::int64_t most_bytes_through_memory(schedule::Collective collective) const {
-    return parts_.shared_memory.most_bytes(collective);
+  [[nodiscard]] std::int64_t most_bytes_through_memory(CallKind kind) const {
+    return parts_.shared_memory.most_bytes(kind);
   }
   /// A call that is not waited for here; precondition: begins() has no reason. The communicator must outlive it.
   /// `persistent`: of a persistent call.

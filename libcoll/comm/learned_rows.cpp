@@ -310,7 +310,7 @@ void learn_by_facts(const Learner& learner, CallKind kind) {
     question.share_memory = communicator.share_memory();
     question.in_flight = learner.runtime.config().in_flight;
     if (has_links) question.links = *kept.links;
-    if (!is_rooted(kind)) question.most_bytes_through_memory = communicator.most_bytes_through_memory(collective);
+    question.most_bytes_through_memory = communicator.most_bytes_through_memory(kind);
     const bool can_be_scattered = kind == CallKind::allreduce && communicator.can_be_scattered(collective);
     choices = choose_by_facts(question, can_be_scattered);
     if (!has_links) {

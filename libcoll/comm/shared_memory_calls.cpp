@@ -17,49 +17,50 @@ using namespace schedule;
 
 void SharedMemoryCalls::learn_settings() {
   for (std::size_t each = 0; each < may_go_.size(); ++each) {
-    const CallKind kind = call_of(static_cast<Collective>(each));
-    may_go_[each] = members_.hierarchy() != nullptr || wants_cost_model(members_.runtime().config(), kind, false);
+    may_go_[each] = members_.hierarchy() != nullptr ||
+                    wants_cost_model(members_.runtime().config(), static_cast<CallKind>(each), false);
   }
 }
 
-NodeMemory* SharedMemoryCalls::memory_for(Collective collective) const {
+NodeMemory* SharedMemoryCalls::memory_for(CallKind kind) const {
   const Hierarchy* const neighbourhood = members_.neighbourhood();
   const bool has_memory = neighbourhood != nullptr && neighbourhood->memory() != nullptr;
-  return has_memory && may_go_[static_cast<std::size_t>(collective)] ? neighbourhood->memory().get() : nullptr;
+  return has_memory && may_go_[static_cast<std::size_t>(kind)] ? neighbourhood->memory().get() : nullptr;
 }
 
 bool SharedMemoryCalls::serves_short(const Call& call) const {
-  const NodeMemory* const memory = memory_for(call.collective);
+  const NodeMemory* const memory = memory_for(call_of(call));
   return memory != nullptr && memory->short_exchange() != nullptr && memory->short_exchange()->fits(call);
 }
 
 bool SharedMemoryCalls::serves_long(const Call& call) const {
-  const NodeMemory* const memory = memory_for(call.collective);
+  const NodeMemory* const memory = memory_for(call_of(call));
   return memory != nullptr && memory->single_copy() != nullptr && memory->single_copy()->fits(call);
 }
 
-/// Of equal blocks, whose lengths need not be told.
+/// Of equal blocks or of one, whose lengths need not be told.
 bool SharedMemoryCalls::serves_in_stages(const Call& call) const {
-  return call.counts.empty() && has_stages(call.collective);
+  return (call.counts.empty() || call.is_rooted) && has_stages(call_of(call));
 }
 
-bool SharedMemoryCalls::has_stages(Collective collective) const {
-  return members_.hierarchy() == nullptr && memory_for(collective) != nullptr &&
-         members_.neighbourhood()->serves(collective, true);
+bool SharedMemoryCalls::has_stages(CallKind kind) const {
+  return members_.hierarchy() == nullptr && memory_for(kind) != nullptr &&
+         members_.neighbourhood()->serves(*collective_of(kind), !is_rooted(kind));
 }
 
-std::int64_t SharedMemoryCalls::most_bytes(Collective collective) const {
-  return has_stages(collective) ? std::numeric_limits<std::int64_t>::max() : most_short_bytes(collective);
+std::int64_t SharedMemoryCalls::most_bytes(CallKind kind) const {
+  if (has_stages(kind)) return std::numeric_limits<std::int64_t>::max();
+  return is_rooted(kind) ? 0 : most_short_bytes(*collective_of(kind));
 }
 
 std::int64_t SharedMemoryCalls::most_short_bytes(Collective collective) const {
-  const NodeMemory* const memory = memory_for(collective);
+  const NodeMemory* const memory = memory_for(call_of(collective));
   const bool has_short_calls = memory != nullptr && memory->short_exchange() != nullptr;
   return has_short_calls ? ShortExchange::most_bytes_of(members_.size()) : 0;
 }
 
 bool SharedMemoryCalls::run(const Call& call, ProgressHook hook) {
-  NodeMemory& memory = *memory_for(call.collective);
+  NodeMemory& memory = *memory_for(call_of(call));
   ShortExchange& exchange = *memory.short_exchange();
   try {
     const bool good = exchange.fits(call) ? run_short(exchange, call, hook)

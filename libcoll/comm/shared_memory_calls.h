@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 
+#include "libcoll/base/calls.h"
 #include "libcoll/comm/membership.h"
 #include "libcoll/comm/progress_engine.h"
 #include "libcoll/execute/call.h"
@@ -17,7 +18,7 @@ class SharedMemoryCalls {
  public:
   explicit SharedMemoryCalls(Membership& members) : members_(members) {}
 
-  /// Which collectives go this way, once the ranks have agreed on the memory: within a node all, of nodes on one host
+  /// Which calls go this way, once the ranks have agreed on the memory: within a node all, of nodes on one host
   /// those whose way the cost model chooses.
   void learn_settings();
   /// For a copy.
@@ -32,7 +33,7 @@ class SharedMemoryCalls {
   /// Most bytes of a vector or block in short calls of the collective; 0: there are none.
   [[nodiscard]] std::int64_t most_short_bytes(schedule::Collective collective) const;
   /// The same of all that go through memory.
-  [[nodiscard]] std::int64_t most_bytes(schedule::Collective collective) const;
+  [[nodiscard]] std::int64_t most_bytes(CallKind kind) const;
 
   /// Precondition: serves(call). False when another rank gave up, or gave no sign of life for the configured time, or
   /// memory could not be read.
@@ -41,9 +42,9 @@ class SharedMemoryCalls {
   [[nodiscard]] bool lengths_differ() const { return lengths_differ_; }
 
  private:
-  [[nodiscard]] bool has_stages(schedule::Collective collective) const;
-  /// Null where calls of the collective do not go this way.
-  [[nodiscard]] node::NodeMemory* memory_for(schedule::Collective collective) const;
+  [[nodiscard]] bool has_stages(CallKind kind) const;
+  /// Null where such calls do not go this way.
+  [[nodiscard]] node::NodeMemory* memory_for(CallKind kind) const;
   [[nodiscard]] bool serves_long(const execute::Call& call) const;
   bool run_short(node::ShortExchange& exchange, const execute::Call& call, ProgressHook hook);
   bool run_long(node::SingleCopy& copies, node::CallPhases& phases, const execute::Call& call, ProgressHook hook);
@@ -51,7 +52,7 @@ class SharedMemoryCalls {
   bool wait(node::CallPhases& phases, schedule::Collective collective, ProgressHook hook);
 
   Membership& members_;
-  std::array<bool, collective_count> may_go_{};
+  std::array<bool, call_count> may_go_{};
   bool lengths_differ_ = false;
 };
 

@@ -50,7 +50,8 @@ bool Trial::own(std::int64_t bytes, Protocol selected) {
   call.elements = bytes / word_bytes;
   call.element_bytes = word_bytes;
   call.reducer = {&or_words, nullptr};
-  if (is_rooted(kind_)) {
+  call.is_rooted = is_rooted(kind_);
+  if (call.is_rooted) {
     call.counts.assign(static_cast<std::size_t>(ranks_), 0);
     call.counts.front() = call.elements;
     std::vector<std::int64_t>& offsets = kind_ == CallKind::bcast ? call.output_offsets : call.input_offsets;

@@ -1,7 +1,6 @@
 // What is asked of the runtime: one collective over contiguous memory.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -26,11 +25,7 @@ struct Call {
   std::vector<std::int64_t> counts;
   std::vector<std::int64_t> input_offsets;
   std::vector<std::int64_t> output_offsets;
+  bool is_rooted = false;  ///< MPI_Bcast, an allgather, or MPI_Reduce, a reduce-scatter: no block but the root's
 };
-
-/// As for MPI_Reduce and MPI_Bcast: one rank's block is all that there is.
-inline bool has_one_block(const Call& call) {
-  return std::count_if(call.counts.begin(), call.counts.end(), [](std::int64_t count) { return count != 0; }) == 1;
-}
 
 }  // namespace libcoll::execute

@@ -113,13 +113,15 @@ class ShardRounds final : public NodeRounds {
   void begin(std::int64_t round, std::byte* memory) override { shards_.begin_round(round, memory); }
 
   [[nodiscard]] RoundOutline outline() const override {
-    RoundOutline outline = outline_of(staging_, call_.collective == Collective::reduce_scatter);
+    const bool reduces = call_.collective == Collective::reduce_scatter && !shards_.adds_up_own();
+    RoundOutline outline = outline_of(staging_, reduces);
     if (has_other_nodes(layout_)) outline.leaders = shards_.leaders();
     outline.reduces_alone = outline.reduces && outline.leaders <= 1 && staging_.is_small(shards_.row());
     return outline;
   }
 
   std::int64_t copy_in() const override {
+    if (shards_.adds_up_own()) return shards_.copy_in_for_others(call_.input, call_.output);
     const std::byte* const row = row_input();
     return row != nullptr ? staging_.copy_in(shards_.row(), row) : shards_.copy_in(call_.input);
   }
@@ -134,7 +136,10 @@ class ShardRounds final : public NodeRounds {
     return {part_of(call_, part.input, part.output), std::move(part.shape), part.empty};
   }
 
-  std::int64_t copy_out() override { return shards_.copy_out(call_.output); }
+  std::int64_t copy_out() override {
+    if (shards_.adds_up_own()) return shards_.add_up_own(call_.input, call_.output, call_.reducer);
+    return shards_.copy_out(call_.output);
+  }
 
  private:
   [[nodiscard]] const std::byte* row_input() const { return shards_.row_in(call_.input); }

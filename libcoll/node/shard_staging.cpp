@@ -1,15 +1,26 @@
 #include "libcoll/node/shard_staging.h"
 
 #include <algorithm>
-#include <cstring>
+#include <functional>
 #include <numeric>
 #include <optional>
 
 namespace libcoll::node {
 
+using namespace execute;
 using namespace schedule;
 
 namespace {
+
+/// Who adds up its own shard may have so many times what each of the others has on average: then waiting for it takes
+/// no longer than adding up together and copying the sum.
+constexpr std::int64_t most_times_the_mean = 4;
+/// Of all shards together, in a round within a node: some ranks copy in while others add up or copy out what came
+/// before, and all of it stays in their caches. A reduction has that much for every rank.
+constexpr std::int64_t most_round_bytes = 256 * 1024;
+constexpr std::int64_t most_added_up_bytes = 128 * 1024;
+/// Not less of a shard, which waiting for the others would take longer than.
+constexpr std::int64_t least_added_up_bytes = 32 * 1024;
 
 std::int64_t row_bytes_of(const RankLayout& layout, std::int64_t bytes) {
   return bytes / layout.most_ranks / alignment_bytes * alignment_bytes;
@@ -27,10 +38,16 @@ ShardStaging::ShardStaging(const RankLayout& layout, std::int32_t rank, std::int
       shards_(shards),
       rank_(static_cast<std::size_t>(rank)),
       node_(static_cast<std::size_t>(layout.node_of_rank[rank_])),
-      bytes_(bytes) {
-  const std::int64_t all = std::accumulate(shards.counts.begin(), shards.counts.end(), std::int64_t{0});
-  const std::int64_t most = row_capacity(layout, row_bytes(), shards.element_bytes);
-  rounds_ = std::max<std::int64_t>(1, (all + most - 1) / most);
+      bytes_(bytes),
+      all_elements_(std::accumulate(shards.counts.begin(), shards.counts.end(), std::int64_t{0})) {
+  std::int64_t most = row_capacity(layout, row_bytes(), shards.element_bytes);
+  if (adds_up_own()) {
+    const std::int64_t most_bytes = std::max(most_added_up_bytes, least_added_up_bytes * layout.most_ranks);
+    most = std::min(most, most_bytes / shards.element_bytes);
+  } else if (layout.nodes.size() == 1 && !reduces()) {
+    most = std::min(most, most_round_bytes / shards.element_bytes);
+  }
+  rounds_ = std::max<std::int64_t>(1, (all_elements_ + most - 1) / most);
 }
 
 bool ShardStaging::fits(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes) {
@@ -68,13 +85,55 @@ std::int64_t ShardStaging::copy_in(const std::byte* input) const {
     return copy_bytes(memory_ + place_[rank_] * element, input + begin_of(rank_) * element,
                       elements_of(rank_) * element);
   }
-  std::byte* row = memory_ + layout_.local_of_rank[rank_] * row_bytes();
+  std::int64_t moved = 0;
+  for (std::size_t rank = 0; rank < place_.size(); ++rank) moved += copy_shard_in(input, rank);
+  return moved;
+}
+
+std::int64_t ShardStaging::copy_shard_in(const std::byte* input, std::size_t rank) const {
+  const std::int64_t element = shards_.element_bytes;
+  return copy_bytes(row_of(layout_.local_of_rank[rank_]) + place_[rank] * element,
+                    input + shards_.offsets[rank] + begin_of(rank) * element, elements_of(rank) * element);
+}
+
+bool ShardStaging::adds_up_own() const {
+  if (!reduces() || layout_.nodes.size() != 1 || layout_.nodes.front().domains.size() != 1) return false;
+  const std::int64_t longest = *std::max_element(shards_.counts.begin(), shards_.counts.end());
+  const bool is_small = all_elements_ * shards_.element_bytes * layout_.most_ranks <= most_bytes_reduced_alone;
+  return is_small || longest * layout_.most_ranks <= most_times_the_mean * all_elements_;
+}
+
+const std::byte* ShardStaging::own_in(const std::byte* input) const {
+  return input + shards_.offsets[rank_] + begin_of(rank_) * shards_.element_bytes;
+}
+
+bool ShardStaging::writes_over_own(const std::byte* input, const std::byte* output) const {
+  const std::int64_t bytes = shards_.counts[rank_] * shards_.element_bytes;
+  const std::byte* const own = input + shards_.offsets[rank_];
+  const std::less<> before;
+  if (!before(own, output + bytes) || !before(output, own + bytes)) return false;
+  // In place. What the first two shards have in a place is read before their sum is written there.
+  return own != output || layout_.local_of_rank[rank_] > 1;
+}
+
+std::int64_t ShardStaging::copy_in_for_others(const std::byte* input, const std::byte* output) const {
   std::int64_t moved = 0;
   for (std::size_t rank = 0; rank < place_.size(); ++rank) {
-    moved += copy_bytes(row + place_[rank] * element, input + shards_.offsets[rank] + begin_of(rank) * element,
-                        elements_of(rank) * element);
+    if (rank != rank_ || writes_over_own(input, output)) moved += copy_shard_in(input, rank);
   }
   return moved;
+}
+
+std::int64_t ShardStaging::add_up_own(const std::byte* input, std::byte* output, const Reducer& reducer) const {
+  const std::int64_t element = shards_.element_bytes;
+  const bool is_outside = !writes_over_own(input, output);
+  std::vector<const std::byte*> vectors;
+  vectors.reserve(place_.size());
+  for (std::int32_t local = 0; local < layout_.most_ranks; ++local) {
+    const bool is_own = local == layout_.local_of_rank[rank_];
+    vectors.push_back(is_own && is_outside ? own_in(input) : row_of(local) + place_[rank_] * element);
+  }
+  return reduce_stretch({0, elements_of(rank_)}, element, output + begin_of(rank_) * element, vectors, reducer);
 }
 
 Round ShardStaging::row() const {

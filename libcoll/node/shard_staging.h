@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "libcoll/execute/execution.h"
 #include "libcoll/execute/task_graph.h"
 #include "libcoll/node/rank_layout.h"
 #include "libcoll/node/staging.h"
@@ -31,7 +32,7 @@ struct ShardPart {
 
 /// One rank's view; copies return what NodeStaging's do. Memory has a place for the round's part of every shard, those
 /// of a node beside each other. A reduction has such a row of places for every local rank, and the sum comes to lie in
-/// the first row.
+/// the first row, or at once where its owner wants it.
 class ShardStaging {
  public:
   /// `bytes` of shared memory are there for a round. The arguments must outlive this.
@@ -49,6 +50,14 @@ class ShardStaging {
   /// Where that row lies in the input; null: nowhere as it is. Then copy_in() copies all of it, otherwise a vector's
   /// does.
   [[nodiscard]] const std::byte* row_in(const std::byte* input) const;
+  /// Whether each rank adds up its own shard in its output, in the order in which rows are: one copy and one wait less.
+  /// Then the two functions below take the place of copy_in() and copy_out(). Within a node of one NUMA domain, unless
+  /// one rank would add up far more than the others.
+  [[nodiscard]] bool adds_up_own() const;
+  /// All but the own shard, where that can be read in the input later.
+  std::int64_t copy_in_for_others(const std::byte* input, const std::byte* output) const;
+  /// `input` and `output` as copy_in_for_others() had them.
+  std::int64_t add_up_own(const std::byte* input, std::byte* output, const execute::Reducer& reducer) const;
   /// How many leaders share the round.
   [[nodiscard]] std::int32_t leaders() const;
   [[nodiscard]] ShardPart part_of(std::int32_t leader) const;
@@ -59,12 +68,18 @@ class ShardStaging {
   [[nodiscard]] std::int64_t begin_of(std::size_t rank) const;
   [[nodiscard]] std::int64_t elements_of(std::size_t rank) const;
   [[nodiscard]] std::int64_t row_bytes() const;
+  [[nodiscard]] std::byte* row_of(std::int32_t local) const { return memory_ + local * row_bytes(); }
+  std::int64_t copy_shard_in(const std::byte* input, std::size_t rank) const;
+  [[nodiscard]] const std::byte* own_in(const std::byte* input) const;
+  /// Whether writing the sum would destroy the own shard of the input before it is read.
+  [[nodiscard]] bool writes_over_own(const std::byte* input, const std::byte* output) const;
 
   const RankLayout& layout_;
   const Shards& shards_;
   std::size_t rank_;
   std::size_t node_;
   std::int64_t bytes_;
+  std::int64_t all_elements_;
   std::int64_t rounds_ = 1;
   // Of the round at hand.
   std::int64_t round_ = 0;

@@ -1,8 +1,6 @@
 #include "libcoll/node/staging.h"
 
 #include <algorithm>
-#include <cstring>
-#include <span>
 
 namespace libcoll::node {
 
@@ -12,11 +10,11 @@ using namespace topology;
 
 namespace {
 
-/// What one rank adds up in about the time in which another one is woken.
-constexpr std::int64_t most_bytes_reduced_alone = 8192;
 /// Of one rank's part.
 constexpr std::int64_t least_bytes_left = 128 * 1024;
 static_assert(least_bytes_left > most_bytes_reduced_alone);
+/// Within a node: two vectors, which take turns, lie in a core's cache then.
+constexpr std::int64_t most_round_vector_bytes = 1024 * 1024;
 /// Reductions go through the vectors in blocks of this size, so that the sum stays in a core's cache.
 constexpr std::int64_t reduction_block_bytes = 32768;
 
@@ -28,6 +26,26 @@ std::int64_t offset_of(const Round& round, std::size_t rank) {
 }
 
 }  // namespace
+
+std::int64_t reduce_stretch(Stretch stretch, std::int64_t element_bytes, std::byte* sum,
+                            std::span<const std::byte* const> vectors, const Reducer& reducer) {
+  const std::int64_t first_byte = stretch.begin * element_bytes;
+  if (vectors.size() == 1) {
+    const std::byte* const from = vectors.front() + first_byte;
+    return from == sum + first_byte ? 0 : copy_bytes(sum + first_byte, from, stretch.length() * element_bytes);
+  }
+  const std::int64_t block = std::max<std::int64_t>(1, reduction_block_bytes / element_bytes);
+  for (std::int64_t begin = stretch.begin; begin < stretch.end; begin += block) {
+    const std::int64_t elements = std::min(block, stretch.end - begin);
+    std::byte* const to = sum + begin * element_bytes;
+    const std::byte* left = vectors.front() + begin * element_bytes;
+    for (const std::byte* other : vectors.subspan(1)) {
+      reducer.apply(reducer.context, to, left, other + begin * element_bytes, elements);
+      left = to;
+    }
+  }
+  return (static_cast<std::int64_t>(vectors.size()) + 1) * stretch.length() * element_bytes;
+}
 
 NodeStaging::NodeStaging(const RankLayout& layout, std::int32_t rank, std::int64_t bytes)
     : layout_(layout),
@@ -48,7 +66,9 @@ std::int64_t NodeStaging::shard_blocks(Collective collective) const {
 }
 
 std::int64_t NodeStaging::capacity(Collective collective, std::int64_t element_bytes) const {
-  if (collective == Collective::allreduce) return vector_bytes_ / element_bytes;
+  if (collective == Collective::allreduce) {
+    return std::min(vector_bytes_, nodes_ == 1 ? most_round_vector_bytes : vector_bytes_) / element_bytes;
+  }
   const std::int64_t areas = collective == Collective::alltoall ? 2 : 1;
   return bytes_ / (areas * nodes_ * shard_blocks(collective) * element_bytes);
 }
@@ -130,31 +150,6 @@ std::int64_t NodeStaging::copy_out(const Round& round, std::byte* output, const 
   }
   return moved;
 }
-
-namespace {
-
-/// sum = the first op each of the others, from left to right. The first may lie where the sum does.
-std::int64_t reduce_stretch(Stretch stretch, std::int64_t element_bytes, std::byte* sum,
-                            std::span<const std::byte* const> sources, const Reducer& reducer) {
-  const std::int64_t first_byte = stretch.begin * element_bytes;
-  if (sources.size() == 1) {
-    const std::byte* const from = sources.front() + first_byte;
-    return from == sum + first_byte ? 0 : copy_bytes(sum + first_byte, from, stretch.length() * element_bytes);
-  }
-  const std::int64_t block = std::max<std::int64_t>(1, reduction_block_bytes / element_bytes);
-  for (std::int64_t begin = stretch.begin; begin < stretch.end; begin += block) {
-    const std::int64_t elements = std::min(block, stretch.end - begin);
-    std::byte* const to = sum + begin * element_bytes;
-    const std::byte* left = sources.front() + begin * element_bytes;
-    for (const std::byte* other : sources.subspan(1)) {
-      reducer.apply(reducer.context, to, left, other + begin * element_bytes, elements);
-      left = to;
-    }
-  }
-  return (static_cast<std::int64_t>(sources.size()) + 1) * stretch.length() * element_bytes;
-}
-
-}  // namespace
 
 const std::vector<std::int32_t>& NodeStaging::own_domain() const {
   const auto holds = [this](const std::vector<std::int32_t>& domain) {

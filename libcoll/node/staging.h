@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "libcoll/execute/execution.h"
 #include "libcoll/node/rank_layout.h"
@@ -21,6 +22,14 @@ inline std::int64_t copy_bytes(std::byte* to, const std::byte* from, std::int64_
   std::memcpy(to, from, static_cast<std::size_t>(bytes));
   return 2 * bytes;
 }
+
+/// What one rank adds up in about the time in which another one is woken.
+inline constexpr std::int64_t most_bytes_reduced_alone = 8192;
+
+/// A stretch of the sum: the first vector op each of the others, from left to right. The first may lie where the sum
+/// does. Returns as copy_bytes() does; a sum that is added up block by block in the cache is written once.
+std::int64_t reduce_stretch(Stretch stretch, std::int64_t element_bytes, std::byte* sum,
+                            std::span<const std::byte* const> vectors, const execute::Reducer& reducer);
 
 /// As much of a call as fits into the shared memory at once. Equal on all ranks, but for the memory.
 struct Round {
@@ -41,9 +50,9 @@ struct SlicePart {
   std::int64_t stride_bytes = 0;  ///< from one shard to the next
 };
 
-/// One rank's view. What copies and reduces returns the bytes that it reads and writes; a sum that is added up block by
-/// block in the cache is written once. Every node is laid out as if it had as many ranks as the fullest: then all
-/// shards are equally long, and what the absent ranks would have is moved and not looked at.
+/// One rank's view. What copies and reduces returns the bytes that it reads and writes. Every node is laid out as if it
+/// had as many ranks as the fullest: then all shards are equally long, and what the absent ranks would have is moved
+/// and not looked at.
 ///   allreduce: a vector per local rank; the sum of the node, then of all, comes to lie in the first one.
 ///   allgather: a block per node and local rank.
 ///   alltoall:  what goes out, then what comes in: per other node, source and destination a block.

@@ -28,9 +28,11 @@ constexpr double node_margin_parts = 20;
 /// the fewest; those reduced in parts take fewer than the plan's.
 constexpr std::int64_t most_native_bytes_per_rank = 1024;
 constexpr std::int64_t most_scattered_bytes_per_rank = 2 * 1024;
-/// Within a node, reductions up to these sizes are left to MPI; one rank's results cost the others less there.
+/// Within a node, reductions up to these sizes are left to MPI; one rank's results cost the others less there, least of
+/// all the only other one.
 constexpr std::int64_t most_native_within_node = 4 * 1024;
 constexpr std::int64_t most_native_within_node_rooted = 32 * 1024;
+constexpr std::int64_t most_native_of_two_rooted = 512 * 1024;
 /// Sizes that are looked at: 8 B to 1 GiB, powers of two.
 constexpr int first_power = 3;
 constexpr int last_power = 30;
@@ -42,6 +44,11 @@ double nanoseconds_per_byte(const LinkFigures& links) {
 std::int64_t vector_bytes(CallKind call, std::int32_t ranks, std::int64_t bytes) {
   const bool of_vector = call == CallKind::allreduce || is_rooted(call);
   return of_vector ? bytes : bytes * ranks;
+}
+
+/// Where ranks share memory.
+std::int64_t most_native_rooted(std::int32_t ranks) {
+  return ranks == 2 ? most_native_of_two_rooted : most_native_within_node_rooted;
 }
 
 /// What crosses the busiest link, for one byte of the call's.
@@ -105,10 +112,12 @@ class Ways {
 
   [[nodiscard]] TuningChoice by_facts(std::int64_t bytes, bool can_be_scattered) const {
     TuningChoice choice{question_.call, question_.ranks, bytes, false, 0};
-    const bool is_for_mpi =
+    if (bytes <= question_.most_bytes_through_memory) {
+      choice.native = is_rooted(question_.call) && bytes <= most_native_rooted(question_.ranks);
+      return choice;
+    }
+    choice.native =
         vector_bytes(question_.call, question_.ranks, bytes) <= most_native_bytes_per_rank * question_.ranks;
-    if (bytes <= question_.most_bytes_through_memory) return choice;
-    choice.native = is_for_mpi;
     choice.scattered = can_be_scattered && !choice.native && bytes <= most_scattered_bytes_per_rank * question_.ranks &&
                        bytes <= ScatteredReduction::most_bytes;
     cut(choice);
@@ -213,7 +222,7 @@ std::vector<TuningChoice> choose_by_facts(const CostQuestion& question, bool can
 }
 
 std::vector<TuningChoice> choose_by_facts_within_node(CallKind call, std::int32_t ranks, bool has_short_calls) {
-  const std::int64_t without_short_calls = is_rooted(call) ? most_native_within_node_rooted : most_native_within_node;
+  const std::int64_t without_short_calls = is_rooted(call) ? most_native_rooted(ranks) : most_native_within_node;
   const std::int64_t most_native = has_short_calls ? 0 : without_short_calls;
   return choices_by_size([&](std::int64_t bytes) { return TuningChoice{call, ranks, bytes, bytes <= most_native, 0}; });
 }

@@ -244,6 +244,7 @@ int run_bcast(Runtime& process, Communicator& communicator, const CallContext& c
   call.input = image.base();
   call.output = image.base();
   call.element_bytes = image.bytes(0) % word_bytes == 0 ? word_bytes : 1;
+  call.is_rooted = true;
   call.counts.assign(ranks, 0);
   call.counts[static_cast<std::size_t>(root)] = image.bytes(0) / call.element_bytes;
   call.output_offsets.assign(ranks, 0);

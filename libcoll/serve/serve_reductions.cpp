@@ -187,6 +187,7 @@ std::optional<int> try_reduce(const CallContext& context, const void* sendbuf, v
   if (root < 0 || root >= ranks) return fall_through(*ready.process, context, Reason::bad_arguments);
   OperandsPointer operands = make_operands(Collective::reduce_scatter, arguments, ready);
   Call& call = operands->prepared;
+  call.is_rooted = true;
   call.counts.assign(static_cast<std::size_t>(ranks), 0);
   call.counts[static_cast<std::size_t>(root)] = count;
   call.input_offsets.assign(static_cast<std::size_t>(ranks), 0);

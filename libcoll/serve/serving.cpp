@@ -323,8 +323,9 @@ std::int64_t bytes_of(const Call& call, int rank) {
 
 void trace_served(CallKind kind, const Call& call, const Communicator& communicator) {
   if (!log_enabled(LogLevel::trace)) return;
-  const std::string size = call.counts.empty() ? std::to_string(call.elements * call.element_bytes) + " bytes"
-                                               : std::string("blocks of several sizes");
+  const bool has_blocks = !call.counts.empty() && !call.is_rooted;
+  const std::string size = has_blocks ? std::string("blocks of several sizes")
+                                      : std::to_string(bytes_of(call, communicator.rank())) + " bytes";
   log(LogLevel::trace,
       std::string(to_string(kind)) + ": served, " + size + ", " + communicator.way_in_words(kind, call));
 }

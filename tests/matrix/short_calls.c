@@ -2,7 +2,8 @@
  * remembers of them is soon forgotten, on each rank at other calls. Results are right bit for bit, sums added up in the
  * order of the world's ranks, and every call is served. "short_calls sums": sums of floating-point numbers alone, in
  * communicators that have the world's order; "short_calls all": all, in communicators of another order, too. "long" and
- * "long_sums" are fewer, with blocks of up to half a megabyte. */
+ * "long_sums" are fewer, with blocks of up to half a megabyte; "rooted" are long calls of every root in turn, and
+ * "rooted_sums" those of MPI_Reduce alone. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -78,6 +79,40 @@ static void alltoall(MPI_Comm comm, int round, int count) {
   free(received);
 }
 
+static void reduce(MPI_Comm comm, int round, int count) {
+  const int root = round % size_of(comm);
+  const int is_root = rank_in(comm) == root;
+  double* values = allocate(sizeof(double) * (uint64_t)count);
+  double* sums = allocate(sizeof(double) * (uint64_t)count);
+  for (int i = 0; i < count; ++i) values[i] = sums[i] = value(rank_in(MPI_COMM_WORLD), round, i);
+  MPI_Reduce(is_root && round % 2 == 0 ? MPI_IN_PLACE : values, sums, count, MPI_DOUBLE, MPI_SUM, root, comm);
+  for (int i = 0; i < count; ++i) {
+    const double expected = is_root ? sum_of(size_of(comm), round, i) : value(rank_in(MPI_COMM_WORLD), round, i);
+    CHECK(sums[i] == expected, "sum %d, round %d, root %d", i, round, root);
+  }
+  free(values);
+  free(sums);
+}
+
+static void bcast(MPI_Comm comm, int round, int count) {
+  const int root = round % size_of(comm);
+  double* values = allocate(sizeof(double) * (uint64_t)count);
+  for (int i = 0; i < count; ++i) values[i] = rank_in(comm) == root ? value(root, round, i) : -1;
+  MPI_Bcast(values, count, MPI_DOUBLE, root, comm);
+  for (int i = 0; i < count; ++i) CHECK(values[i] == value(root, round, i), "value %d, round %d", i, round);
+  free(values);
+}
+
+static void rooted_call(MPI_Comm comm, int round, int count, int kinds) {
+  if (mixed((uint64_t)round) / 5 % (uint64_t)kinds == 0) {
+    reduce(comm, round, count);
+    expect_call("reduce", 1, "short_calls");
+  } else {
+    bcast(comm, round, count);
+    expect_call("bcast", 1, "short_calls");
+  }
+}
+
 static void call(MPI_Comm comm, int round, const int* counts, int kinds) {
   const uint64_t chance = mixed((uint64_t)round);
   const int count = counts[chance % 5];
@@ -104,17 +139,25 @@ static void call(MPI_Comm comm, int round, const int* counts, int kinds) {
 int CASE(short_calls)(int argc, char** argv) {
   static const int short_counts[] = {1, 2, 3, 16, 64};
   static const int long_counts[] = {64, 1024, 1025, 8193, 65539};
+  static const int rooted_counts[] = {65537, 65539, 131072, 100003, 262147};
   const char* which_calls = argc > 1 ? argv[1] : "";
-  const int is_long = strncmp(which_calls, "long", 4) == 0;
+  const int is_rooted = strncmp(which_calls, "rooted", 6) == 0;
+  const int is_long = is_rooted || strncmp(which_calls, "long", 4) == 0;
   const int all = strcmp(which_calls, "long") == 0 || strcmp(which_calls, "all") == 0;
   const int rounds = is_long ? long_rounds : short_rounds;
+  const int rooted_kinds = strcmp(which_calls, "rooted") == 0 ? 2 : 1;
   MPI_Comm comms[1 + copies] = {MPI_COMM_WORLD};
   const int key = all ? -rank_in(MPI_COMM_WORLD) : 0;
   for (int i = 1; i <= copies; ++i) MPI_Comm_split(MPI_COMM_WORLD, 0, key, &comms[i]);
   for (int round = 0; round < rounds; ++round) {
     /* The same call some times in a row, then another. */
     const int which = (int)(mixed((uint64_t)(round / 8)) % (1 + copies));
-    call(comms[which], round % 8 == 7 ? round : round / 8, is_long ? long_counts : short_counts, all ? 4 : 2);
+    const int number = round % 8 == 7 ? round : round / 8;
+    if (is_rooted) {
+      rooted_call(comms[which], number, rooted_counts[number % 5], rooted_kinds);
+    } else {
+      call(comms[which], number, is_long ? long_counts : short_counts, all ? 4 : 2);
+    }
     alone(rank_in(MPI_COMM_WORLD), round);
     if (round % (rounds / 3) != rounds / 3 - 1) continue;
     /* Its handle may come back for another. */

@@ -92,6 +92,19 @@ void move_between_nodes(const Job& job, Collective collective, const std::vector
   }
 }
 
+/// A round in which every rank adds up its own shard.
+void add_up_own(Job& job, const std::vector<ShardStaging>& stagings, const std::vector<Vector>& inputs,
+                std::vector<Vector>& outputs) {
+  for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
+    job.moved += stagings[rank].copy_in_for_others(reinterpret_cast<const std::byte*>(inputs[rank].data()),
+                                                   reinterpret_cast<const std::byte*>(outputs[rank].data()));
+  }
+  for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
+    job.moved += stagings[rank].add_up_own(reinterpret_cast<const std::byte*>(inputs[rank].data()),
+                                           reinterpret_cast<std::byte*>(outputs[rank].data()), adder);
+  }
+}
+
 /// Runs a call on all ranks; returns their outputs.
 std::vector<Vector> run(Job& job, const Shards& shards, const std::vector<Vector>& inputs,
                         std::size_t output_elements) {
@@ -107,6 +120,12 @@ std::vector<Vector> run(Job& job, const Shards& shards, const std::vector<Vector
   for (std::int64_t round = 0; round < stagings.front().rounds(); ++round) {
     for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
       stagings[rank].begin_round(round, job.memories[job.node_of(rank)].data());
+    }
+    if (stagings.front().adds_up_own()) {
+      add_up_own(job, stagings, inputs, outputs);
+      continue;
+    }
+    for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
       const std::byte* const row = row_of(rank);
       job.moved +=
           row == nullptr ? stagings[rank].copy_in(input_of(rank)) : reducers[rank].copy_in(stagings[rank].row(), row);
@@ -193,7 +212,8 @@ TEST(ShardStaging, AnyCountsOnAnyNodes) {
       {0, 0, 1, 1}, {0, 1, 0, 1, 2}, {2, 1, 0, 1, 2, 1, 1}, {0, 0, 0}, {1, 0, 0, 0, 2, 3}};
   for (const std::vector<NodeId>& node_of_rank : places) {
     for (const std::int64_t bytes : {std::int64_t{1024}, std::int64_t{1} << 18}) {
-      Job job(node_of_rank, static_cast<std::int64_t>(random() % 3), bytes);
+      const auto leaders = static_cast<std::int64_t>(random() % 3);
+      Job job(node_of_rank, leaders, bytes, static_cast<std::int32_t>(1 + random() % 2));
       ASSERT_TRUE(ShardStaging::fits(job.layout, bytes, element));
       for (int turn = 0; turn < 6; ++turn) {
         Counts counts;
@@ -236,7 +256,7 @@ TEST(ShardStaging, LongRowsAreReadInTheInput) {
 
 /// Of a reduce-scatter on N nodes of L ranks in one NUMA domain, per byte of a rank's vector: all but what its rank
 /// adds up itself is copied in (2(L-1)/L), all of it is read once to be added (1), a node's sum is written (1/L of a
-/// rank's), and the rank's shard copied out (2/(N·L)).
+/// rank's), and the rank's shard copied out (2/(N·L)). On one node the sum is written where the rank's shard belongs.
 TEST(ShardStaging, NoMoreBytesAreMovedThanHaveToBe) {
   for (const auto& [nodes, locals] : {std::pair{8, 4}, {2, 16}, {1, 2}, {1, 16}}) {
     std::vector<NodeId> node_of_rank(static_cast<std::size_t>(nodes * locals));
@@ -248,7 +268,8 @@ TEST(ShardStaging, NoMoreBytesAreMovedThanHaveToBe) {
     check_reduce_scatter(job, counts, 0);
     const double moved = static_cast<double>(job.moved) / static_cast<double>(ranks * counts.front() * ranks * element);
     const double local_ranks = locals;
-    const double least = 2 * (local_ranks - 1) / local_ranks + 1 + 1 / local_ranks + 2 / static_cast<double>(ranks);
+    const double out = nodes == 1 ? 0 : 2 / static_cast<double>(ranks);
+    const double least = 2 * (local_ranks - 1) / local_ranks + 1 + 1 / local_ranks + out;
     EXPECT_GE(moved, least * (1 - 1e-9)) << "the bound is wrong";
     EXPECT_LE(moved, least * 1.1) << nodes << " nodes of " << locals;
   }
@@ -262,6 +283,60 @@ TEST(ShardStaging, OneRankAloneHasAShard) {
     check_allgather(job, counts);
     check_reduce_scatter(job, counts, 1);
     check_reduce_scatter(job, counts, 0);
+  }
+}
+
+TEST(ShardStaging, WithinANodeRanksAddUpTheirOwnShards) {
+  const auto add_up_own = [](const std::vector<NodeId>& node_of_rank, std::int32_t domains, const Counts& counts) {
+    const Job job(node_of_rank, 0, 1 << 20, domains);
+    const Shards shards{Collective::reduce_scatter, element, counts, offsets_of(counts)};
+    return ShardStaging(job.layout, 0, job.bytes, shards).adds_up_own();
+  };
+  const std::vector<NodeId> five(5, 0);
+  EXPECT_TRUE(add_up_own(five, 1, Counts(5, 10'000)));
+  EXPECT_TRUE(add_up_own({0, 0, 0, 0}, 1, {0, 0, 10'000, 0})) << "a root among four";
+  EXPECT_TRUE(add_up_own(five, 1, {0, 0, 400, 0, 0})) << "too little to share";
+  EXPECT_FALSE(add_up_own(five, 1, {0, 0, 10'000, 0, 0})) << "the root alone would add up for too long";
+  EXPECT_FALSE(add_up_own(five, 2, Counts(5, 10'000))) << "domains first";
+  EXPECT_FALSE(add_up_own({0, 0, 1, 1}, 1, Counts(4, 10'000))) << "of several nodes";
+}
+
+/// As MPI_Reduce and MPI_Reduce_scatter have it in place: the root's own vector, or the first rank's own shard, lies
+/// where its sum is to be.
+TEST(ShardStaging, OwnShardsAreAddedUpInPlace) {
+  for (const bool is_rooted : {true, false}) {
+    for (std::size_t root = 0; root < (is_rooted ? 4 : 1); ++root) {
+      const Job job(std::vector<NodeId>(4, 0), 0, 1 << 20, 1);
+      Counts counts(4, is_rooted ? 0 : 50'001);
+      counts[root] = 50'001;
+      const Shards shards{Collective::reduce_scatter, element, counts,
+                          is_rooted ? Counts(4, 0) : offsets_of(counts, 0)};
+      std::vector<Vector> inputs(4);
+      for (std::size_t rank = 0; rank < 4; ++rank) {
+        for (std::int64_t i = 0; i < static_cast<std::int64_t>(length_of(counts)); ++i)
+          inputs[rank].push_back(value(rank, 0, i));
+      }
+      Vector expected(static_cast<std::size_t>(counts[root]));
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        for (const Vector& input : inputs) expected[i] += input[i];
+      }
+      auto* const output = reinterpret_cast<std::byte*>(inputs[root].data());
+      std::vector<ShardStaging> stagings;
+      stagings.reserve(4);
+      for (std::int32_t rank = 0; rank < 4; ++rank) stagings.emplace_back(job.layout, rank, job.bytes, shards);
+      ASSERT_TRUE(stagings.front().adds_up_own());
+      ASSERT_GT(stagings.front().rounds(), 1);
+      std::vector<std::byte> memory(static_cast<std::size_t>(job.bytes));
+      for (std::int64_t round = 0; round < stagings.front().rounds(); ++round) {
+        for (std::size_t rank = 0; rank < 4; ++rank) {
+          stagings[rank].begin_round(round, memory.data());
+          const auto* const input = reinterpret_cast<const std::byte*>(inputs[rank].data());
+          stagings[rank].copy_in_for_others(input, rank == root ? output : nullptr);
+        }
+        stagings[root].add_up_own(output, output, adder);
+      }
+      EXPECT_EQ(Vector(inputs[root].begin(), inputs[root].begin() + counts[root]), expected) << "root " << root;
+    }
   }
 }
 
