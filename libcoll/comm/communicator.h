@@ -140,9 +140,10 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   [[nodiscard]] std::int64_t most_short_bytes(schedule::Collective collective) const {
     return parts_.shared_memory.most_short_bytes(collective);
   }
-  /// The same of all blocking calls that go through memory where nothing else is chosen.
-  [[nodiscard]] std::int64_t most_bytes_through_memory(CallKind kind) const {
-    return parts_.shared_memory.most_bytes(kind);
+  /// Of calls that need none no model knows what they take: they go through memory, or MPI has them. The same on all
+  /// ranks.
+  [[nodiscard]] bool needs_messages(CallKind kind) const {
+    return !must_be_faster() && !parts_.shared_memory.has_stages(kind);
   }
   /// A call that is not waited for here; precondition: begins() has no reason. The communicator must outlive it.
   /// `persistent`: of a persistent call.

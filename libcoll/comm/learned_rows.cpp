@@ -143,7 +143,8 @@ bool measure_ways(const Learner& learner, CallKind kind, CostQuestion& question)
   if (question.can_go_direct) {
     add(question.directly, DirectExchange::most_bytes / communicator.size(), own(Protocol::directly));
   }
-  if (kind == CallKind::allreduce && communicator.can_be_scattered(Collective::allreduce)) {
+  const bool can_be_scattered = kind == CallKind::allreduce && communicator.can_be_scattered(Collective::allreduce);
+  if (can_be_scattered && communicator.needs_messages(kind)) {
     add(question.scattered, ScatteredReduction::most_bytes, own(Protocol::scattered));
   }
   add(question.native, largest, [&trial](std::int64_t bytes) { return trial.native(bytes); });
@@ -199,16 +200,16 @@ std::vector<TuningChoice> ask_model(const Learner& learner, CallKind kind, const
   HostCommunicator& host = learner.host;
   const Communicator& communicator = learner.communicator;
   const bool root = host.rank() == 0;
-  const bool has_fabric = !communicator.must_be_faster();
-  if (has_fabric && !know_links(learner, kept)) return {};
+  const bool has_messages = communicator.needs_messages(kind);
+  if (has_messages && !know_links(learner, kept)) return {};
   const Collective collective = *collective_of(kind);
   const std::int32_t ranks = communicator.size();
   CostQuestion question;
-  question.can_go_direct = communicator.can_go_direct(collective) && !is_rooted(kind);
+  question.can_go_direct = has_messages && communicator.can_go_direct(collective) && !is_rooted(kind);
   if (!measure_ways(learner, kind, question) || !root) return {};
   log(LogLevel::info,
       host.name() + ": " + std::string(to_string(kind)) + " measured, in microseconds: " + in_words(question));
-  if (!has_fabric) return keep(place, kept, choose_by_samples(kind, ranks, question.by_plan, question.native));
+  if (!has_messages) return keep(place, kept, choose_by_samples(kind, ranks, question.by_plan, question.native));
   job_links.set(*kept.links);
   question.call = kind;
   question.ranks = ranks;
@@ -288,9 +289,9 @@ void learn_by_facts(const Learner& learner, CallKind kind) {
   Communicator& communicator = learner.communicator;
   const bool root = host.rank() == 0;
   const std::int32_t ranks = communicator.size();
-  if (communicator.must_be_faster()) {
+  if (!communicator.needs_messages(kind)) {
     const bool has_short_calls = !is_rooted(kind) && communicator.most_short_bytes(*collective_of(kind)) > 0;
-    return communicator.add_rows(RowSource::cost_model, choose_by_facts_within_node(kind, ranks, has_short_calls),
+    return communicator.add_rows(RowSource::cost_model, choose_by_facts_without_messages(kind, ranks, has_short_calls),
                                  true);
   }
   const Collective collective = *collective_of(kind);
@@ -310,7 +311,6 @@ void learn_by_facts(const Learner& learner, CallKind kind) {
     question.share_memory = communicator.share_memory();
     question.in_flight = learner.runtime.config().in_flight;
     if (has_links) question.links = *kept.links;
-    question.most_bytes_through_memory = communicator.most_bytes_through_memory(kind);
     const bool can_be_scattered = kind == CallKind::allreduce && communicator.can_be_scattered(collective);
     choices = choose_by_facts(question, can_be_scattered);
     if (!has_links) {

@@ -1,6 +1,5 @@
 #include "libcoll/comm/shared_memory_calls.h"
 
-#include <limits>
 #include <mutex>
 #include <string>
 
@@ -46,11 +45,6 @@ bool SharedMemoryCalls::serves_in_stages(const Call& call) const {
 bool SharedMemoryCalls::has_stages(CallKind kind) const {
   return members_.hierarchy() == nullptr && memory_for(kind) != nullptr &&
          members_.neighbourhood()->serves(*collective_of(kind), !is_rooted(kind));
-}
-
-std::int64_t SharedMemoryCalls::most_bytes(CallKind kind) const {
-  if (has_stages(kind)) return std::numeric_limits<std::int64_t>::max();
-  return is_rooted(kind) ? 0 : most_short_bytes(*collective_of(kind));
 }
 
 std::int64_t SharedMemoryCalls::most_short_bytes(Collective collective) const {

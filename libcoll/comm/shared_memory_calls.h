@@ -28,12 +28,11 @@ class SharedMemoryCalls {
   /// Whether a call goes this way where nothing else is chosen, and whether it is a short one.
   [[nodiscard]] bool serves(const execute::Call& call) const { return serves_short(call) || serves_long(call); }
   [[nodiscard]] bool serves_short(const execute::Call& call) const;
-  /// Whether any other goes in stages through the same memory, though the ranks count as nodes.
+  /// Whether any other goes in stages through the same memory, though the ranks count as nodes: if so, all of the kind.
   [[nodiscard]] bool serves_in_stages(const execute::Call& call) const;
+  [[nodiscard]] bool has_stages(CallKind kind) const;
   /// Most bytes of a vector or block in short calls of the collective; 0: there are none.
   [[nodiscard]] std::int64_t most_short_bytes(schedule::Collective collective) const;
-  /// The same of all that go through memory.
-  [[nodiscard]] std::int64_t most_bytes(CallKind kind) const;
 
   /// Precondition: serves(call). False when another rank gave up, or gave no sign of life for the configured time, or
   /// memory could not be read.
@@ -42,7 +41,6 @@ class SharedMemoryCalls {
   [[nodiscard]] bool lengths_differ() const { return lengths_differ_; }
 
  private:
-  [[nodiscard]] bool has_stages(CallKind kind) const;
   /// Null where such calls do not go this way.
   [[nodiscard]] node::NodeMemory* memory_for(CallKind kind) const;
   [[nodiscard]] bool serves_long(const execute::Call& call) const;

@@ -33,7 +33,7 @@ Trial::Trial(const Learner& learner, CallKind kind)
 Trial::~Trial() { learner_.communicator.keep_record(learner_.record); }
 
 std::int64_t Trial::largest_bytes() const {
-  const std::int64_t largest = learner_.communicator.must_be_faster() ? largest_buffer : largest_vector;
+  const std::int64_t largest = learner_.communicator.needs_messages(kind_) ? largest_vector : largest_buffer;
   return std::max(word_bytes, std::min(largest, largest_buffer / ranks_));
 }
 

@@ -20,7 +20,7 @@ class Trial {
   Trial(const Trial&) = delete;
   Trial& operator=(const Trial&) = delete;
 
-  /// Within a node nothing is known of longer calls but what the longest of these show.
+  /// Of calls without messages nothing is known but what these show.
   [[nodiscard]] std::int64_t largest_bytes() const;
   /// Of shorter vectors a plan moves fewer shards than of all others: what they take says nothing of those.
   [[nodiscard]] std::int64_t smallest_bytes() const;

@@ -20,7 +20,7 @@ class SingleCopy {
   // Less than this from another rank is copied faster through memory that they share. There a rank waits for the others
   // once in a call, here twice, and where ranks share processors each time takes several switches between them.
   static constexpr std::int64_t least_bytes = 8 * 1024;
-  static constexpr std::int64_t least_bytes_of_the_crowded = 128 * 1024;
+  static constexpr std::int64_t least_bytes_of_the_crowded = 64 * 1024;
 
   /// `processes`: by rank. `is_crowded`, the same on all ranks: there are more of them than processors, and there are
   /// stages for shorter calls. `phases` must outlive this.

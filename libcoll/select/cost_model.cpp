@@ -28,10 +28,10 @@ constexpr double node_margin_parts = 20;
 /// the fewest; those reduced in parts take fewer than the plan's.
 constexpr std::int64_t most_native_bytes_per_rank = 1024;
 constexpr std::int64_t most_scattered_bytes_per_rank = 2 * 1024;
-/// Within a node, reductions up to these sizes are left to MPI; one rank's results cost the others less there, least of
-/// all the only other one.
-constexpr std::int64_t most_native_within_node = 4 * 1024;
-constexpr std::int64_t most_native_within_node_rooted = 32 * 1024;
+/// Of reductions that need no messages those up to these sizes are left to MPI; one rank's results cost the others less
+/// there, least of all the only other one.
+constexpr std::int64_t most_native_in_memory = 4 * 1024;
+constexpr std::int64_t most_native_rooted_in_memory = 32 * 1024;
 constexpr std::int64_t most_native_of_two_rooted = 512 * 1024;
 /// Sizes that are looked at: 8 B to 1 GiB, powers of two.
 constexpr int first_power = 3;
@@ -48,7 +48,7 @@ std::int64_t vector_bytes(CallKind call, std::int32_t ranks, std::int64_t bytes)
 
 /// Where ranks share memory.
 std::int64_t most_native_rooted(std::int32_t ranks) {
-  return ranks == 2 ? most_native_of_two_rooted : most_native_within_node_rooted;
+  return ranks == 2 ? most_native_of_two_rooted : most_native_rooted_in_memory;
 }
 
 /// What crosses the busiest link, for one byte of the call's.
@@ -112,10 +112,6 @@ class Ways {
 
   [[nodiscard]] TuningChoice by_facts(std::int64_t bytes, bool can_be_scattered) const {
     TuningChoice choice{question_.call, question_.ranks, bytes, false, 0};
-    if (bytes <= question_.most_bytes_through_memory) {
-      choice.native = is_rooted(question_.call) && bytes <= most_native_rooted(question_.ranks);
-      return choice;
-    }
     choice.native =
         vector_bytes(question_.call, question_.ranks, bytes) <= most_native_bytes_per_rank * question_.ranks;
     choice.scattered = can_be_scattered && !choice.native && bytes <= most_scattered_bytes_per_rank * question_.ranks &&
@@ -221,8 +217,8 @@ std::vector<TuningChoice> choose_by_facts(const CostQuestion& question, bool can
   return choices_by_size([&](std::int64_t bytes) { return ways.by_facts(bytes, can_be_scattered); });
 }
 
-std::vector<TuningChoice> choose_by_facts_within_node(CallKind call, std::int32_t ranks, bool has_short_calls) {
-  const std::int64_t without_short_calls = is_rooted(call) ? most_native_rooted(ranks) : most_native_within_node;
+std::vector<TuningChoice> choose_by_facts_without_messages(CallKind call, std::int32_t ranks, bool has_short_calls) {
+  const std::int64_t without_short_calls = is_rooted(call) ? most_native_rooted(ranks) : most_native_in_memory;
   const std::int64_t most_native = has_short_calls ? 0 : without_short_calls;
   return choices_by_size([&](std::int64_t bytes) { return TuningChoice{call, ranks, bytes, bytes <= most_native, 0}; });
 }

@@ -77,8 +77,6 @@ struct CostQuestion {
   std::int64_t segment_bytes = 0;  ///< of a choice that says nothing
   std::int64_t in_flight = 1;      ///< as configured: messages per peer
   bool share_memory = false;       ///< nothing is forwarded while the processor copies: segments are not cut shorter
-  /// For choose_by_facts(): so long ones go through memory that the ranks share.
-  std::int64_t most_bytes_through_memory = 0;
 };
 
 /// By size: the way that takes least, where ours may take 1/40 more than MPI's. The last one is for all sizes above.
@@ -88,10 +86,10 @@ std::vector<TuningChoice> choose_by_cost(const CostQuestion& question);
 /// in every run. Measured figures, `links`, decide only how a plan's messages are cut and sent, which changes no order.
 /// Of the question's samples none is looked at; `can_be_scattered` as Communicator has it.
 std::vector<TuningChoice> choose_by_facts(const CostQuestion& question, bool can_be_scattered);
-/// The same within a node. Without a way of their own for short ones these are left to MPI.
-std::vector<TuningChoice> choose_by_facts_within_node(CallKind call, std::int32_t ranks, bool has_short_calls);
+/// The same where they need no messages. Without a way of their own for short ones these are left to MPI.
+std::vector<TuningChoice> choose_by_facts_without_messages(CallKind call, std::int32_t ranks, bool has_short_calls);
 
-/// Of calls within a node, where no fabric is to be modelled: ours at sizes at which they were seen to take less than
+/// Of calls that need no messages: ours at sizes at which they were seen to take less than
 /// MPI's by more than noise, 1/20. Beyond the last size that both were tried at, as there. Precondition: both have
 /// samples.
 std::vector<TuningChoice> choose_by_samples(CallKind call, std::int32_t ranks, std::span<const CostSample> ours,

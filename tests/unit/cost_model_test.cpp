@@ -258,21 +258,14 @@ TEST(CostModel, FactsChooseTheSameWaysWhateverIsMeasured) {
   EXPECT_EQ(ways(choose_by_facts(question, false)),
             (std::vector<std::pair<std::string, std::int64_t>>{{"native", 1024}, {"plan", any_size}}));
   // Within a node.
-  EXPECT_EQ(ways(choose_by_facts_within_node(CallKind::reduce, 4, false)),
+  EXPECT_EQ(ways(choose_by_facts_without_messages(CallKind::reduce, 4, false)),
             (std::vector<std::pair<std::string, std::int64_t>>{{"native", 32 * 1024}, {"plan", any_size}}));
-  EXPECT_EQ(ways(choose_by_facts_within_node(CallKind::reduce, 2, false)),
+  EXPECT_EQ(ways(choose_by_facts_without_messages(CallKind::reduce, 2, false)),
             (std::vector<std::pair<std::string, std::int64_t>>{{"native", 512 * 1024}, {"plan", any_size}}));
-  EXPECT_EQ(ways(choose_by_facts_within_node(CallKind::allreduce, 40, false)),
+  EXPECT_EQ(ways(choose_by_facts_without_messages(CallKind::allreduce, 40, false)),
             (std::vector<std::pair<std::string, std::int64_t>>{{"native", 4 * 1024}, {"plan", any_size}}));
-  EXPECT_EQ(ways(choose_by_facts_within_node(CallKind::allreduce, 4, true)),
+  EXPECT_EQ(ways(choose_by_facts_without_messages(CallKind::allreduce, 4, true)),
             (std::vector<std::pair<std::string, std::int64_t>>{{"plan", any_size}}));
-  // Nodes on one host, through its memory.
-  question.most_bytes_through_memory = any_size;
-  EXPECT_EQ(ways(choose_by_facts(question, true)),
-            (std::vector<std::pair<std::string, std::int64_t>>{{"plan", any_size}}));
-  question.call = CallKind::reduce;
-  EXPECT_EQ(ways(choose_by_facts(question, false)),
-            (std::vector<std::pair<std::string, std::int64_t>>{{"native", 32 * 1024}, {"plan", any_size}}));
 }
 
 /// The exchange takes 2 µs and a nanosecond for four bytes, on a rank three times as slow as this one.
