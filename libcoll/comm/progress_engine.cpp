@@ -202,6 +202,15 @@ void ProgressEngine::judge_poll(bool in_time) noexcept {
   }
 }
 
+/// A transport that has something left to do cannot be waited for, and what it waits for may need this processor.
+void ProgressEngine::block_or_yield(int milliseconds) {
+  if (arm()) {
+    transport_->block(milliseconds);
+  } else {
+    sched_yield();
+  }
+}
+
 bool ProgressEngine::wait_for_rest(Driven& running, ProgressHook hook, const std::function<std::string()>& in_words) {
   const auto poll_time = std::chrono::microseconds(config_.poll_microseconds);
   const auto patience = std::chrono::seconds(config_.timeout_seconds);
@@ -250,7 +259,7 @@ bool ProgressEngine::wait_for_rest(Driven& running, ProgressHook hook, const std
     }
     if (std::exchange(poll, false)) judge_poll(false);
     const auto until_hook = std::chrono::ceil<std::chrono::milliseconds>(next_hook - now).count();
-    if (arm()) transport_->block(std::min(static_cast<int>(until_hook), milliseconds_to_next_advance(running)));
+    block_or_yield(std::min(static_cast<int>(until_hook), milliseconds_to_next_advance(running)));
   }
 }
 
@@ -271,7 +280,7 @@ bool ProgressEngine::wait(const std::function<bool()>& done, const std::function
     told = told || warn_of_silence(now - still_since, in_words);
     if (config_.timeout_seconds > 0 && now - still_since > std::chrono::seconds(config_.timeout_seconds)) return false;
     meanwhile();
-    if (!moved && arm()) transport_->block(1);
+    if (!moved) block_or_yield(1);
   }
 }
 

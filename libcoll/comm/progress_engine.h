@@ -133,6 +133,7 @@ class ProgressEngine {
   void wake_progress_thread();
   /// Has MPI ask for progress as often as there is something to do here. Under the lock.
   void attend(bool closely) noexcept;
+  void block_or_yield(int milliseconds);
   /// Transport::arm() under the lock.
   bool arm();
   /// Under the lock; whether anything moved.

@@ -84,7 +84,11 @@ void ProgressThread::run() {
       const int milliseconds = engine_.milliseconds_to_next_unattended_advance(longest_sleep_milliseconds);
       const bool armed = engine_.transport()->arm();
       guard.unlock();
-      if (armed) engine_.transport()->block(milliseconds);
+      if (armed) {
+        engine_.transport()->block(milliseconds);
+      } else {
+        sched_yield();
+      }
       guard.lock();
     }
   }
