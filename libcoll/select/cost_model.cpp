@@ -29,10 +29,11 @@ constexpr double node_margin_parts = 20;
 constexpr std::int64_t most_native_bytes_per_rank = 1024;
 constexpr std::int64_t most_scattered_bytes_per_rank = 2 * 1024;
 /// Of reductions that need no messages those up to these sizes are left to MPI; one rank's results cost the others less
-/// there, least of all the only other one.
+/// there, least where these are few.
 constexpr std::int64_t most_native_in_memory = 4 * 1024;
 constexpr std::int64_t most_native_rooted_in_memory = 32 * 1024;
 constexpr std::int64_t most_native_of_two_rooted = 512 * 1024;
+constexpr std::int64_t most_native_of_three_rooted = 128 * 1024;
 /// Sizes that are looked at: 8 B to 1 GiB, powers of two.
 constexpr int first_power = 3;
 constexpr int last_power = 30;
@@ -48,7 +49,8 @@ std::int64_t vector_bytes(CallKind call, std::int32_t ranks, std::int64_t bytes)
 
 /// Where ranks share memory.
 std::int64_t most_native_rooted(std::int32_t ranks) {
-  return ranks == 2 ? most_native_of_two_rooted : most_native_rooted_in_memory;
+  if (ranks == 2) return most_native_of_two_rooted;
+  return ranks == 3 ? most_native_of_three_rooted : most_native_rooted_in_memory;
 }
 
 /// What crosses the busiest link, for one byte of the call's.

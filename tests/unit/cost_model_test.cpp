@@ -260,6 +260,8 @@ TEST(CostModel, FactsChooseTheSameWaysWhateverIsMeasured) {
   // Within a node.
   EXPECT_EQ(ways(choose_by_facts_without_messages(CallKind::reduce, 4, false)),
             (std::vector<std::pair<std::string, std::int64_t>>{{"native", 32 * 1024}, {"plan", any_size}}));
+  EXPECT_EQ(ways(choose_by_facts_without_messages(CallKind::reduce, 3, false)),
+            (std::vector<std::pair<std::string, std::int64_t>>{{"native", 128 * 1024}, {"plan", any_size}}));
   EXPECT_EQ(ways(choose_by_facts_without_messages(CallKind::reduce, 2, false)),
             (std::vector<std::pair<std::string, std::int64_t>>{{"native", 512 * 1024}, {"plan", any_size}}));
   EXPECT_EQ(ways(choose_by_facts_without_messages(CallKind::allreduce, 40, false)),
