@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 #include <mutex>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -24,6 +25,13 @@ namespace {
 /// What a process of this node writes to memory wakes nobody who waits for the transport.
 constexpr int milliseconds_between_looks = 1;
 
+/// Of the blocks of an all-to-all that differ no rank knows all.
+std::int64_t length_bytes(const Call& call) {
+  if (call.counts.empty()) return call.elements * call.element_bytes;
+  if (call.collective == schedule::Collective::alltoall) return 0;
+  return std::accumulate(call.counts.begin(), call.counts.end(), std::int64_t{0}) * call.element_bytes;
+}
+
 }  // namespace
 
 HierarchicalCollective::HierarchicalCollective(CommunicatorParts& parts, const Hierarchy& hierarchy, Call call,
@@ -40,6 +48,7 @@ HierarchicalCollective::HierarchicalCollective(CommunicatorParts& parts, const H
       tuning_(parts.choices.tuning_for(call)),
       vector_bytes_(vector_bytes(call.collective, {call.elements, call.element_bytes, 0, 0, call.counts, {}, {}},
                                  parts.members.rank(), parts.members.size())),
+      length_bytes_(length_bytes(call)),
       rounds_(hierarchy.rounds_of(*memory_, std::move(call))) {}
 
 void HierarchicalCollective::begin() {
@@ -72,6 +81,10 @@ bool HierarchicalCollective::go_on() {
     if (memory_->phases().failed()) abandon();
     return false;
   }
+  if (round_ == 0 && stage_ == 1 && sees_other_length()) {
+    end_without_result();
+    return true;
+  }
   const Work work = stage().work;
   if (work == Work::move && !settle()) {
     if (parts_.members.is_broken()) abandon();
@@ -84,9 +97,35 @@ bool HierarchicalCollective::go_on() {
 }
 
 void HierarchicalCollective::begin_round() {
-  const std::uint32_t number = memory_->next_round();
-  rounds_->begin(round_, memory_->half(number));
-  list_stages(rounds_->outline(), number, stages_);
+  round_number_ = memory_->next_round();
+  rounds_->begin(round_, memory_->half(round_number_));
+  list_stages(rounds_->outline(), round_number_, stages_);
+  if (round_ == 0) show_length();
+}
+
+/// As a half, a note is written again two rounds later, when nobody reads it any more.
+void HierarchicalCollective::show_length() {
+  const RankLayout& layout = hierarchy_.layout();
+  const std::int32_t local = layout.local_of_rank[static_cast<std::size_t>(parts_.members.rank())];
+  memory_->phases().note(local, round_number_).number = length_bytes_;
+}
+
+bool HierarchicalCollective::sees_other_length() const {
+  if (hierarchy_.has_slices()) return false;  // messages between nodes tell
+  for (std::int32_t local = 0; local < hierarchy_.layout().most_ranks; ++local) {
+    if (memory_->phases().note(local, round_number_).number != length_bytes_) return true;
+  }
+  return false;
+}
+
+/// Who waits for a phase of this round is to see it, too.
+void HierarchicalCollective::end_without_result() {
+  memory_->phases().post(round_number_ * phases_per_round + phases_per_round - 1);
+  lengths_differ_ = true;
+  stages_.clear();
+  stage_ = 0;
+  round_ = rounds_->count();
+  leave();
 }
 
 std::int64_t HierarchicalCollective::perform(Work work) {

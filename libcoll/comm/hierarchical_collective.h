@@ -55,6 +55,13 @@ class HierarchicalCollective final : public RunningCall {
   /// Does the next thing if it need not be waited for; whether it has.
   bool go_on();
   void begin_round();
+  /// Within a node every rank shows the length of its call in the first round. Where they differ, ranks would go
+  /// through rounds of different numbers, and wait for ever.
+  void show_length();
+  /// Whether another rank has shown another one. Precondition: all have begun the first round.
+  [[nodiscard]] bool sees_other_length() const;
+  /// Ends the call without a result, as all other ranks do.
+  void end_without_result();
   /// Whether it is known by now what plan it goes by.
   bool settle();
   /// False: there is nothing to move between nodes.
@@ -79,8 +86,10 @@ class HierarchicalCollective final : public RunningCall {
   const bool calls_mpi_;
   const execute::Tuning tuning_;     ///< as of the call's beginning, which all ranks make at one place in their calls
   const std::int64_t vector_bytes_;  ///< of this rank
+  const std::int64_t length_bytes_;  ///< equal on all ranks; 0 where that need not be
   const std::unique_ptr<node::NodeRounds> rounds_;
   std::int64_t round_ = 0;
+  std::uint32_t round_number_ = 0;   ///< among the memory's rounds
   std::vector<node::Stage> stages_;  ///< of the round
   std::size_t stage_ = 0;
   std::uint32_t stages_done_ = 0;  ///< of all rounds
