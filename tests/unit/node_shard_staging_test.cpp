@@ -327,11 +327,13 @@ TEST(ShardStaging, OwnShardsAreAddedUpInPlace) {
       ASSERT_TRUE(stagings.front().adds_up_own());
       ASSERT_GT(stagings.front().rounds(), 1);
       std::vector<std::byte> memory(static_cast<std::size_t>(job.bytes));
+      const std::vector<std::vector<std::byte>> results(4, std::vector<std::byte>(element * 50'001));
       for (std::int64_t round = 0; round < stagings.front().rounds(); ++round) {
         for (std::size_t rank = 0; rank < 4; ++rank) {
           stagings[rank].begin_round(round, memory.data());
           const auto* const input = reinterpret_cast<const std::byte*>(inputs[rank].data());
-          stagings[rank].copy_in_for_others(input, rank == root ? output : nullptr);
+          const std::byte* const elsewhere = is_rooted ? nullptr : results[rank].data();
+          stagings[rank].copy_in_for_others(input, rank == root ? output : elsewhere);
         }
         stagings[root].add_up_own(output, output, adder);
       }
