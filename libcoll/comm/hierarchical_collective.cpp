@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <numeric>
 #include <string>
@@ -11,6 +12,7 @@
 #include "libcoll/comm/communicator_parts.h"
 #include "libcoll/comm/node_wait.h"
 #include "libcoll/execute/memory_traffic.h"
+#include "libcoll/node/call_blocks.h"
 
 namespace libcoll::comm {
 
@@ -24,6 +26,7 @@ namespace {
 
 /// What a process of this node writes to memory wakes nobody who waits for the transport.
 constexpr int milliseconds_between_looks = 1;
+constexpr std::int64_t word_bytes = 8;
 
 /// Of the blocks of an all-to-all that differ no rank knows all.
 std::int64_t length_bytes(const Call& call) {
@@ -49,6 +52,7 @@ HierarchicalCollective::HierarchicalCollective(CommunicatorParts& parts, const H
       vector_bytes_(vector_bytes(call.collective, {call.elements, call.element_bytes, 0, 0, call.counts, {}, {}},
                                  parts.members.rank(), parts.members.size())),
       length_bytes_(length_bytes(call)),
+      can_go_on_(hierarchy.has_slices() && call.counts.empty() && !is_reduction(call.collective)),
       rounds_(hierarchy.rounds_of(*memory_, std::move(call))) {}
 
 void HierarchicalCollective::begin() {
@@ -81,7 +85,7 @@ bool HierarchicalCollective::go_on() {
     if (memory_->phases().failed()) abandon();
     return false;
   }
-  if (round_ == 0 && stage_ == 1 && sees_other_length()) {
+  if (round_ == 0 && stage_ == 1 && !hierarchy_.has_slices() && sees_other_length()) {
     end_without_result();
     return true;
   }
@@ -91,7 +95,10 @@ bool HierarchicalCollective::go_on() {
     return false;
   }
   if (work == Work::move && begin_slice()) return true;
-  memory_bytes_ += perform(work);
+  if (!perform(work)) {
+    abandon();
+    return false;
+  }
   end_stage();
   return true;
 }
@@ -99,20 +106,38 @@ bool HierarchicalCollective::go_on() {
 void HierarchicalCollective::begin_round() {
   round_number_ = memory_->next_round();
   rounds_->begin(round_, memory_->half(round_number_));
+  list_stages_of_round();
+  if (round_ == 0) show_call();
+}
+
+/// What other ranks of the node do, by their lengths, a rank does not know before all have shown theirs.
+void HierarchicalCollective::list_stages_of_round() {
   list_stages(rounds_->outline(), round_number_, stages_);
-  if (round_ == 0) show_length();
+  if (round_ > 0 || !can_go_on_) return;
+  const Awaited all{memory_->staging().locals(), stages_.front().published};
+  stages_.insert(stages_.begin() + 1, {all, Work::compare, 0});
 }
 
 /// As a half, a note is written again two rounds later, when nobody reads it any more.
-void HierarchicalCollective::show_length() {
+void HierarchicalCollective::show_call() {
   const RankLayout& layout = hierarchy_.layout();
   const std::int32_t local = layout.local_of_rank[static_cast<std::size_t>(parts_.members.rank())];
-  memory_->phases().note(local, round_number_).number = length_bytes_;
+  Phases::Note& note = memory_->phases().note(local, round_number_);
+  note.number = length_bytes_;
+  rounds_->show(note);
+}
+
+std::vector<Phases::Note> HierarchicalCollective::shown() const {
+  std::vector<Phases::Note> notes;
+  notes.reserve(static_cast<std::size_t>(memory_->staging().locals()));
+  for (std::int32_t local = 0; local < memory_->staging().locals(); ++local) {
+    notes.push_back(memory_->phases().note(local, round_number_));
+  }
+  return notes;
 }
 
 bool HierarchicalCollective::sees_other_length() const {
-  if (hierarchy_.has_slices()) return false;  // messages between nodes tell
-  for (std::int32_t local = 0; local < hierarchy_.layout().most_ranks; ++local) {
+  for (std::int32_t local = 0; local < memory_->staging().locals(); ++local) {
     if (memory_->phases().note(local, round_number_).number != length_bytes_) return true;
   }
   return false;
@@ -128,22 +153,76 @@ void HierarchicalCollective::end_without_result() {
   leave();
 }
 
-std::int64_t HierarchicalCollective::perform(Work work) {
+std::int64_t HierarchicalCollective::most_common_length() const {
+  std::map<std::int64_t, int> ranks_of_length;
+  std::pair<int, std::int64_t> most;
+  // Of two it is as a rule the first rank, a root, that does something else.
+  for (const Phases::Note& note : shown()) {
+    const int ranks = ++ranks_of_length[note.number];
+    if (ranks >= most.first) most = {ranks, note.number};
+  }
+  return most.second;
+}
+
+void HierarchicalCollective::go_on_with_another_length() {
+  lengths_differ_ = true;
+  // The same on all ranks of the node, and on those that call with that length.
+  const std::int64_t bytes = most_common_length();
+  const std::int64_t element_bytes = bytes % word_bytes == 0 ? word_bytes : 1;
+  const std::int64_t elements = bytes / element_bytes;
+  scratch_.resize(static_cast<std::size_t>((bytes + element_bytes) * parts_.members.size()));
+  const auto begun = [&](std::int64_t length) {
+    Call call;
+    call.collective = collective_;
+    call.input = call.output = scratch_.data();
+    call.elements = length;
+    call.element_bytes = element_bytes;
+    std::unique_ptr<NodeRounds> rounds = hierarchy_.rounds_of(*memory_, std::move(call));
+    rounds->begin(0, memory_->half(round_number_));
+    return rounds;
+  };
+  const std::unique_ptr<NodeRounds> usual = begun(elements);
+  rounds_ = begun(elements > 1 ? elements - 1 : elements + 1);
+  if (rounds_->count() != usual->count() || rounds_->outline().leaders != usual->outline().leaders) {
+    rounds_ = begun(elements + 1);
+  }
+  list_stages_of_round();
+}
+
+bool HierarchicalCollective::perform(Work work) {
   switch (work) {
     case Work::copy_in:
-      return rounds_->copy_in();
+      memory_bytes_ += rounds_->copy_in();
+      return true;
+    case Work::compare:
+      if (sees_other_length()) go_on_with_another_length();
+      return true;
     case Work::reduce_domain:
-      return rounds_->reduce_domain();
+      memory_bytes_ += rounds_->reduce_domain();
+      return true;
     case Work::reduce_node:
-      return rounds_->reduce_node();
+      memory_bytes_ += rounds_->reduce_node();
+      return true;
     case Work::reduce_alone:
-      return rounds_->reduce_alone();
+      memory_bytes_ += rounds_->reduce_alone();
+      return true;
+    case Work::read_neighbours:
+      return read_neighbours();
     case Work::copy_out:
-      return rounds_->copy_out();
-    case Work::move:
-      break;  // there was nothing to move
+      memory_bytes_ += rounds_->copy_out();
+      return true;
+    case Work::move:  // there was nothing to move
+    case Work::end:
+      break;
   }
-  return 0;
+  return true;
+}
+
+bool HierarchicalCollective::read_neighbours() {
+  const std::optional<std::int64_t> moved = rounds_->read_neighbours(shown(), memory_->phases().signs_of_life());
+  if (!moved) log(LogLevel::error, "a collective fails: a rank's memory cannot be read");
+  memory_bytes_ += moved.value_or(0);
+  return moved.has_value();
 }
 
 void HierarchicalCollective::record_end() {

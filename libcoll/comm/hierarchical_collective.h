@@ -55,21 +55,30 @@ class HierarchicalCollective final : public RunningCall {
   /// Does the next thing if it need not be waited for; whether it has.
   bool go_on();
   void begin_round();
-  /// Within a node every rank shows the length of its call in the first round. Where they differ, ranks would go
-  /// through rounds of different numbers, and wait for ever.
-  void show_length();
-  /// Whether another rank has shown another one. Precondition: all have begun the first round.
+  void list_stages_of_round();
+  /// In the first round every rank shows the length of its call to the others of its node, and what they read. Where
+  /// lengths differ, ranks of one node would go through rounds of different numbers, and wait for ever.
+  void show_call();
+  /// What the node's ranks have shown, by local rank. Precondition: all have begun the first round.
+  [[nodiscard]] std::vector<node::Phases::Note> shown() const;
+  /// Whether another rank has shown another length. Precondition as of shown().
   [[nodiscard]] bool sees_other_length() const;
   /// Ends the call without a result, as all other ranks do.
   void end_without_result();
+  /// Where lengths differ within a node that has others to talk to: all of its ranks go on with one length, to no
+  /// result. Other nodes get as many messages as they wait for, and see that they are of another length.
+  void go_on_with_another_length();
+  /// That which most ranks of the node have shown. Precondition as of shown().
+  [[nodiscard]] std::int64_t most_common_length() const;
   /// Whether it is known by now what plan it goes by.
   bool settle();
   /// False: there is nothing to move between nodes.
   bool begin_slice();
   bool end_slice();
   void end_stage();
-  /// Returns the bytes of memory that are read and written.
-  std::int64_t perform(node::Work work);
+  /// What can be done without others. False: what was to be read cannot be.
+  bool perform(node::Work work);
+  bool read_neighbours();
   void record_end();
   void leave() noexcept;
   /// Until the call is over, or what comes next has to come by the transport. False when an awaited process gave no
@@ -87,7 +96,9 @@ class HierarchicalCollective final : public RunningCall {
   const execute::Tuning tuning_;     ///< as of the call's beginning, which all ranks make at one place in their calls
   const std::int64_t vector_bytes_;  ///< of this rank
   const std::int64_t length_bytes_;  ///< equal on all ranks; 0 where that need not be
-  const std::unique_ptr<node::NodeRounds> rounds_;
+  const bool can_go_on_;             ///< with another length
+  std::unique_ptr<node::NodeRounds> rounds_;
+  std::vector<std::byte> scratch_;  ///< in place of the program's buffers, of a call without a result
   std::int64_t round_ = 0;
   std::uint32_t round_number_ = 0;   ///< among the memory's rounds
   std::vector<node::Stage> stages_;  ///< of the round

@@ -57,12 +57,17 @@ struct Neighbour {
   std::int64_t processors = sysconf(_SC_NPROCESSORS_ONLN);  ///< of its host
 };
 
-bool can_read_all(const std::vector<Neighbour>& ranks) {
-  return std::all_of(ranks.begin(), ranks.end(), [](const Neighbour& rank) { return can_read(rank.mark); });
+/// `all`: by rank.
+bool can_read_all(const NodeRanks& node, const std::vector<Neighbour>& all) {
+  return std::all_of(node.ranks.begin(), node.ranks.end(),
+                     [&](std::int32_t rank) { return can_read(all[static_cast<std::size_t>(rank)].mark); });
 }
 
-bool is_crowded(const std::vector<Neighbour>& ranks) {
-  return static_cast<std::int64_t>(ranks.size()) > ranks.front().processors;
+/// Whether some node has more ranks than processors.
+bool is_crowded(const RankLayout& layout, const std::vector<Neighbour>& all) {
+  return std::any_of(layout.nodes.begin(), layout.nodes.end(), [&](const NodeRanks& node) {
+    return static_cast<std::int64_t>(node.ranks.size()) > all[static_cast<std::size_t>(node.ranks.front())].processors;
+  });
 }
 
 std::vector<pid_t> processes_of(const std::vector<Neighbour>& ranks) {
@@ -127,11 +132,13 @@ std::shared_ptr<CallMemory> Hierarchy::share_memory(HostCommunicator& host, std:
   if (local() != 0) status = memory->open(all[static_cast<std::size_t>(node.ranks.front())].segment_name.data());
   if (status.ok()) status = memory->reserve_own();
   if (!all_well(host, status, level)) return nullptr;
-  const bool is_one_node = layout_->nodes.size() == 1;
-  const bool reads_directly = for_short_calls && is_one_node && may_read_directly_ && can_read_all(all);
+  // Other memories are for calls that go on while the rank does other things.
+  const bool reads_directly = for_short_calls && may_read_directly_ && can_read_all(node, all);
   bool all_read_directly = false;
   if (!all_well(host, memory->settle(), level, reads_directly, all_read_directly)) return nullptr;
-  if (all_read_directly) memory->read_directly(processes_of(all), is_crowded(all));
+  if (all_read_directly) {
+    memory->read_directly(std::make_unique<NeighbourMemory>(processes_of(all), is_crowded(*layout_, all)));
+  }
   return memory;
 }
 
@@ -145,7 +152,7 @@ std::string Hierarchy::to_string() const {
   std::size_t most_groups = 0;
   for (const NodeRanks& node : layout_->nodes) most_groups = std::max(most_groups, node.domains.size());
   if (most_groups > 1) text += ", " + std::to_string(most_groups) + " groups by NUMA domain";
-  if (memory_ != nullptr && memory_->single_copy() != nullptr) text += ", which read each other's memory";
+  if (memory_ != nullptr && memory_->neighbours() != nullptr) text += ", which read each other's memory";
   return text;
 }
 

@@ -58,7 +58,7 @@ class Hierarchy {
                                           bool equal_shards) const;
   /// Precondition: serves(). The memory must outlive the rounds.
   [[nodiscard]] std::unique_ptr<node::NodeRounds> rounds_of(const node::NodeMemory& memory, execute::Call call) const {
-    return node::make_node_rounds(*layout_, memory.staging(), rank_, std::move(call));
+    return node::make_node_rounds(*layout_, memory.staging(), memory.neighbours(), rank_, std::move(call));
   }
 
  private:

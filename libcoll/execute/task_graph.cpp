@@ -430,7 +430,7 @@ class Builder {
     const NodeId me = program_.node;
     if (program_.collective == Collective::allgather) {
       add_initial_copy(me);
-    } else if (program_.collective == Collective::alltoall) {
+    } else if (program_.collective == Collective::alltoall && shape_.keeps_own) {
       add_initial_copy(me * program_.nodes + me);
     }
   }

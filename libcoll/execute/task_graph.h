@@ -23,6 +23,7 @@ struct Shape {
   /// With counts, bytes by rank in place of the strides.
   std::vector<std::int64_t> input_offsets;
   std::vector<std::int64_t> output_offsets;
+  bool keeps_own = true;  ///< alltoall: a rank's block for itself comes to lie in the output
   friend bool operator==(const Shape&, const Shape&) = default;
 };
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "libcoll/execute/call.h"
 
@@ -25,6 +26,14 @@ inline bool shows_block_per_rank(schedule::Collective collective) {
 /// What a rank of so many shows.
 inline std::int64_t shown_bytes(const execute::Call& call, std::int32_t ranks) {
   return block_bytes(call) * (shows_block_per_rank(call.collective) ? ranks : 1);
+}
+
+/// Whether the result is written where others still read.
+inline bool spoils_input(const execute::Call& call, std::int32_t ranks) {
+  if (call.collective != schedule::Collective::alltoall) return false;
+  const std::int64_t bytes = shown_bytes(call, ranks);
+  const std::less<> before;
+  return before(call.input, call.output + bytes) && before(call.output, call.input + bytes);
 }
 
 }  // namespace libcoll::node

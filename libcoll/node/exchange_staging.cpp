@@ -1,12 +1,12 @@
 #include "libcoll/node/exchange_staging.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace libcoll::node {
 namespace {
 
 constexpr auto word_bytes = static_cast<std::int64_t>(sizeof(std::int64_t));
+constexpr std::int64_t words_per_pair = 3;  ///< of the lengths that ranks say
 
 /// Elements of a round at most, beside the one for every stream that rounding may add.
 std::int64_t pair_capacity(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes) {
@@ -16,30 +16,36 @@ std::int64_t pair_capacity(const RankLayout& layout, std::int64_t bytes, std::in
 }  // namespace
 
 ExchangeStaging::ExchangeStaging(const RankLayout& layout, std::int32_t rank, std::int64_t bytes,
-                                 const ExchangedBlocks& blocks)
+                                 const ExchangedBlocks& blocks, std::int64_t least_bytes_read)
     : layout_(layout),
       blocks_(blocks),
       rank_(static_cast<std::size_t>(rank)),
       node_(static_cast<std::size_t>(layout.node_of_rank[rank_])),
-      bytes_(bytes) {}
+      bytes_(bytes),
+      least_bytes_read_(least_bytes_read) {}
 
 bool ExchangeStaging::fits(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes) {
   const auto ranks = static_cast<std::int64_t>(layout.node_of_rank.size());
   const auto nodes = static_cast<std::int64_t>(layout.nodes.size());
-  const std::int64_t lengths = layout.most_ranks * 2 * ranks + nodes + nodes * nodes;
+  const std::int64_t lengths = layout.most_ranks * words_per_pair * ranks + nodes + nodes * nodes;
   return lengths * word_bytes <= bytes && pair_capacity(layout, bytes, element_bytes) > 0;
 }
 
 // ---- lengths --------------------------------------------------------------------------------------------------------
 
 std::int64_t* ExchangeStaging::said_by(std::size_t local) const {
-  return reinterpret_cast<std::int64_t*>(memory_) + local * 2 * ranks();
+  return reinterpret_cast<std::int64_t*>(memory_) + local * words_per_pair * ranks();
 }
 
 std::int64_t* ExchangeStaging::sums() const { return said_by(locals().size()); }
 
-void ExchangeStaging::copy_lengths_in() const {
+void ExchangeStaging::copy_lengths_in(const std::byte* input) const {
   std::int64_t* said = said_by(static_cast<std::size_t>(layout_.local_of_rank[rank_]));
+  for (const std::int32_t rank : locals()) {
+    // As numbers: the input of a rank that sends nothing may be null.
+    const std::int64_t offset = blocks_.input_offsets[static_cast<std::size_t>(rank)];
+    said[2 * ranks() + static_cast<std::size_t>(rank)] = reinterpret_cast<std::intptr_t>(input) + offset;
+  }
   for (std::size_t other = 0; other < ranks(); ++other) {
     said[other] = blocks_.counts[rank_ * ranks() + other];
     said[ranks() + other] = blocks_.counts[other * ranks() + rank_];
@@ -73,7 +79,25 @@ void ExchangeStaging::read_lengths() {
   streams_.assign(moved, moved + nodes() * nodes());
   sum_own(streams_.data() + node_ * nodes());  // with no other node, nobody has
   place_blocks();
+  choose_readers();
   count_rounds();
+}
+
+void ExchangeStaging::choose_readers() {
+  if (least_bytes_read_ == 0) return;
+  for (std::size_t node = 0; node < nodes(); ++node) {
+    const auto pairs = static_cast<std::int64_t>(layout_.nodes[node].ranks.size() * layout_.nodes[node].ranks.size());
+    std::int64_t& staged = streams_[node * nodes() + node];
+    reads_.push_back(pairs > 1 && staged * blocks_.element_bytes >= pairs * least_bytes_read_ ? 1 : 0);
+    if (reads(node)) staged = 0;
+  }
+  if (!reads_neighbours()) return;
+  for (std::size_t local = 0; local < locals().size(); ++local) {
+    const std::int64_t* said = said_by(local);
+    addresses_.push_back(static_cast<std::uint64_t>(said[2 * ranks() + rank_]));
+    const auto rank = static_cast<std::size_t>(locals()[local]);
+    addressed_.push_back(std::min(said[rank_], blocks_.counts[rank * ranks() + rank_]));
+  }
 }
 
 void ExchangeStaging::place_blocks() {
@@ -107,7 +131,7 @@ void ExchangeStaging::count_rounds() {
     for (std::size_t other = 0; other < nodes(); ++other) {
       if (other != node) all += stream(node, other) + stream(other, node);
     }
-    rounds_ = std::max(rounds_, (all + most - 1) / most);
+    rounds_ = std::max({rounds_, (all + most - 1) / most, std::int64_t{reads(node)}});
   }
 }
 
@@ -132,6 +156,28 @@ void ExchangeStaging::begin_round(std::int64_t round, std::byte* memory) {
     incoming_.push_back(other == node_ ? outgoing_[node_] : end);
     if (other != node_) end += window(other, node_).length();
   }
+}
+
+std::optional<std::int64_t> ExchangeStaging::read_neighbours(const std::byte* input, std::byte* output,
+                                                             const NeighbourMemory& neighbours,
+                                                             std::atomic<std::uint32_t>& signs_of_life) const {
+  const auto own = static_cast<std::size_t>(layout_.local_of_rank[rank_]);
+  std::int64_t moved = 0;
+  for (std::size_t step = 0; step < locals().size(); ++step) {
+    // Not all from one at a time.
+    const std::size_t local = (own + step) % locals().size();
+    const std::int32_t rank = locals()[local];
+    const std::int64_t bytes = addressed_[local] * blocks_.element_bytes;
+    if (bytes == 0) continue;
+    std::byte* const to = output + blocks_.output_offsets[static_cast<std::size_t>(rank)];
+    if (local == own) {
+      moved += copy_bytes(to, input + blocks_.input_offsets[rank_], bytes);
+      continue;
+    }
+    if (!neighbours.read(rank, addresses_[local], to, bytes, signs_of_life)) return std::nullopt;
+    moved += 2 * bytes;
+  }
+  return moved;
 }
 
 template <class Visit>

@@ -3,11 +3,14 @@
 // has for each other, and from it all of them conclude how many more rounds there will be, and what each one moves.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "libcoll/execute/task_graph.h"
+#include "libcoll/node/neighbour_memory.h"
 #include "libcoll/node/rank_layout.h"
 #include "libcoll/node/shard_staging.h"
 
@@ -26,15 +29,17 @@ struct ExchangedBlocks {
 /// the round's part of each stream that leaves the node, or stays, then for each one that comes in.
 class ExchangeStaging {
  public:
-  /// `bytes` of shared memory are there for a round. The arguments must outlive this.
-  ExchangeStaging(const RankLayout& layout, std::int32_t rank, std::int64_t bytes, const ExchangedBlocks& blocks);
+  /// `bytes` of shared memory are there for a round. Blocks between ranks of a node are read where they lie if they
+  /// have `least_bytes_read` on average; 0: never. Equal on all ranks. The arguments must outlive this.
+  ExchangeStaging(const RankLayout& layout, std::int32_t rank, std::int64_t bytes, const ExchangedBlocks& blocks,
+                  std::int64_t least_bytes_read = 0);
 
   /// Whether any round can be run at all.
   [[nodiscard]] static bool fits(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes);
 
   // The round of lengths: all of the node say theirs, the first leader moves their sums, all read what came.
   void begin_lengths(std::byte* memory) { memory_ = memory; }
-  void copy_lengths_in() const;
+  void copy_lengths_in(const std::byte* input) const;
   /// Precondition: all of the node have said theirs.
   [[nodiscard]] ShardPart lengths_part() const;
   void read_lengths();
@@ -42,6 +47,12 @@ class ExchangeStaging {
   // The others, precondition of all: read_lengths().
   [[nodiscard]] std::int64_t rounds() const { return rounds_; }
   void begin_round(std::int64_t round, std::byte* memory);
+  /// Whether this node's ranks read each other's blocks, in the first of the rounds.
+  [[nodiscard]] bool reads_neighbours() const { return reads(node_); }
+  /// Those, and copies the block that this rank has for itself. As NodeRounds has it.
+  std::optional<std::int64_t> read_neighbours(const std::byte* input, std::byte* output,
+                                              const NeighbourMemory& neighbours,
+                                              std::atomic<std::uint32_t>& signs_of_life) const;
   /// Returns what NodeStaging's does, as copy_out().
   std::int64_t copy_in(const std::byte* input) const;
   /// How many leaders share the round.
@@ -56,8 +67,11 @@ class ExchangeStaging {
   [[nodiscard]] std::size_t node_of(std::size_t rank) const {
     return static_cast<std::size_t>(layout_.node_of_rank[rank]);
   }
-  /// In the round of lengths: what the local rank sends to every rank, then what it receives from every rank.
+  /// In the round of lengths: what the local rank sends to every rank, what it receives from every rank, then the
+  /// addresses of its blocks for ranks of the node.
   [[nodiscard]] std::int64_t* said_by(std::size_t local) const;
+  [[nodiscard]] bool reads(std::size_t node) const { return !reads_.empty() && reads_[node] != 0; }
+  void choose_readers();
   /// What this node has for every other one, then the same of every node.
   [[nodiscard]] std::int64_t* sums() const;
   void sum_own(std::int64_t* sums) const;
@@ -77,7 +91,11 @@ class ExchangeStaging {
   std::size_t rank_;
   std::size_t node_;
   std::int64_t bytes_;
-  std::vector<std::int64_t> streams_;         ///< elements from node to node
+  std::int64_t least_bytes_read_;
+  std::vector<char> reads_;                   ///< by node: its ranks read what they have for each other
+  std::vector<std::uint64_t> addresses_;      ///< by local rank: of its block for this rank, …
+  std::vector<std::int64_t> addressed_;       ///< … whose elements are those that both know of
+  std::vector<std::int64_t> streams_;         ///< elements from node to node that are staged
   std::vector<std::int64_t> sent_begin_;      ///< by destination's rank: where its block begins in the stream …
   std::vector<std::int64_t> received_begin_;  ///< … and by source's
   std::int64_t rounds_ = 0;

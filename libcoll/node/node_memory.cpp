@@ -86,9 +86,10 @@ Status NodeMemory::settle() {
   return reserved;
 }
 
-void NodeMemory::read_directly(std::vector<pid_t> processes, bool is_crowded) {
+void NodeMemory::read_directly(std::unique_ptr<NeighbourMemory> neighbours) {
+  neighbours_ = std::move(neighbours);
   if (short_exchange_ == nullptr) return;
-  single_copy_ = std::make_unique<SingleCopy>(short_exchange_->phases(), std::move(processes), is_crowded);
+  single_copy_ = std::make_unique<SingleCopy>(short_exchange_->phases(), *neighbours_);
 }
 
 void NodeMemory::fail() {

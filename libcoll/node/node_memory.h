@@ -2,14 +2,13 @@
 // turns with. Where all ranks are on that node, room for their short calls besides.
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "libcoll/node/call_order.h"
+#include "libcoll/node/neighbour_memory.h"
 #include "libcoll/node/phases.h"
 #include "libcoll/node/rank_layout.h"
 #include "libcoll/node/segment.h"
@@ -35,9 +34,8 @@ class NodeMemory {
   /// Nobody else can open it from now on, and nothing is left of it when the processes have ended. What nobody has
   /// reserved comes to lie near local rank 0.
   [[nodiscard]] Status settle();
-  /// Once settled, where all ranks can read each other's memory: has longer calls go that way, too. As SingleCopy has
-  /// it.
-  void read_directly(std::vector<pid_t> processes, bool is_crowded);
+  /// Once settled, where the ranks of every node can read each other's memory.
+  void read_directly(std::unique_ptr<NeighbourMemory> neighbours);
   /// Stays mapped until the process ends: a transport may still have messages under way to and from it.
   void abandon() { segment_.abandon(); }
 
@@ -49,6 +47,8 @@ class NodeMemory {
   [[nodiscard]] CallOrder& verdicts() { return *verdicts_; }
   /// Null: there is none.
   [[nodiscard]] ShortExchange* short_exchange() const { return short_exchange_.get(); }
+  /// Null: it cannot be read.
+  [[nodiscard]] const NeighbourMemory* neighbours() const { return neighbours_.get(); }
   /// Null: there is none.
   [[nodiscard]] SingleCopy* single_copy() const { return single_copy_.get(); }
   /// This process gives up, and with it everybody who waits here.
@@ -77,6 +77,7 @@ class NodeMemory {
   std::unique_ptr<CallOrder> call_order_;
   std::unique_ptr<CallOrder> verdicts_;
   std::unique_ptr<ShortExchange> short_exchange_;
+  std::unique_ptr<NeighbourMemory> neighbours_;
   std::unique_ptr<SingleCopy> single_copy_;  ///< goes through the phases of short_exchange_
   std::uint32_t rounds_ = 0;
 };

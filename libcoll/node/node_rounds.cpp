@@ -1,8 +1,11 @@
 #include "libcoll/node/node_rounds.h"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
+#include <vector>
 
+#include "libcoll/node/call_blocks.h"
 #include "libcoll/node/exchange_staging.h"
 #include "libcoll/node/shard_staging.h"
 
@@ -33,23 +36,35 @@ Call part_of(const Call& call, const std::byte* input, std::byte* output) {
   return part;
 }
 
+/// Does not read.
+class StagedRounds : public NodeRounds {
+ public:
+  void show(Phases::Note&) override {}
+  std::optional<std::int64_t> read_neighbours(std::span<const Phases::Note>, std::atomic<std::uint32_t>&) override {
+    return 0;
+  }
+};
+
 bool has_other_nodes(const RankLayout& layout) { return layout.nodes.size() > 1; }
 
 /// A vector (allreduce), or blocks of one length.
 class EqualRounds final : public NodeRounds {
  public:
-  EqualRounds(const RankLayout& layout, const NodeStaging& staging, Call call)
+  EqualRounds(const RankLayout& layout, const NodeStaging& staging, const NeighbourMemory* neighbours, Call call)
       : layout_(layout),
         staging_(staging),
+        neighbours_(neighbours),
         call_(std::move(call)),
+        reads_(neighbours != nullptr && call_.collective == Collective::alltoall && call_.is_blocking &&
+               staging.locals() > 1 && block_bytes(call_) >= neighbours->least_bytes()),
         capacity_(staging.capacity(call_.collective, call_.element_bytes)) {}
 
   [[nodiscard]] std::int64_t count() const override { return (call_.elements + capacity_ - 1) / capacity_; }
 
   void begin(std::int64_t round, std::byte* memory) override {
     const std::int64_t first = round * capacity_;
-    round_ = {call_.collective,    first, std::min(capacity_, call_.elements - first), call_.elements,
-              call_.element_bytes, memory};
+    round_ = {call_.collective, first, std::min(capacity_, call_.elements - first), call_.elements, call_.element_bytes,
+              memory,           reads_};
   }
 
   [[nodiscard]] RoundOutline outline() const override {
@@ -57,7 +72,38 @@ class EqualRounds final : public NodeRounds {
     if (has_other_nodes(layout_)) outline.leaders = staging_.leaders(round_);
     outline.leaders_move_own = outline.leaders == outline.locals;
     outline.reduces_alone = outline.leaders <= 1 && staging_.is_small(round_);
+    outline.reads_neighbours = reads_ && round_.begin == 0;
+    outline.is_last = round_.begin + round_.elements == call_.elements;
     return outline;
+  }
+
+  void show(Phases::Note& note) override {
+    if (!reads_) return;
+    const std::byte* input = call_.input;
+    const auto ranks = static_cast<std::int32_t>(layout_.node_of_rank.size());
+    if (spoils_input(call_, ranks)) {
+      input_copy_.assign(input, input + shown_bytes(call_, ranks));
+      input = input_copy_.data();
+    }
+    std::memcpy(note.data, &input, sizeof input);
+  }
+
+  std::optional<std::int64_t> read_neighbours(std::span<const Phases::Note> shown,
+                                              std::atomic<std::uint32_t>& signs_of_life) override {
+    const std::int64_t block = block_bytes(call_);
+    std::int64_t moved = 0;
+    for (std::int32_t step = 1; step < staging_.locals(); ++step) {
+      // Not all from one at a time.
+      const std::int32_t local = (staging_.local() + step) % staging_.locals();
+      std::uint64_t from = 0;
+      std::memcpy(&from, shown[static_cast<std::size_t>(local)].data, sizeof from);
+      from += static_cast<std::uint64_t>(staging_.rank() * block);
+      const std::int32_t rank = staging_.rank_of(local);
+      std::byte* const to = call_.output + rank * block;
+      if (!neighbours_->read(rank, from, to, block, signs_of_life)) return std::nullopt;
+      moved += 2 * block;
+    }
+    return moved;
   }
 
   std::int64_t copy_in() const override { return staging_.copy_in(round_, call_.input); }
@@ -73,6 +119,7 @@ class EqualRounds final : public NodeRounds {
     move.shape.element_bytes = call_.element_bytes;
     move.shape.input_stride_bytes = part.stride_bytes;
     move.shape.output_stride_bytes = part.stride_bytes;
+    move.shape.keeps_own = false;  // what stays on the node is read elsewhere
     return move;
   }
 
@@ -81,9 +128,12 @@ class EqualRounds final : public NodeRounds {
  private:
   const RankLayout& layout_;
   const NodeStaging& staging_;
+  const NeighbourMemory* const neighbours_;
   const Call call_;
+  const bool reads_;  ///< blocks between ranks of the node where they lie
   const std::int64_t capacity_;
   Round round_;
+  std::vector<std::byte> input_copy_;  ///< of an input that the result is written over, for the readers
 };
 
 Shards shards_of(const RankLayout& layout, const Call& call) {
@@ -100,7 +150,7 @@ Shards shards_of(const RankLayout& layout, const Call& call) {
 }
 
 /// Shards of any length. A leader's part is here no stretch that it has reduced itself.
-class ShardRounds final : public NodeRounds {
+class ShardRounds final : public StagedRounds {
  public:
   ShardRounds(const RankLayout& layout, const NodeStaging& staging, std::int32_t rank, Call call)
       : layout_(layout),
@@ -154,18 +204,22 @@ class ShardRounds final : public NodeRounds {
 /// An all-to-all of blocks of any length: a round of lengths, then those of the blocks.
 class ExchangeRounds final : public NodeRounds {
  public:
-  ExchangeRounds(const RankLayout& layout, const NodeStaging& staging, std::int32_t rank, Call call)
+  ExchangeRounds(const RankLayout& layout, const NodeStaging& staging, const NeighbourMemory* neighbours,
+                 std::int32_t rank, Call call)
       : layout_(layout),
         staging_(staging),
+        neighbours_(call.is_blocking ? neighbours : nullptr),
         call_(std::move(call)),
         described_{call_.element_bytes, call_.counts, call_.input_offsets, call_.output_offsets},
-        exchange_(layout, rank, staging.bytes(), described_) {}
+        exchange_(layout, rank, staging.bytes(), described_, neighbours_ == nullptr ? 0 : neighbours_->least_bytes()) {}
 
   [[nodiscard]] std::int64_t count() const override { return lengths_known_ ? 1 + exchange_.rounds() : 2; }
 
   void begin(std::int64_t round, std::byte* memory) override {
     if (lengths_known_) {
       exchange_.begin_round(round - 1, memory);
+      is_first_ = round == 1;
+      is_last_ = round == exchange_.rounds();
     } else {
       exchange_.begin_lengths(memory);
     }
@@ -174,12 +228,21 @@ class ExchangeRounds final : public NodeRounds {
   [[nodiscard]] RoundOutline outline() const override {
     RoundOutline outline = outline_of(staging_, false);
     if (has_other_nodes(layout_)) outline.leaders = lengths_known_ ? exchange_.leaders() : 1;
+    outline.reads_neighbours = lengths_known_ && is_first_ && exchange_.reads_neighbours();
+    outline.is_last = is_last_;
     return outline;
+  }
+
+  void show(Phases::Note&) override {}  // the round of lengths does
+
+  std::optional<std::int64_t> read_neighbours(std::span<const Phases::Note>,
+                                              std::atomic<std::uint32_t>& signs_of_life) override {
+    return exchange_.read_neighbours(call_.input, call_.output, *neighbours_, signs_of_life);
   }
 
   std::int64_t copy_in() const override {
     if (lengths_known_) return exchange_.copy_in(call_.input);
-    exchange_.copy_lengths_in();
+    exchange_.copy_lengths_in(call_.input);
     return 0;  // next to nothing
   }
 
@@ -204,10 +267,14 @@ class ExchangeRounds final : public NodeRounds {
  private:
   const RankLayout& layout_;
   const NodeStaging& staging_;
+  const NeighbourMemory* const neighbours_;  ///< null: nothing is read
   const Call call_;
   const ExchangedBlocks described_;
   ExchangeStaging exchange_;
   bool lengths_known_ = false;
+  // Among the rounds of the blocks.
+  bool is_first_ = false;
+  bool is_last_ = false;
 };
 
 }  // namespace
@@ -225,15 +292,15 @@ bool fits_in_rounds(const RankLayout& layout, std::int64_t bytes, Collective col
          NodeStaging(layout, 0, bytes).capacity(collective, largest_element_bytes) > 0;
 }
 
-std::unique_ptr<NodeRounds> make_node_rounds(const RankLayout& layout, const NodeStaging& staging, std::int32_t rank,
-                                             Call call) {
+std::unique_ptr<NodeRounds> make_node_rounds(const RankLayout& layout, const NodeStaging& staging,
+                                             const NeighbourMemory* neighbours, std::int32_t rank, Call call) {
   if (call.collective == Collective::alltoall && !call.counts.empty()) {
-    return std::make_unique<ExchangeRounds>(layout, staging, rank, std::move(call));
+    return std::make_unique<ExchangeRounds>(layout, staging, neighbours, rank, std::move(call));
   }
   if (!call.counts.empty() || call.collective == Collective::reduce_scatter) {
     return std::make_unique<ShardRounds>(layout, staging, rank, std::move(call));
   }
-  return std::make_unique<EqualRounds>(layout, staging, std::move(call));
+  return std::make_unique<EqualRounds>(layout, staging, neighbours, std::move(call));
 }
 
 }  // namespace libcoll::node

@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
-#include <functional>
-#include <utility>
 
 #include "libcoll/node/call_blocks.h"
-#include "libcoll/node/process_memory.h"
 #include "libcoll/node/staging.h"
 
 namespace libcoll::node {
@@ -14,35 +11,8 @@ namespace libcoll::node {
 using namespace execute;
 using namespace schedule;
 
-namespace {
-
-/// At a time; the kernel holds the pages meanwhile.
-constexpr std::int64_t read_piece_bytes = 512 * 1024;
-
-bool overlap(const std::byte* one, std::int64_t bytes_of_one, const std::byte* other, std::int64_t bytes_of_other) {
-  const std::less<> before;
-  return before(one, other + bytes_of_other) && before(other, one + bytes_of_one);
-}
-
-/// Whether the result is written where others still read.
-bool spoils_input(const Call& call, std::int32_t ranks) {
-  if (call.collective != Collective::alltoall) return false;
-  const std::int64_t bytes = shown_bytes(call, ranks);
-  return overlap(call.input, bytes, call.output, bytes);
-}
-
-std::uint64_t at(std::uint64_t address, std::int64_t bytes) { return address + static_cast<std::uint64_t>(bytes); }
-
-}  // namespace
-
-SingleCopy::SingleCopy(CallPhases& phases, std::vector<pid_t> processes, bool is_crowded)
-    : phases_(phases),
-      processes_(std::move(processes)),
-      least_bytes_(is_crowded ? least_bytes_of_the_crowded : least_bytes),
-      is_read_(processes_.size()) {}
-
 bool SingleCopy::fits(const Call& call) const {
-  return call.counts.empty() && !is_reduction(call.collective) && block_bytes(call) >= least_bytes_;
+  return call.counts.empty() && !is_reduction(call.collective) && block_bytes(call) >= neighbours_.least_bytes();
 }
 
 void SingleCopy::begin(const Call& call) {
@@ -99,16 +69,12 @@ void SingleCopy::read_blocks(const Call& call) {
     if (phases_.note(rank).number != shown_bytes(call, phases_.ranks())) continue;  // go_on() says so
     std::uint64_t from = 0;
     std::memcpy(&from, phases_.note(rank).data, sizeof from);
-    read(rank, at(from, first_byte), call.output + rank * block, block);
+    from += static_cast<std::uint64_t>(first_byte);
+    if (!neighbours_.read(rank, from, call.output + rank * block, block, phases_.phases().signs_of_life())) {
+      failed_ = true;
+      return;
+    }
     is_read = 1;
-  }
-}
-
-void SingleCopy::read(std::int32_t rank, std::uint64_t from, std::byte* to, std::int64_t bytes) {
-  const pid_t process = processes_[static_cast<std::size_t>(rank)];
-  for (std::int64_t done = 0; done < bytes && !failed_; done += read_piece_bytes) {
-    failed_ = !read_memory(process, at(from, done), to + done, std::min(read_piece_bytes, bytes - done));
-    phases_.phases().signs_of_life().fetch_add(1, std::memory_order_relaxed);
   }
 }
 

@@ -1,8 +1,5 @@
-// Longer calls of ranks that share a host: each reads the others' buffers where they lie, in one copy by the kernel in
-// place of two through memory that they share.
+// Longer calls of ranks that share a host: each reads the others' buffers where they lie.
 #pragma once
-
-#include <sys/types.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +7,7 @@
 
 #include "libcoll/execute/call.h"
 #include "libcoll/node/call_phases.h"
+#include "libcoll/node/neighbour_memory.h"
 
 namespace libcoll::node {
 
@@ -17,14 +15,9 @@ namespace libcoll::node {
 /// ones, and stages through memory are faster.
 class SingleCopy {
  public:
-  // Less than this from another rank is copied faster through memory that they share. There a rank waits for the others
-  // once in a call, here twice, and where ranks share processors each time takes several switches between them.
-  static constexpr std::int64_t least_bytes = 8 * 1024;
-  static constexpr std::int64_t least_bytes_of_the_crowded = 64 * 1024;
-
-  /// `processes`: by rank. `is_crowded`, the same on all ranks: there are more of them than processors, and there are
-  /// stages for shorter calls. `phases` must outlive this.
-  SingleCopy(CallPhases& phases, std::vector<pid_t> processes, bool is_crowded);
+  /// Shorter calls go in stages. The arguments, of ranks of which all share one node, must outlive this.
+  SingleCopy(CallPhases& phases, const NeighbourMemory& neighbours)
+      : phases_(phases), neighbours_(neighbours), is_read_(static_cast<std::size_t>(phases.ranks())) {}
 
   /// Whether the call goes this way; the same on all ranks.
   [[nodiscard]] bool fits(const execute::Call& call) const;
@@ -44,12 +37,9 @@ class SingleCopy {
   void copy_own_block(const execute::Call& call) const;
   /// Of those ranks that have come, and whose blocks are not read yet.
   void read_blocks(const execute::Call& call);
-  /// In pieces, with signs of life between them. What cannot be read makes the call fail.
-  void read(std::int32_t rank, std::uint64_t from, std::byte* to, std::int64_t bytes);
 
   CallPhases& phases_;
-  const std::vector<pid_t> processes_;
-  const std::int64_t least_bytes_;
+  const NeighbourMemory& neighbours_;
   // Of the present call.
   std::vector<std::byte> input_copy_;  ///< of an input that the result is written over
   const std::byte* input_ = nullptr;   ///< this rank's

@@ -4,10 +4,10 @@ namespace libcoll::node {
 namespace {
 
 /// What a process has done in a round, in this order.
-enum Phase : std::uint32_t { copied_in = 1, domain_reduced, node_reduced, moved };
-static_assert(moved < phases_per_round);
+enum Phase : std::uint32_t { copied_in = 1, domain_reduced, node_reduced, moved, has_read };
+static_assert(has_read < phases_per_round);
 
-/// copy_in, two of a reduction, move, copy_out
+/// copy_in, two of a reduction or those of reading, move, copy_out
 constexpr std::size_t most_stages = 5;
 
 }  // namespace
@@ -33,7 +33,15 @@ void list_stages(const RoundOutline& outline, std::uint32_t round, std::vector<S
     const bool at_once = outline.reduces && outline.leaders_move_own;
     stages.push_back({at_once ? Awaited{} : ready, Work::move, base + moved});
   }
+  // Leaders first send what takes longer.
+  if (outline.reads_neighbours) {
+    stages.push_back({{outline.locals, base + copied_in}, Work::read_neighbours, base + has_read});
+  }
   stages.push_back({outline.leaders > 0 ? Awaited{outline.leaders, base + moved} : ready, Work::copy_out, 0});
+  // A later round begins when all have gone through this one.
+  if (outline.reads_neighbours && outline.is_last) {
+    stages.push_back({{outline.locals, base + has_read}, Work::end, 0});
+  }
 }
 
 }  // namespace libcoll::node

@@ -9,7 +9,17 @@
 
 namespace libcoll::node {
 
-enum class Work : std::uint8_t { copy_in, reduce_domain, reduce_node, reduce_alone, move, copy_out };
+enum class Work : std::uint8_t {
+  copy_in,
+  compare,  ///< what the ranks have shown; not in every round
+  reduce_domain,
+  reduce_node,
+  reduce_alone,
+  move,
+  read_neighbours,
+  copy_out,
+  end  ///< nothing is left to do
+};
 
 struct Stage {
   Awaited awaited;  ///< before the work
@@ -28,14 +38,17 @@ struct RoundOutline {
   bool leaders_move_own = false;
   /// Local rank 0 does the whole reduction, which is too small to be worth more waiting; it is the only leader.
   bool reduces_alone = false;
+  /// Every rank reads something where the others of the node have it.
+  bool reads_neighbours = false;
+  bool is_last = true;  ///< of its call: then nobody leaves before the others have read
 };
 
 /// What a rank posts in a round number n is n · phases_per_round and a little more.
 inline constexpr std::uint32_t phases_per_round = 8;
 
-/// The first is a copy_in, the last a copy_out. Nobody overwrites what another still reads when rounds take turns with
-/// two memories: that all have copied in, which everybody waits for, means that all have copied out of the round
-/// before, and the round after uses that round's memory.
+/// The first is a copy_in, the last a copy_out or what waits for the readers. Nobody overwrites what another still
+/// reads when rounds take turns with two memories: that all have copied in, which everybody waits for, means that all
+/// have copied out of the round before, and the round after uses that round's memory.
 void list_stages(const RoundOutline& outline, std::uint32_t round, std::vector<Stage>& stages);
 
 }  // namespace libcoll::node

@@ -123,6 +123,7 @@ std::int64_t NodeStaging::copy_blocks_in(const Round& round, const std::byte* in
   std::int64_t moved = 0;
   for (std::size_t rank = 0; rank < layout_.node_of_rank.size(); ++rank) {
     if (rank == static_cast<std::size_t>(this->rank())) continue;
+    if (round.leaves_neighbours_out && layout_.node_of_rank[rank] == node_) continue;
     moved += copy_bytes(outgoing(round, layout_.node_of_rank[rank], local_, layout_.local_of_rank[rank]),
                         input + offset_of(round, rank), bytes_of(round));
   }
@@ -143,6 +144,7 @@ std::int64_t NodeStaging::copy_out(const Round& round, std::byte* output, const 
       from = node == node_ ? outgoing(round, node, local, local_) : incoming(round, node, local, local_);
     }
     const bool is_own = rank == static_cast<std::size_t>(this->rank());
+    if (round.leaves_neighbours_out && node == node_ && !is_own) continue;
     if (is_own && round.collective == Collective::alltoall) from = input + offset_of(round, rank);
     // In place, its own block is where it belongs.
     std::byte* const to = output + offset_of(round, rank);

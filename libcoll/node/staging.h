@@ -38,7 +38,8 @@ struct Round {
   std::int64_t elements = 0;        ///< as many
   std::int64_t block_elements = 0;  ///< allgather, alltoall: a whole block, from one to the next in the user's buffers
   std::int64_t element_bytes = 1;
-  std::byte* memory = nullptr;  ///< the node's
+  std::byte* memory = nullptr;         ///< the node's
+  bool leaves_neighbours_out = false;  ///< alltoall: blocks between ranks of a node go another way
 };
 
 /// What one leader moves, as one rank per node would: an allreduce of `elements` elements, or shards of `elements`
@@ -72,7 +73,7 @@ class NodeStaging {
   /// How many leaders share the round: fewer than there are when their parts would be tiny.
   [[nodiscard]] std::int32_t leaders(const Round& round) const;
 
-  /// Of a long vector, and of blocks of an all-to-all, all but what only this rank reads.
+  /// Of a long vector, and of blocks of an all-to-all, all but what only this rank reads, or others read in place.
   std::int64_t copy_in(const Round& round, const std::byte* input) const;
   // Allreduce. `input`: this rank's, as copy_in() had it; null: all of it is in the memory.
   /// When the node has several domains: this rank's stretch of the sum over its own domain's vectors.
@@ -88,7 +89,8 @@ class NodeStaging {
   /// `input` as copy_in() had it, where blocks were left there.
   std::int64_t copy_out(const Round& round, std::byte* output, const std::byte* input) const;
 
-  [[nodiscard]] std::int32_t rank() const { return own().ranks[static_cast<std::size_t>(local_)]; }
+  [[nodiscard]] std::int32_t rank() const { return rank_of(local_); }
+  [[nodiscard]] std::int32_t rank_of(std::int32_t local) const { return own().ranks[static_cast<std::size_t>(local)]; }
   [[nodiscard]] std::int32_t locals() const { return static_cast<std::int32_t>(own().ranks.size()); }
   [[nodiscard]] std::int32_t local() const { return local_; }
   [[nodiscard]] bool has_domains() const { return own().domains.size() > 1; }

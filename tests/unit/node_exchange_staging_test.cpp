@@ -1,12 +1,15 @@
 // Blocks of any length staged in nodes' shared memories, all ranks in one process; what leaders move is moved here as
 // the shape of their part says.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <memory>
 #include <random>
+#include <set>
 #include <vector>
 
 #include "libcoll/node/exchange_staging.h"
@@ -42,8 +45,8 @@ class Job {
  public:
   /// `counts`: elements by source · N + destination.
   Job(const std::vector<NodeId>& node_of_rank, std::int64_t leaders, std::int64_t bytes,
-      const std::vector<std::int64_t>& counts)
-      : bytes_(bytes), counts_(counts) {
+      const std::vector<std::int64_t>& counts, std::int64_t least_bytes_read = 0)
+      : bytes_(bytes), least_bytes_read_(least_bytes_read), counts_(counts) {
     std::vector<RankPlace> places;
     NodeId nodes = 0;
     for (const NodeId node : node_of_rank) {
@@ -61,13 +64,14 @@ class Job {
 
   void run() {
     for (Rank& rank : ranks_) rank.staging->begin_lengths(memory_of(rank));
-    for (Rank& rank : ranks_) rank.staging->copy_lengths_in();
+    for (Rank& rank : ranks_) rank.staging->copy_lengths_in(reinterpret_cast<const std::byte*>(rank.input.data()));
     move_lengths();
     for (Rank& rank : ranks_) rank.staging->read_lengths();
     for (const Rank& rank : ranks_) ASSERT_EQ(rank.staging->rounds(), ranks_.front().staging->rounds());
     for (std::int64_t round = 0; round < ranks_.front().staging->rounds(); ++round) {
       for (Rank& rank : ranks_) rank.staging->begin_round(round, memory_of(rank));
-      for (Rank& rank : ranks_) rank.staging->copy_in(reinterpret_cast<const std::byte*>(rank.input.data()));
+      for (Rank& rank : ranks_) staged_ += rank.staging->copy_in(reinterpret_cast<const std::byte*>(rank.input.data()));
+      if (round == 0) read_neighbours();
       for (std::int32_t leader = 0; leader < ranks_.front().staging->leaders(); ++leader) move_part(leader);
       for (Rank& rank : ranks_) rank.staging->copy_out(reinterpret_cast<std::byte*>(rank.output.data()));
     }
@@ -86,6 +90,9 @@ class Job {
   }
 
   [[nodiscard]] std::int64_t rounds() const { return ranks_.front().staging->rounds(); }
+  /// Nodes whose ranks read each other's blocks, and bytes that all ranks read and write in copying in.
+  [[nodiscard]] std::size_t readers() const { return readers_.size(); }
+  [[nodiscard]] std::int64_t staged() const { return staged_; }
 
  private:
   [[nodiscard]] std::int64_t count(std::size_t source, std::size_t destination) const {
@@ -111,11 +118,24 @@ class Job {
       made.blocks.output_offsets.push_back(static_cast<std::int64_t>(made.output.size()) * element);
       made.output.insert(made.output.end(), static_cast<std::size_t>(count(other, rank) + gap), untouched);
     }
-    made.staging = std::make_unique<ExchangeStaging>(layout_, static_cast<std::int32_t>(rank), bytes_, made.blocks);
+    made.staging = std::make_unique<ExchangeStaging>(layout_, static_cast<std::int32_t>(rank), bytes_, made.blocks,
+                                                     least_bytes_read_);
   }
 
   Rank& leader_of(std::size_t node, std::int32_t leader) {
     return ranks_[static_cast<std::size_t>(layout_.nodes[node].ranks[static_cast<std::size_t>(leader)])];
+  }
+
+  void read_neighbours() {
+    std::atomic<std::uint32_t> signs_of_life = 0;
+    const NeighbourMemory neighbours(std::vector<pid_t>(ranks_.size(), getpid()), false);
+    for (Rank& rank : ranks_) {
+      if (!rank.staging->reads_neighbours()) continue;
+      readers_.insert(layout_.node_of_rank[index_of(rank)]);
+      ASSERT_TRUE(rank.staging->read_neighbours(reinterpret_cast<const std::byte*>(rank.input.data()),
+                                                reinterpret_cast<std::byte*>(rank.output.data()), neighbours,
+                                                signs_of_life));
+    }
   }
 
   void move_lengths() {
@@ -152,7 +172,10 @@ class Job {
   }
 
   std::int64_t bytes_;
+  std::int64_t least_bytes_read_;
   std::vector<std::int64_t> counts_;
+  std::set<NodeId> readers_;
+  std::int64_t staged_ = 0;
   RankLayout layout_;
   std::vector<std::vector<std::int64_t>> memories_;  ///< exactly as long as they may be
   std::vector<Rank> ranks_;
@@ -192,6 +215,49 @@ TEST(ExchangeStaging, OneRankSendsAllOrReceivesAll) {
   }
 }
 
+TEST(ExchangeStaging, NeighboursAreReadWhereverTheirBlocksAreLongEnough) {
+  std::mt19937 random(9);
+  for (const std::vector<NodeId>& nodes : arrangements) {
+    for (const std::int64_t bytes : {2048, 65536}) {
+      std::vector<std::int64_t> counts(nodes.size() * nodes.size());
+      for (std::int64_t& count : counts) count = random() % 3 == 0 ? 0 : static_cast<std::int64_t>(random() % 400);
+      for (const std::int64_t least : {4, 500, 530, 560}) {
+        Job job(nodes, 0, bytes, counts, least);
+        job.run();
+        job.check();
+        EXPECT_TRUE(least > 4 || job.readers() > 0);
+      }
+    }
+  }
+}
+
+/// Of two nodes with two ranks each, one has blocks of 100 elements for itself, and the other of 99; between the nodes
+/// there is nothing, or a block of 7 elements.
+TEST(ExchangeStaging, NeighboursAreReadByOneNodeAndNotByTheOther) {
+  for (const std::int64_t between : {0, 7}) {
+    std::vector<std::int64_t> counts(16, 0);
+    for (const std::size_t source : {0, 1}) {
+      for (const std::size_t destination : {0, 1}) {
+        counts[source * 4 + destination] = 100;
+        counts[(source + 2) * 4 + destination + 2] = 99;
+      }
+    }
+    counts[1 * 4 + 3] = between;
+    Job job({0, 0, 1, 1}, 0, 65536, counts, 100 * element);
+    job.run();
+    job.check();
+    EXPECT_EQ(job.readers(), 1U);
+    EXPECT_EQ(job.rounds(), 1);
+    EXPECT_EQ(job.staged(), 2 * element * (4 * 99 + between)) << "a byte is read and written";
+    Job alone({0, 0, 1, 1}, 0, 65536, counts, 99 * element);
+    alone.run();
+    alone.check();
+    EXPECT_EQ(alone.readers(), 2U);
+    EXPECT_EQ(alone.rounds(), 1) << "in which neighbours are read";
+    EXPECT_EQ(alone.staged(), 2 * element * between);
+  }
+}
+
 TEST(ExchangeStaging, NothingToSendIsNoRound) {
   Job job({0, 0, 1, 1}, 0, 4096, std::vector<std::int64_t>(16, 0));
   job.run();
@@ -212,7 +278,7 @@ TEST(ExchangeStaging, AsManyRoundsAsTheFullestNodeNeeds) {
 
 TEST(ExchangeStaging, LittleMemoryDoesNotFit) {
   const Job job({0, 0, 1, 1}, 0, 128, std::vector<std::int64_t>(16, 0));
-  EXPECT_FALSE(job.fits()) << "the lengths alone take 2 * 2 * 4 + 2 + 4 words of 8 bytes";
+  EXPECT_FALSE(job.fits()) << "the lengths alone take 2 * 3 * 4 + 2 + 4 words of 8 bytes";
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Rounds of a node's ranks in stages: whatever order the ranks go on in, nobody reads too early, overwrites too early,
 // or waits for ever. Ranks are played by one thread that picks them at random.
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -33,6 +34,7 @@ struct Done {
   std::int64_t reduce_domain = 0;
   std::int64_t reduce_node = 0;
   std::int64_t move = 0;
+  std::int64_t read = 0;
   std::int64_t copy_out = 0;
 };
 
@@ -58,9 +60,14 @@ struct Rank {
   [[nodiscard]] Done& done() const { return node->done[static_cast<std::size_t>(outline.local)]; }
 };
 
+/// In what rounds ranks read each other's memory: in the first of a call, which has so many.
+enum class Reading : std::uint8_t { never, calls_of_one_round, one_call };
+
 class World {
  public:
-  World(const std::vector<std::int32_t>& locals, std::int32_t leaders, bool reduces, bool has_domains, bool alone) {
+  World(const std::vector<std::int32_t>& locals, std::int32_t leaders, bool reduces, bool has_domains, bool alone,
+        Reading reading = Reading::never)
+      : reading_(reading) {
     nodes_.resize(locals.size());
     for (std::size_t n = 0; n < locals.size(); ++n) {
       Node& node = nodes_[n];
@@ -93,7 +100,11 @@ class World {
 
  private:
   bool go_on(Rank& rank) {
-    if (rank.stages.empty()) list_stages(rank.outline, static_cast<std::uint32_t>(rank.round + 1), rank.stages);
+    if (rank.stages.empty()) {
+      rank.outline.reads_neighbours = reads(rank.round);
+      rank.outline.is_last = reading_ != Reading::one_call || rank.round + 1 == rounds;
+      list_stages(rank.outline, static_cast<std::uint32_t>(rank.round + 1), rank.stages);
+    }
     const Stage& stage = rank.stages[rank.stage];
     if (!rank.moving) {
       if (!rank.phases->have_come(stage.awaited)) return false;
@@ -112,8 +123,22 @@ class World {
       rank.stages.clear();
       rank.stage = 0;
       ++rank.round;
+      check_end(rank);
     }
     return true;
+  }
+
+  [[nodiscard]] bool reads(std::int64_t round) const {
+    return reading_ == Reading::calls_of_one_round || (reading_ == Reading::one_call && round == 0);
+  }
+
+  /// When a call is over, the program may write to what others read.
+  void check_end(const Rank& rank) {
+    if (reading_ == Reading::never || !rank.outline.is_last) return;
+    const std::int64_t readings = reading_ == Reading::one_call ? 1 : rank.round;
+    for (const Done& done : rank.node->done) {
+      if (done.read < readings) wrong_ = "the call ended too early";
+    }
   }
 
   /// The leaders of a slice move together.
@@ -129,6 +154,7 @@ class World {
     if (work == Work::reduce_domain) ++done.reduce_domain;
     if (work == Work::reduce_node || work == Work::reduce_alone) ++done.reduce_node;
     if (work == Work::move) ++done.move;
+    if (work == Work::read_neighbours) ++done.read;
     if (work == Work::copy_out) ++done.copy_out;
   }
 
@@ -156,10 +182,12 @@ class World {
     if (work == Work::move) {
       right = outline.local < outline.leaders && (outline.leaders_move_own ? rank.done().reduce_node == now : reduced);
     }
+    if (work == Work::read_neighbours) right = reads(rank.round) && input;
     if (work == Work::copy_out) right = outline.leaders > 0 ? leaders_moved() && reduced : reduced;
     if (!right) wrong_ = "work " + std::to_string(static_cast<int>(work)) + " came too early";
   }
 
+  const Reading reading_;
   std::vector<Node> nodes_;
   std::vector<Rank> ranks_;
   std::string wrong_;
@@ -177,6 +205,22 @@ TEST(Stages, AnyOrderOfTheRanksIsSafeAndComesToAnEnd) {
         for (int turn = 0; turn < 20; ++turn) {
           World world(locals, leaders, (traits & 1U) != 0, (traits & 2U) != 0, alone);
           ASSERT_EQ(world.run(random), "") << locals.size() << " nodes, " << leaders << " leaders, traits " << traits;
+        }
+      }
+    }
+  }
+}
+
+TEST(Stages, NobodyEndsACallThatOthersStillReadFrom) {
+  std::mt19937 random(7);
+  for (const std::vector<std::int32_t>& locals : {std::vector<std::int32_t>{3}, {2, 2}, {4, 2, 3}}) {
+    const std::int32_t fewest = *std::min_element(locals.begin(), locals.end());
+    const std::int32_t most_leaders = locals.size() > 1 ? fewest : 0;
+    for (std::int32_t leaders = std::min(1, most_leaders); leaders <= most_leaders; ++leaders) {
+      for (const Reading reading : {Reading::calls_of_one_round, Reading::one_call}) {
+        for (int turn = 0; turn < 40; ++turn) {
+          World world(locals, leaders, false, false, false, reading);
+          ASSERT_EQ(world.run(random), "") << locals.size() << " nodes, " << leaders << " leaders";
         }
       }
     }
@@ -210,12 +254,16 @@ struct Player {
   std::int64_t round = 0;
   std::vector<Stage> stages;
   std::size_t stage = 0;
+  std::uint32_t number = 0;
+  std::int64_t readings = 0;  ///< of other ranks' memory
+  std::size_t calls_done = 0;
 
   bool go_on() {
     NodeRounds& call = *calls.front();
     if (stages.empty()) {
-      const std::uint32_t number = memory.next_round();
+      number = memory.next_round();
       call.begin(round, memory.half(number));
+      if (round == 0) call.show(memory.phases().note(memory.staging().local(), number));
       list_stages(call.outline(), number, stages);
     }
     const Stage& next = stages[stage];
@@ -224,16 +272,30 @@ struct Player {
     if (next.work == Work::reduce_domain) call.reduce_domain();
     if (next.work == Work::reduce_node) call.reduce_node();
     if (next.work == Work::reduce_alone) call.reduce_alone();
+    if (next.work == Work::read_neighbours && !read_neighbours(call)) return false;
     if (next.work == Work::copy_out) call.copy_out();
     if (next.published != 0) memory.phases().post(next.published);
     if (++stage < stages.size()) return true;
     stages.clear();
     stage = 0;
     if (++round == call.count()) {
+      // What the others may write from now on.
+      std::fill(inputs[calls_done].begin(), inputs[calls_done].end(), 0);
+      ++calls_done;
       calls.pop_front();
       round = 0;
     }
     return true;
+  }
+
+  bool read_neighbours(NodeRounds& call) {
+    std::vector<Phases::Note> shown;
+    shown.reserve(static_cast<std::size_t>(memory.staging().locals()));
+    for (std::int32_t local = 0; local < memory.staging().locals(); ++local) {
+      shown.push_back(memory.phases().note(local, number));
+    }
+    ++readings;
+    return call.read_neighbours(shown, memory.phases().signs_of_life()).has_value();
   }
 };
 
@@ -315,6 +377,7 @@ void begin_call(Player& player, const RankLayout& layout, std::size_t rank, std:
   call.elements = kind.elements;
   call.element_bytes = sizeof(std::uint64_t);
   call.reducer.apply = &add;
+  call.is_blocking = true;
   const bool exchanges = kind.collective == Collective::alltoall;
   if (exchanges && !kind.equal) describe_exchange(kind, ranks, rank, call);
   std::int64_t offset = 0;
@@ -324,8 +387,8 @@ void begin_call(Player& player, const RankLayout& layout, std::size_t rank, std:
     offset += length(kind, other) * call.element_bytes;
   }
   ASSERT_TRUE(fits_in_rounds(layout, half_bytes, kind.collective, kind.equal));
-  player.calls.push_back(
-      make_node_rounds(layout, player.memory.staging(), static_cast<std::int32_t>(rank), std::move(call)));
+  player.calls.push_back(make_node_rounds(layout, player.memory.staging(), player.memory.neighbours(),
+                                          static_cast<std::int32_t>(rank), std::move(call)));
 }
 
 /// By the definitions of the MPI standard, chapter 5.
@@ -355,6 +418,56 @@ Words expected(const Kind& kind, std::size_t ranks, std::size_t rank, std::size_
   return result;
 }
 
+/// All ranks of a node go through three times the kinds of calls, in any order. How often they read each other's
+/// memory, if they can.
+std::int64_t run_calls(const std::vector<Kind>& kinds, std::int32_t domains, bool can_read, std::mt19937& random) {
+  const std::vector<RankPlace> places = {{0, 0, 0}, {0, 1, 1 % domains}, {0, 2, 0}, {0, 3, 3 % domains}};
+  const RankLayout layout = arrange(places, 1, 0);
+  const std::size_t ranks = places.size();
+  std::deque<Player> players;
+  for (std::int32_t rank = 0; rank < 4; ++rank) players.emplace_back(layout, rank);
+  std::string name;
+  for (Player& player : players) {
+    if (player.memory.staging().local() != 0) continue;
+    const Result<std::string> made = player.memory.create();
+    EXPECT_TRUE(made.ok());
+    if (made.ok()) name = *made;
+  }
+  for (Player& player : players) {
+    EXPECT_TRUE(player.memory.staging().local() == 0 || player.memory.open(name).ok());
+    EXPECT_TRUE(player.memory.reserve_own().ok());
+  }
+  for (Player& player : players) {
+    EXPECT_TRUE(player.memory.settle().ok());
+    if (!can_read) continue;
+    player.memory.read_directly(std::make_unique<NeighbourMemory>(std::vector<pid_t>(ranks, getpid()), false));
+  }
+  const std::size_t calls = 3 * kinds.size();
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    players[rank].inputs.reserve(calls);
+    players[rank].outputs.reserve(calls);
+    for (std::size_t call = 0; call < calls; ++call) {
+      begin_call(players[rank], layout, rank, call, kinds[call % kinds.size()]);
+    }
+  }
+  std::vector<std::size_t> order = {0, 1, 2, 3};
+  for (bool moved = true; moved;) {
+    std::shuffle(order.begin(), order.end(), random);
+    moved = std::any_of(order.begin(), order.end(),
+                        [&](std::size_t rank) { return !players[rank].calls.empty() && players[rank].go_on(); });
+  }
+  std::int64_t readings = 0;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    EXPECT_TRUE(players[rank].calls.empty()) << "rank " << rank << " is stuck";
+    for (std::size_t call = 0; call < calls; ++call) {
+      EXPECT_EQ(players[rank].outputs[call], expected(kinds[call % kinds.size()], ranks, rank, call))
+          << "rank " << rank << ", call " << call;
+    }
+    readings += players[rank].readings;
+  }
+  return readings;
+}
+
 TEST(NodeRounds, CallsOfAllKindsOneAfterTheOtherInAnyOrderOfTheRanks) {
   std::mt19937 random(11);
   const std::vector<Kind> kinds = {{Collective::allreduce, true, 1500},     {Collective::allgather, true, 700},
@@ -363,47 +476,16 @@ TEST(NodeRounds, CallsOfAllKindsOneAfterTheOtherInAnyOrderOfTheRanks) {
                                    {Collective::allreduce, true, 1},        {Collective::alltoall, true, 2},
                                    {Collective::alltoall, false, 300},      {Collective::alltoall, false, 0},
                                    {Collective::reduce_scatter, true, 1}};
-  for (const std::int32_t domains : {1, 2}) {
-    const std::vector<RankPlace> places = {{0, 0, 0}, {0, 1, 1 % domains}, {0, 2, 0}, {0, 3, 3 % domains}};
-    const RankLayout layout = arrange(places, 1, 0);
-    const std::size_t ranks = places.size();
-    std::deque<Player> players;
-    for (std::int32_t rank = 0; rank < 4; ++rank) players.emplace_back(layout, rank);
-    std::string name;
-    for (Player& player : players) {
-      if (player.memory.staging().local() != 0) continue;
-      const Result<std::string> made = player.memory.create();
-      ASSERT_TRUE(made.ok()) << made.error().message;
-      name = *made;
-    }
-    for (Player& player : players) {
-      ASSERT_TRUE(player.memory.staging().local() == 0 || player.memory.open(name).ok());
-      ASSERT_TRUE(player.memory.reserve_own().ok());
-    }
-    for (Player& player : players) ASSERT_TRUE(player.memory.settle().ok());
+  for (const std::int32_t domains : {1, 2}) EXPECT_EQ(run_calls(kinds, domains, false, random), 0);
+}
 
-    const std::size_t calls = 3 * kinds.size();
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      players[rank].inputs.reserve(calls);
-      players[rank].outputs.reserve(calls);
-      for (std::size_t call = 0; call < calls; ++call) {
-        begin_call(players[rank], layout, rank, call, kinds[call % kinds.size()]);
-      }
-    }
-    std::vector<std::size_t> order = {0, 1, 2, 3};
-    for (bool moved = true; moved;) {
-      std::shuffle(order.begin(), order.end(), random);
-      moved = std::any_of(order.begin(), order.end(),
-                          [&](std::size_t rank) { return !players[rank].calls.empty() && players[rank].go_on(); });
-    }
-    for (std::size_t rank = 0; rank < ranks; ++rank) {
-      ASSERT_TRUE(players[rank].calls.empty()) << "rank " << rank << " is stuck";
-      for (std::size_t call = 0; call < calls; ++call) {
-        EXPECT_EQ(players[rank].outputs[call], expected(kinds[call % kinds.size()], ranks, rank, call))
-            << "rank " << rank << ", call " << call;
-      }
-    }
-  }
+/// 1024 words are the shortest block that is read; of unequal ones the mean counts, here 1.5 times the number.
+TEST(NodeRounds, NeighboursAreReadWhereBlocksAreLong) {
+  std::mt19937 random(13);
+  const std::vector<Kind> kinds = {{Collective::alltoall, true, 1024},  {Collective::alltoall, true, 1023},
+                                   {Collective::alltoall, false, 683},  {Collective::alltoall, false, 682},
+                                   {Collective::allgather, true, 2000}, {Collective::alltoall, true, 5000}};
+  for (int turn = 0; turn < 5; ++turn) EXPECT_EQ(run_calls(kinds, 1, true, random), 3 * 3 * 4);
 }
 
 }  // namespace

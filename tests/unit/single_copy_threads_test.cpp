@@ -27,9 +27,10 @@ using namespace schedule;
 namespace {
 
 constexpr int calls = 48;
-constexpr std::int64_t least_elements = SingleCopy::least_bytes / static_cast<std::int64_t>(sizeof(double));
-std::vector<pid_t> this_process(std::int32_t ranks) {
-  return std::vector<pid_t>(static_cast<std::size_t>(ranks), getpid());
+constexpr std::int64_t least_elements = NeighbourMemory::least_block_bytes / static_cast<std::int64_t>(sizeof(double));
+
+NeighbourMemory this_process(std::int32_t ranks, bool is_crowded = false) {
+  return {std::vector<pid_t>(static_cast<std::size_t>(ranks), getpid()), is_crowded};
 }
 
 /// Waits as ranks do. How the call ended.
@@ -67,9 +68,10 @@ TEST_P(SingleCopyOf, RanksGetWhatTheyShow) {
   const std::int32_t ranks = GetParam();
   Shared memory(ShortExchange::bytes(ranks));
   std::vector<std::string> wrong(static_cast<std::size_t>(ranks));
+  const NeighbourMemory neighbours = this_process(ranks);
   on_all_ranks(ranks, [&](std::int32_t rank) {
     ShortExchange exchange(memory.data(), one_domain(ranks), rank);
-    SingleCopy copies(exchange.phases(), this_process(ranks), false);
+    SingleCopy copies(exchange.phases(), neighbours);
     wrong[static_cast<std::size_t>(rank)] = run_calls(exchange, copies, ranks, rank);
   });
   EXPECT_EQ(wrong, std::vector<std::string>(wrong.size()));
@@ -81,7 +83,8 @@ INSTANTIATE_TEST_SUITE_P(Ranks, SingleCopyOf, testing::Values(2, 3, 5));
 /// Two processes; the one that waits for the other is its parent. 0: the results are right.
 int run_as(std::int32_t rank, std::byte* memory, const std::vector<pid_t>& processes) {
   ShortExchange exchange(memory, one_domain(2), rank);
-  SingleCopy copies(exchange.phases(), processes, false);
+  const NeighbourMemory neighbours(processes, false);
+  SingleCopy copies(exchange.phases(), neighbours);
   const std::string wrong = run_calls(exchange, copies, 2, rank);
   if (!wrong.empty()) fprintf(stderr, "%s\n", wrong.c_str());
   return wrong.empty() ? 0 : 1;
@@ -122,15 +125,16 @@ TEST(SingleCopy, ProcessesReadEachOthersMemory) {
 
 /// Of one rank alone the memory cannot be read; the other one hears of it.
 TEST(SingleCopy, MemoryThatCannotBeReadIsNoResult) {
-  constexpr std::size_t block = SingleCopy::least_bytes;
+  constexpr std::size_t block = NeighbourMemory::least_block_bytes;
   void* const mapped = mmap(nullptr, 2 * block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(mapped, MAP_FAILED);
   ASSERT_EQ(mprotect(mapped, block, PROT_NONE), 0);
   Shared memory(ShortExchange::bytes(2));
   std::array<SingleCopy::State, 2> ends{};
+  const NeighbourMemory neighbours = this_process(2);
   on_all_ranks(2, [&](std::int32_t rank) {
     ShortExchange exchange(memory.data(), one_domain(2), rank);
-    SingleCopy copies(exchange.phases(), this_process(2), false);
+    SingleCopy copies(exchange.phases(), neighbours);
     const RankCall mine(Collective::allgather, 0, least_elements, 2, rank, true);
     Call call = mine.call;
     if (rank == 0) call.input = call.output = static_cast<std::byte*>(mapped);
@@ -145,10 +149,11 @@ TEST(SingleCopy, OtherLengthsAreSeenAndTheNextCallIsRight) {
   Shared memory(ShortExchange::bytes(2));
   std::array<SingleCopy::State, 2> first{};
   std::array<std::string, 2> second;
+  const NeighbourMemory neighbours = this_process(2);
   on_all_ranks(2, [&](std::int32_t rank) {
     const auto place = static_cast<std::size_t>(rank);
     ShortExchange exchange(memory.data(), one_domain(2), rank);
-    SingleCopy copies(exchange.phases(), this_process(2), false);
+    SingleCopy copies(exchange.phases(), neighbours);
     const RankCall other(Collective::allgather, 0, least_elements + rank, 2, rank, false);
     first[place] = run(copies, exchange.phases(), other.call);
     const RankCall same(Collective::alltoall, 1, least_elements, 2, rank, false);
@@ -163,16 +168,18 @@ TEST(SingleCopy, OtherLengthsAreSeenAndTheNextCallIsRight) {
 TEST(SingleCopy, WhatFits) {
   Shared memory(ShortExchange::bytes(3));
   ShortExchange exchange(memory.data(), one_domain(3), 0);
-  const SingleCopy of_three(exchange.phases(), this_process(3), false);
-  const SingleCopy of_many(exchange.phases(), this_process(3), true);
+  const NeighbourMemory few = this_process(3);
+  const NeighbourMemory many = this_process(3, true);
+  const SingleCopy of_three(exchange.phases(), few);
+  const SingleCopy of_many(exchange.phases(), many);
   Call call;
   call.collective = Collective::alltoall;
-  call.elements = SingleCopy::least_bytes;
+  call.elements = NeighbourMemory::least_block_bytes;
   EXPECT_TRUE(of_three.fits(call));
   EXPECT_FALSE(of_many.fits(call));
   --call.elements;
   EXPECT_FALSE(of_three.fits(call));
-  call.elements = SingleCopy::least_bytes_of_the_crowded;
+  call.elements = NeighbourMemory::least_block_bytes_of_the_crowded;
   EXPECT_TRUE(of_many.fits(call));
   call.counts = {1, 2, 3};
   EXPECT_FALSE(of_three.fits(call));
