@@ -99,7 +99,11 @@ class Resilient final : public ResilientTransport {
     if (state == nullptr || sender >= static_cast<NodeId>(state->streams.size())) {
       return pass([&](Completion* inner) { return inner_->receive(route_class, tag, data, bytes, inner); }, completion);
     }
-    return inbound_.receive(*state, state->streams[at(sender)], route_class, tag, data, bytes, completion);
+    const Posted posted =
+        inbound_.receive(*state, state->streams[at(sender)], route_class, tag, data, bytes, completion);
+    // What it found has ended here, and nobody may call progress() afterwards.
+    acknowledgements_.pay_debts(Acknowledgements::Haste::little);
+    return posted;
   }
 
   bool progress() noexcept override {
@@ -115,7 +119,10 @@ class Resilient final : public ResilientTransport {
   }
 
   bool flushed(Flush& flush, std::span<const PeerId> peers) noexcept override {
-    if (flush.started_at == 0) flush.started_at = std::max<std::int64_t>(1, core_.clock.attend());
+    if (flush.started_at == 0) {
+      flush.started_at = std::max<std::int64_t>(1, core_.clock.attend());
+      acknowledgements_.pay_debts(Acknowledgements::Haste::now);
+    }
     std::vector<PeerId> alive;
     for (const PeerId peer : peers) {
       if (peer < 0) continue;

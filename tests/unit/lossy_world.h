@@ -48,7 +48,8 @@ struct Weather {
   std::int64_t messages = 0;
   std::int64_t packets = 0;
   bool takes_pieces = false;
-  bool restless = false;  ///< something happens all the time that is no message: connections break
+  bool receives_at_once = false;  ///< what lies there when it is received in pieces ends within that call
+  bool restless = false;          ///< something happens all the time that is no message: connections break
   std::vector<std::function<void()>> swallowed;  ///< lets what was lost arrive after all
   /// By rank, route class and tag, what goes on with the first so many bytes of a message.
   std::map<std::tuple<int, std::int32_t, std::uint64_t>, std::function<void(std::span<const std::byte>)>> receives;
@@ -104,7 +105,9 @@ class LossyTransport final : public transport::Transport {
     weather_->receives[{rank_, route_class, tag}] = [&pieces, completion](std::span<const std::byte> piece) {
       pieces.take(completion->index, 0, piece);
     };
-    return inner_->receive_pieces(route_class, tag, pieces, bytes, completion);
+    const transport::Posted posted = inner_->receive_pieces(route_class, tag, pieces, bytes, completion);
+    if (weather_->receives_at_once && posted == transport::Posted::pending) inner_->progress();
+    return posted;
   }
   bool progress() noexcept override { return inner_->progress() || weather_->restless; }
   bool flushed(transport::Flush&, std::span<const transport::PeerId>) noexcept override { return true; }

@@ -260,12 +260,15 @@ class Letter final : public Waiter {
       : from_(from), to_(to), tag_(tag), sent_(sent) {}
 
   /// One after the other, for a receive may have to wait.
-  void receive() { received_ = to_.receive(0, tag_, &word, sizeof word, &completion_) == Posted::done; }
+  void receive() {
+    const Posted posted = to_.receive(0, tag_, &word, sizeof word, &completion_);
+    received_ = received_ || posted == Posted::done;
+  }
   void send() {
     const PeerId peer = from_.connect(to_.address(), 0).value();
     const Posted posted = from_.send(peer, tag_, &sent_, sizeof sent_, &sending_);
     EXPECT_NE(posted, Posted::failed);
-    left_ = posted == Posted::done;
+    left_ = left_ || posted == Posted::done;
   }
   /// The sender's memory is its own again.
   [[nodiscard]] bool left() const { return left_; }
@@ -439,6 +442,34 @@ TEST(ResilientTransport, NobodySleepsWithoutConfirming) {
   Letter expected = letter_between(all, 1, 78);
   deliver_one(all, letter, expected);
   all.transport(1).arm();
+  EXPECT_EQ(all.weather->packets, 1);
+  all.transport(0).progress();
+  EXPECT_TRUE(letter.left());
+}
+
+/// Before a flush is over, the peers have what they wait for.
+TEST(ResilientTransport, AFlushConfirms) {
+  LossyWorld all = allreduces("hypercube:2", true);
+  Letter letter = letter_between(all, 0, 77);
+  Letter expected = letter_between(all, 1, 78);
+  deliver_one(all, letter, expected);
+  Flush flush;
+  EXPECT_TRUE(all.transport(1).flushed(flush, {}));
+  EXPECT_EQ(all.weather->packets, 1);
+  all.transport(0).progress();
+  EXPECT_TRUE(letter.left());
+}
+
+/// A message that ends while it is asked for may be the receiver's last: nobody makes progress there afterwards.
+TEST(ResilientTransport, WhatEndsAtOnceIsConfirmedAtOnce) {
+  LossyWorld all = allreduces("hypercube:2", true);
+  all.weather->receives_at_once = true;
+  Letter letter = letter_between(all, 0, 77);
+  letter.send();
+  all.transport(1).progress();
+  EXPECT_FALSE(letter.left());
+  letter.receive();
+  ASSERT_TRUE(letter.arrived());
   EXPECT_EQ(all.weather->packets, 1);
   all.transport(0).progress();
   EXPECT_TRUE(letter.left());
