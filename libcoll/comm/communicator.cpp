@@ -138,6 +138,7 @@ std::optional<Reason> Communicator::agree(HostCommunicator& host) {
 
 std::optional<Reason> Communicator::obstacle_of(Collective collective, bool equal_shards) const {
   if (const std::optional<Reason> obstacle = parts_.members.obstacle()) return obstacle;
+  if (leaves_to_mpi()) return Reason::lengths_differ;
   const Hierarchy* const hierarchy = parts_.members.hierarchy();
   if (hierarchy != nullptr && !hierarchy->serves(collective, equal_shards)) return Reason::several_ranks;
   return std::nullopt;
@@ -277,14 +278,41 @@ bool Communicator::ends_well(bool good, bool lengths_differ) {
   const std::lock_guard guard(runtime().lock());
   if (good) {
     parts_.members.note_other_length(nullptr);
+  } else if (ways() != nullptr && ways()->differ()) {
+    leave_to_mpi();
   } else {
     parts_.members.note_failure(nullptr);
   }
   return false;
 }
 
+void Communicator::leave_to_mpi() {
+  const bool is_first = ways()->leave();
+  parts_.members.note_other_way();
+  if (!is_first) return;
+  log(LogLevel::warn, parts_.members.name() +
+                          ": ranks passed different lengths, and so their calls went different ways; " +
+                          "MPI has the communicator's calls from this one on");
+}
+
+void Communicator::note_native(Collective collective) noexcept {
+  if (ways() != nullptr) ways()->begin(static_cast<std::uint8_t>(collective), static_cast<std::uint8_t>(Way::native));
+}
+
+bool Communicator::begin(const Call& call, Way way, ProgressHook& hook) {
+  hook.ways = ways();
+  return ways() == nullptr || ways()->begin(static_cast<std::uint8_t>(call.collective), static_cast<std::uint8_t>(way));
+}
+
+Communicator::Way Communicator::way_of(const Call& call, Protocol selected) const {
+  if (selected == Protocol::directly) return Way::directly;
+  if (selected == Protocol::scattered) return Way::scattered;
+  return hierarchy_for(call) != nullptr ? Way::stages : Way::planned;
+}
+
 bool Communicator::run_through_memory(const Call& call, ProgressHook hook) {
-  const bool good = !parts_.members.is_broken() && parts_.shared_memory.run(call, hook);
+  const bool good =
+      !parts_.members.is_broken() && begin(call, Way::memory, hook) && parts_.shared_memory.run(call, hook);
   return ends_well(good, good && parts_.shared_memory.lengths_differ());
 }
 
@@ -298,6 +326,7 @@ bool Communicator::run(Call call, ProgressHook hook, Protocol selected) {
   if (selected == Protocol::chosen) selected = select_protocol(call);
   call.is_blocking = true;
   if (selected == Protocol::planned && parts_.shared_memory.serves(call)) return run_through_memory(call, hook);
+  if (!begin(call, way_of(call, selected), hook)) return ends_well(false, false);
   bool good = false;
   bool lengths_differ = false;
   const LoweredPlanPointer plan = parts_.choices.chosen_plan(call, parts_.plans.prospect(call.collective).plans);

@@ -61,6 +61,13 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// Calls fail: where messages are sent again, the others cannot go on when one has failed.
   [[nodiscard]] bool is_broken() const { return parts_.members.is_broken(); }
 
+  /// A blocking call of that kind is left to MPI: its ranks that share memory see it. The same on all ranks, or MPI has
+  /// it only on those whose length differs.
+  void note_native(schedule::Collective collective) noexcept;
+  /// After a call that was not good: whether MPI is to have it, and all further ones, since it went another way on
+  /// other ranks.
+  [[nodiscard]] bool leaves_to_mpi() const { return ways() != nullptr && ways()->left(); }
+
   /// Why it serves no calls, or no longer does.
   [[nodiscard]] std::optional<observe::Reason> obstacle() const { return parts_.members.obstacle(); }
 
@@ -153,10 +160,19 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   Communicator(Runtime& runtime, const HostCommunicator& host);
   explicit Communicator(const CommunicatorParts& original);
 
+  /// Which way a call goes, as ranks that share memory show it.
+  enum class Way : std::uint8_t { native, memory, stages, planned, directly, scattered };
+  /// Where they do; null: not all of them.
+  [[nodiscard]] node::CallWays* ways() const { return parts_.members.ways(); }
+  /// A call begins. False when other ranks have left it to MPI.
+  bool begin(const execute::Call& call, Way way, ProgressHook& hook);
+  [[nodiscard]] Way way_of(const execute::Call& call, Protocol selected) const;
   /// Whose stages a blocking call goes through where nothing else is chosen; null: it goes by messages alone.
   [[nodiscard]] const Hierarchy* hierarchy_for(const execute::Call& call) const;
   /// Whether a call that goes by no other way than plans needs no messages.
   [[nodiscard]] bool goes_through_memory(CallKind kind, const execute::Call& call) const;
+  /// The call that has just ended in vain, and all further ones. Under the runtime's lock.
+  void leave_to_mpi();
   /// What becomes of the communicator after a call. Whether the call has a result.
   bool ends_well(bool good, bool lengths_differ);
   [[nodiscard]] Runtime& runtime() const { return parts_.members.runtime(); }

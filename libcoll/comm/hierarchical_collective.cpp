@@ -341,6 +341,7 @@ bool HierarchicalCollective::drive(ProgressHook hook) {
     slices_begun_ = false;
     if (over()) return true;
   }
+  if (hook.waits_in_vain()) return false;
   log(LogLevel::error, "a collective fails: a rank of this node gave up, or gave no sign of life for " +
                            std::to_string(parts_.members.runtime().config().timeout_seconds) + " s");
   return false;

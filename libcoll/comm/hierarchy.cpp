@@ -102,6 +102,10 @@ bool Hierarchy::open(HostCommunicator& host, LogLevel level) {
   return memory_ != nullptr;
 }
 
+std::shared_ptr<CallMemory> Hierarchy::make_memory_of_ways(HostCommunicator& host) const {
+  return share_memory(host, 0, false, LogLevel::info);
+}
+
 std::shared_ptr<CallMemory> Hierarchy::make_memory(HostCommunicator& host, Collective collective,
                                                    bool equal_shards) const {
   std::int64_t half_bytes = std::max(smallest_half_bytes, half_bytes_ / smallest_part);

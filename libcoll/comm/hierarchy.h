@@ -34,6 +34,10 @@ class Hierarchy {
   /// same round.
   void open(std::shared_ptr<CallMemory> memory) { memory_ = std::move(memory); }
 
+  /// Memory where the ranks show which way their calls go, and no more. Collective; null on every rank when they cannot
+  /// share any.
+  std::shared_ptr<CallMemory> make_memory_of_ways(HostCommunicator& host) const;
+
   /// The same on every rank. `equal_shards`: no rank's part of the data is longer than another's.
   [[nodiscard]] bool serves(schedule::Collective collective, bool equal_shards) const;
   /// Whether there is anything to move between nodes.

@@ -316,6 +316,8 @@ void Membership::share_host_memory(HostCommunicator& host) {
                          runtime_.resilient() == nullptr && size() <= node::ShortExchange::most_ranks;
   host_hierarchy_ = is_of_use ? Hierarchy::of_host(runtime_, size(), rank_) : nullptr;
   if (host_hierarchy_ != nullptr && !host_hierarchy_->open(host, LogLevel::info)) host_hierarchy_ = nullptr;
+  if (host_hierarchy_ != nullptr || !facts_->share_memory) return;
+  memory_of_ways_ = Hierarchy::of_host(runtime_, size(), rank_)->make_memory_of_ways(host);
 }
 
 void Membership::keep_record(CommunicatorRecord* record) {
@@ -333,6 +335,12 @@ void Membership::note_failure(PersistentContext* persistent) noexcept {
   transport->forget(id_);
   if (persistent != nullptr) transport->forget(persistent->id());
   broken_ = resends_;
+}
+
+void Membership::note_other_way() noexcept {
+  note_failure(nullptr);
+  keeps_id_ = true;
+  set_obstacle(Reason::lengths_differ);
 }
 
 void Membership::note_other_length(PersistentContext* persistent) noexcept {

@@ -70,6 +70,12 @@ class Membership {
   [[nodiscard]] const Hierarchy* neighbourhood() const {
     return hierarchy_ != nullptr ? hierarchy_.get() : host_hierarchy_.get();
   }
+  /// Where ranks that all share memory show which way their calls go; null where they do not.
+  [[nodiscard]] node::CallWays* ways() const {
+    const Hierarchy* const shared = neighbourhood();
+    const CallMemory* const memory = shared != nullptr ? shared->memory().get() : memory_of_ways_.get();
+    return memory == nullptr ? nullptr : memory->ways();
+  }
   /// Whether this rank speaks for its node.
   [[nodiscard]] bool speaks() const { return hierarchy_ == nullptr || hierarchy_->speaks(); }
   /// By node; with a hierarchy of this rank's slice, and empty when it is in none.
@@ -113,6 +119,8 @@ class Membership {
   [[nodiscard]] bool has_failed() const { return facts_->has_failed; }
   /// It serves no further calls, and neither does the persistent call, where it is one's. Under the runtime's lock.
   void note_failure(PersistentContext* persistent) noexcept;
+  /// Ranks have taken different ways for a call: it and all further ones are left to MPI. Under the runtime's lock.
+  void note_other_way() noexcept;
   /// A call failed for its ranks' counts alone. What it left under way keeps the ids of its tags from being given back.
   void note_other_length(PersistentContext* persistent) noexcept;
 
@@ -130,7 +138,7 @@ class Membership {
   /// Who talks to whom: the nodes' only ranks, or their leaders.
   std::optional<observe::Reason> settle(HostCommunicator& host, const std::vector<node::RankPlace>& places,
                                         topology::NodeId nodes);
-  /// Where ranks that share memory count as nodes. Collective; without it all their calls go by messages.
+  /// Where ranks that share memory count as nodes. Collective; without it all their calls go by messages, or MPI.
   void share_host_memory(HostCommunicator& host);
   /// Which nodes of the topology the ranks are on, and what is to be planned for. Replaces the nodes by those of the
   /// plans, and sets their number.
@@ -166,6 +174,7 @@ class Membership {
   std::int64_t longest_start_nanoseconds_ = 0;
   std::unique_ptr<Hierarchy> hierarchy_;
   std::unique_ptr<Hierarchy> host_hierarchy_;                 ///< for calls without messages; null with a hierarchy
+  std::shared_ptr<CallMemory> memory_of_ways_;                ///< where nothing else is shared on one host
   std::shared_ptr<Facts> facts_ = std::make_shared<Facts>();  ///< copies share it
   bool may_have_device_memory_ = false;
   bool resends_ = false;

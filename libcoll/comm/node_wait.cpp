@@ -16,14 +16,20 @@ constexpr std::chrono::microseconds longest_sleep_of_others{8000};
 }  // namespace
 
 NodeWait::NodeWait(Runtime& runtime, ProgressHook hook, std::function<std::string()> in_words)
-    : runtime_(runtime), hook_(hook), in_words_(std::move(in_words)), other_things_([this] { look_after_others(); }) {}
+    : runtime_(runtime),
+      hook_(hook),
+      in_words_(std::move(in_words)),
+      other_things_([this] { return look_after_others(); }) {}
 
-void NodeWait::look_after_others() {
+bool NodeWait::look_after_others() {
   runtime_.engine().progress();
   hook_();
-  if (told_) return;
+  const auto waited = std::chrono::steady_clock::now() - begin_;
+  if (waited > shortest_doubt && hook_.waits_in_vain()) return false;
+  if (told_) return true;
   const std::lock_guard guard(runtime_.lock());
-  told_ = runtime_.engine().warn_of_silence(std::chrono::steady_clock::now() - begin_, in_words_);
+  told_ = runtime_.engine().warn_of_silence(waited, in_words_);
+  return true;
 }
 
 bool NodeWait::wait(Phases& phases, Awaited awaited, bool has_messages) {

@@ -19,17 +19,19 @@ class NodeWait {
   NodeWait(const NodeWait&) = delete;
   NodeWait& operator=(const NodeWait&) = delete;
 
-  /// As Phases::wait(). `has_messages`: others wait for messages that this rank has to look after. Not under the lock.
+  /// As Phases::wait(), and false when the call waits in vain. `has_messages`: others wait for messages that this rank
+  /// has to look after. Not under the lock.
   bool wait(node::Phases& phases, node::Awaited awaited, bool has_messages);
 
  private:
-  void look_after_others();
+  /// False when the call waits in vain.
+  bool look_after_others();
 
   Runtime& runtime_;
   const ProgressHook hook_;
   const std::function<std::string()> in_words_;
   const std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  const std::function<void()> other_things_;
+  const std::function<bool()> other_things_;
   bool told_ = false;
 };
 

@@ -249,6 +249,7 @@ bool ProgressEngine::wait_for_rest(Driven& running, ProgressHook hook, const std
     }
     if (now >= next_hook) {
       hook();
+      if (now - begin > shortest_doubt && hook.waits_in_vain()) return false;
       next_hook = now + std::clamp<std::chrono::nanoseconds>((now - begin) / hook_intervals_per_wait,
                                                              shortest_hook_interval, longest_hook_interval);
       continue;

@@ -17,6 +17,7 @@
 #include "libcoll/comm/running_call.h"
 #include "libcoll/comm/runtime_lock.h"
 #include "libcoll/comm/unattended_calls.h"
+#include "libcoll/node/call_ways.h"
 #include "libcoll/observe/watchdog.h"
 #include "libcoll/transport/transport.h"
 
@@ -24,17 +25,24 @@ namespace libcoll::comm {
 
 class ProgressThread;
 
+/// Whoever has waited for so long looks whether it waits in vain.
+inline constexpr std::chrono::milliseconds shortest_doubt{100};
+
 /// Moves the program's own MPI along while a rank waits in a collective of ours: a peer may be waiting for a
 /// message of the program's that only this progress will send.
 struct ProgressHook {
   void (*call)() noexcept = nullptr;
   /// Counted up at every call where other processes want to see that this one lives.
   std::atomic<std::uint32_t>* signs_of_life = nullptr;
+  /// Where the ranks show which way their calls go; null: not all of them do.
+  const node::CallWays* ways = nullptr;
 
   void operator()() const noexcept {
     if (signs_of_life != nullptr) signs_of_life->fetch_add(1, std::memory_order_relaxed);
     call();
   }
+  /// Whether the call waits in vain, for its ranks have taken different ways.
+  [[nodiscard]] bool waits_in_vain() const noexcept { return ways != nullptr && ways->differ(); }
 };
 
 /// One per process. "The lock" is the runtime's.

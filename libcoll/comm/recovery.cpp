@@ -76,9 +76,10 @@ bool Recovery::take_turn(HostCommunicator& host, Opening opening) {
 
 bool Recovery::hear_turn(HostCommunicator& host) {
   CallOrder& node = members_.hierarchy()->memory()->turns();
-  const std::function<void()> other_things = [&] {
+  const std::function<bool()> other_things = [&] {
     runtime().engine().progress();
     host.progress();
+    return true;
   };
   const Config& config = runtime().config();
   const Patience patience{std::chrono::microseconds(config.poll_microseconds),

@@ -97,6 +97,7 @@ bool SharedMemoryCalls::wait(CallPhases& phases, Collective collective, Progress
     return members_.runtime().engine().has_unattended();
   }();
   if (wait.wait(phases.phases(), phases.awaited(), has_messages)) return true;
+  if (hook.waits_in_vain()) return false;
   log(LogLevel::error, "a collective fails: a rank of this host gave up, or gave no sign of life for " +
                            std::to_string(members_.runtime().config().timeout_seconds) + " s");
   return false;

@@ -11,9 +11,12 @@ namespace {
 /// Names of the segments of a job that was killed while it set them up are of no use after this time.
 constexpr std::chrono::seconds stale_age = std::chrono::minutes(10);
 
-/// Phases of rounds, then the two call orders.
-std::size_t bytes_before_short_calls(std::int32_t processes) {
+/// Phases of rounds, the two call orders, then the ways of calls.
+std::size_t bytes_before_ways(std::int32_t processes) {
   return Phases::bytes(processes) + 2 * CallOrder::bytes(processes);
+}
+std::size_t bytes_before_short_calls(std::int32_t processes) {
+  return bytes_before_ways(processes) + CallWays::bytes(processes);
 }
 
 /// All ranks, when they are on one node and few enough; otherwise none.
@@ -33,6 +36,7 @@ NodeMemory::NodeMemory(const RankLayout& layout, std::int32_t rank, std::int64_t
     : staging_(layout, rank, half_bytes),
       rank_(rank),
       short_domains_(for_short_calls ? domains_for_short_calls(layout) : std::vector<std::vector<std::int32_t>>()),
+      has_all_ranks_(layout.nodes.size() == 1),
       half_bytes_(half_bytes) {}
 
 std::int64_t NodeMemory::header_bytes() const {
@@ -79,6 +83,9 @@ Status NodeMemory::settle() {
   std::byte* const turns = segment_.data() + Phases::bytes(locals);
   call_order_ = std::make_unique<CallOrder>(turns, locals, staging_.local());
   verdicts_ = std::make_unique<CallOrder>(turns + CallOrder::bytes(locals), locals, staging_.local());
+  if (has_all_ranks_) {
+    ways_ = std::make_unique<CallWays>(segment_.data() + bytes_before_ways(locals), locals, staging_.local());
+  }
   if (!short_domains_.empty()) {
     short_exchange_ =
         std::make_unique<ShortExchange>(segment_.data() + bytes_before_short_calls(locals), short_domains_, rank_);

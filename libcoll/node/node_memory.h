@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "libcoll/node/call_order.h"
+#include "libcoll/node/call_ways.h"
 #include "libcoll/node/neighbour_memory.h"
 #include "libcoll/node/phases.h"
 #include "libcoll/node/rank_layout.h"
@@ -45,6 +46,8 @@ class NodeMemory {
   [[nodiscard]] CallOrder& turns() { return *call_order_; }
   /// The same for what is found out about links, whose turns are the verdicts.
   [[nodiscard]] CallOrder& verdicts() { return *verdicts_; }
+  /// Null where ranks are on other nodes.
+  [[nodiscard]] CallWays* ways() const { return ways_.get(); }
   /// Null: there is none.
   [[nodiscard]] ShortExchange* short_exchange() const { return short_exchange_.get(); }
   /// Null: it cannot be read.
@@ -71,11 +74,13 @@ class NodeMemory {
   const NodeStaging staging_;
   const std::int32_t rank_;
   const std::vector<std::vector<std::int32_t>> short_domains_;  ///< as ShortExchange has them; empty: no short calls
+  const bool has_all_ranks_;
   const std::int64_t half_bytes_;
   Segment segment_;
   std::unique_ptr<Phases> phases_;
   std::unique_ptr<CallOrder> call_order_;
   std::unique_ptr<CallOrder> verdicts_;
+  std::unique_ptr<CallWays> ways_;
   std::unique_ptr<ShortExchange> short_exchange_;
   std::unique_ptr<NeighbourMemory> neighbours_;
   std::unique_ptr<SingleCopy> single_copy_;  ///< goes through the phases of short_exchange_

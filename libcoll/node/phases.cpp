@@ -96,7 +96,7 @@ bool Phases::wait_for(Line& other, std::uint32_t phase, const Patience& patience
     }
     if (now >= next_look) {
       signs_of_life().fetch_add(1, std::memory_order_relaxed);
-      if (patience.other_things != nullptr) (*patience.other_things)();
+      if (patience.other_things != nullptr && !(*patience.other_things)()) return false;
       const std::chrono::nanoseconds longest =
           std::max<std::chrono::nanoseconds>(patience.longest_sleep, shortest_interval);
       next_look = Clock::now() +

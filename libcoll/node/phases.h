@@ -11,10 +11,11 @@ namespace libcoll::node {
 
 /// How a process waits.
 struct Patience {
-  std::chrono::microseconds poll{20};                   ///< looks again and again for so long, then sleeps in between
-  std::chrono::seconds limit{0};                        ///< without a sign of life for so long it gives up; 0: never
-  std::chrono::microseconds longest_sleep{8000};        ///< how seldom it looks after other things at most
-  const std::function<void()>* other_things = nullptr;  ///< messages to move along meanwhile
+  std::chrono::microseconds poll{20};             ///< looks again and again for so long, then sleeps in between
+  std::chrono::seconds limit{0};                  ///< without a sign of life for so long it gives up; 0: never
+  std::chrono::microseconds longest_sleep{8000};  ///< how seldom it looks after other things at most
+  /// Messages to move along meanwhile. False: nothing is to be waited for any more.
+  const std::function<bool()>* other_things = nullptr;
 };
 
 /// Processes [0, `processes`) have posted `phase` or a later one. Of no processes: always.
@@ -41,8 +42,8 @@ class Phases {
   [[nodiscard]] bool has_come(std::int32_t process, std::uint32_t phase) const;
   /// Changes whenever one of those who have not come yet gives a sign of life.
   [[nodiscard]] std::uint32_t signs_of_missing(Awaited awaited) const;
-  /// Until they have come. False when one of them gives no sign of life for too long, or some process of the node has
-  /// given up.
+  /// Until they have come. False when one of them gives no sign of life for too long, some process of the node has
+  /// given up, or other things say so.
   bool wait(Awaited awaited, const Patience& patience);
   /// This process gives up, and with it everybody who waits.
   void fail();

@@ -31,6 +31,7 @@ constexpr std::array<std::string_view, reason_count> reason_texts{
     "too many communicators are served already",
     "nodes have several ranks, and the collective is not served there",
     "the ranks of some node could not share memory",
+    "ranks passed different lengths in an earlier call",
     "the setting for this collective is native",
     "the tuning table leaves it to MPI",
     "MPI was faster at this size when both were measured",

@@ -39,6 +39,7 @@ enum class Reason : std::uint8_t {
   too_many,
   several_ranks,
   shared_memory,
+  lengths_differ,
   chosen_native,
   tuned_native,
   measured_native,

@@ -130,6 +130,7 @@ CommunicatorState* state_of(Runtime& process, MpiComm comm) {
     MpiHost host(comm);
     state->communicator = Communicator::make(process, host);
     state->communicator->keep_record(state->record);
+    FallThroughCache::forget_all();  // calls from before are not shown to it
   }
   return state;
 }

@@ -86,6 +86,7 @@ constexpr bool lasts(observe::Reason reason) noexcept {
       return true;
     // What another look may find changed, and what does not come in calls that are alike.
     case observe::Reason::transport:
+    case observe::Reason::lengths_differ:
     case observe::Reason::planning:
     case observe::Reason::unsupported_type:
     case observe::Reason::device_memory:

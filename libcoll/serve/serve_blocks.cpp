@@ -120,7 +120,7 @@ bool agree_counts(Communicator& communicator, const CallContext& context, Call& 
   return true;
 }
 
-int run_blocks(Runtime& process, Communicator& communicator, const BlockCall& arguments) {
+std::optional<int> run_blocks(Runtime& process, Communicator& communicator, const BlockCall& arguments) {
   const MpiHost host(arguments.context.comm);
   const std::int64_t ranks = host.size();
   const std::int64_t rank = host.rank();
@@ -231,8 +231,8 @@ class BcastOperands final : public Operands {
 /// An allgather in which the root alone has something: every rank passes it on in segments along the root's trees. By
 /// the usual plan that is what one link carries, M/b; by Blink's, at large sizes, what all links of the root carry,
 /// M/B.
-int run_bcast(Runtime& process, Communicator& communicator, const CallContext& context, const BlockList& list,
-              int root) {
+std::optional<int> run_bcast(Runtime& process, Communicator& communicator, const CallContext& context,
+                             const BlockList& list, int root) {
   const MpiHost host(context.comm);
   const auto ranks = static_cast<std::size_t>(host.size());
   const bool is_root = host.rank() == root;

@@ -125,8 +125,8 @@ OperandsPointer make_operands(Collective collective, const ReductionArguments& a
 /// In place, the own block of the result of a reduce-scatter goes to the beginning of the input. On rank 0 that is
 /// where its own block of the input was; on the others data lies there that may still have to be sent, so their result
 /// waits elsewhere. So does one whose elements have gaps, for what the program keeps in these is not ours to change.
-int run_reduction(const Preparation& ready, const ReductionArguments& arguments, OperandsPointer operands,
-                  std::int64_t own_elements) {
+std::optional<int> run_reduction(const Preparation& ready, const ReductionArguments& arguments,
+                                 OperandsPointer operands, std::int64_t own_elements) {
   const CallKind kind = blocking_variant(arguments.context.kind);
   const bool is_scattered = kind == CallKind::reduce_scatter || kind == CallKind::reduce_scatter_block;
   const bool waits = is_scattered && arguments.in_place() && MpiHost(arguments.context.comm).rank() != 0;

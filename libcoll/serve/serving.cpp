@@ -239,6 +239,19 @@ std::optional<Reason> choose(Runtime& process, const CallContext& context, std::
   return must_prove && !is_proven(row) ? Reason::one_node : reason;
 }
 
+/// Of a blocking call; null where its ranks have not agreed on any.
+Communicator* communicator_of(Runtime& process, const CallContext& context, Reason reason) {
+  // Its handle may be MPI_COMM_NULL.
+  if (is_nonblocking(context.kind) || reason == Reason::bad_arguments) return nullptr;
+  const CommunicatorState* const state = known_state(process, context.comm);
+  return state == nullptr ? nullptr : state->communicator.get();
+}
+
+void note_native(Communicator* communicator, CallKind kind) noexcept {
+  const std::optional<Collective> collective = collective_of(kind);
+  if (communicator != nullptr && collective) communicator->note_native(*collective);
+}
+
 /// Where some process may have memory of a GPU, which others need not know of. Who waits for nobody cannot ask.
 bool all_on_host(const CallContext& context, const std::array<const void*, 2>& buffers) {
   if (!context.may_agree()) return false;
@@ -254,14 +267,17 @@ std::optional<int> fall_through(Runtime& process, const CallContext& context, Re
     context.persistence->bytes = bytes;
     return std::nullopt;
   }
+  Communicator* const communicator = communicator_of(process, context, reason);
   if (lasts(reason) && can_be_remembered(process, context)) {
-    FallThroughCache::add({*context.key, bytes, reason});
+    FallThroughCache::add({*context.key, bytes, reason, communicator});
   }
+  note_native(communicator, context.kind);
   count_fallen_through(process, context.kind, reason, bytes);
   return std::nullopt;
 }
 
 void count_again(const CachedFallThrough& cached) noexcept {
+  note_native(cached.communicator, cached.call.kind);
   Runtime* process = runtime();
   if (process != nullptr) count_fallen_through(*process, cached.call.kind, cached.reason, cached.bytes);
 }
@@ -353,14 +369,19 @@ void record_end(Runtime& process, const Served& served) noexcept try {
 } catch (...) {  // NOLINT(bugprone-empty-catch): as in handed_back()
 }
 
-int run(Runtime& process, Communicator& communicator, const CallContext& context, std::unique_ptr<Operands> operands) {
+std::optional<int> run(Runtime& process, Communicator& communicator, const CallContext& context,
+                       std::unique_ptr<Operands> operands) {
   if (context.is_init()) return mpi_success;
   if (is_nonblocking(context.kind)) return begin(process, communicator, context, std::move(operands));
   Call call = operands->call();
   trace_served(context.kind, call, communicator);
   const Served served = served_call(process, communicator, context, call);
   const std::optional<CachedShortCall> cached = short_call(process, communicator, context, call, *operands);
-  if (!communicator.run(std::move(call), {&progress_mpi})) return raise_failed(context.kind, context.comm);
+  const std::int64_t bytes = call.counts.empty() ? call.elements * call.element_bytes : unknown_bytes;
+  if (!communicator.run(std::move(call), {&progress_mpi})) {
+    if (communicator.leaves_to_mpi()) return fall_through(process, context, Reason::lengths_differ, bytes);
+    return raise_failed(context.kind, context.comm);
+  }
   if (cached) ShortCallCache::add(*cached);
   process.statistics().count_served(context.kind);
   record_end(process, served);

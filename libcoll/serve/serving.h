@@ -65,9 +65,10 @@ class Operands {
   virtual bool finish(MpiComm) { return true; }
 };
 
-/// Runs the call, or begins it, and counts it as served; nothing at the init of a persistent one. MPI's return code.
-int run(comm::Runtime& process, comm::Communicator& communicator, const CallContext& context,
-        std::unique_ptr<Operands> operands);
+/// Runs the call, or begins it, and counts it as served; nothing is run at the init of a persistent one. MPI's return
+/// code; nothing where the call turns out to be MPI's.
+std::optional<int> run(comm::Runtime& process, comm::Communicator& communicator, const CallContext& context,
+                       std::unique_ptr<Operands> operands);
 
 /// Memory that is not zeroed.
 std::unique_ptr<std::byte[]> make_buffer(std::int64_t bytes);

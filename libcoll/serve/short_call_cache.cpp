@@ -10,7 +10,7 @@ namespace libcoll::serve {
 using namespace execute;
 using namespace schedule;
 
-int run_again(const CachedShortCall& cached, const void* send_buffer, void* receive_buffer) noexcept {
+std::optional<int> run_again(const CachedShortCall& cached, const void* send_buffer, void* receive_buffer) noexcept {
   // The entry may be replaced while MPI makes progress in the call.
   const CachedShortCall again = cached;
   Call call;
@@ -26,7 +26,10 @@ int run_again(const CachedShortCall& cached, const void* send_buffer, void* rece
   }
   const MpiComm comm{again.call.comm};
   try {
-    if (!again.communicator->run_through_memory(call, {&progress_mpi})) return raise_failed(again.call.kind, comm);
+    if (!again.communicator->run_through_memory(call, {&progress_mpi})) {
+      if (again.communicator->leaves_to_mpi()) return std::nullopt;
+      return raise_failed(again.call.kind, comm);
+    }
   } catch (...) {
     return raise(comm, mpi.err_no_mem);
   }

@@ -54,8 +54,8 @@ constexpr bool may_be_short(CallKind kind) noexcept {
          kind == CallKind::reduce_scatter_block;
 }
 
-/// Serves a call like the remembered one; MPI's return code.
-int run_again(const CachedShortCall& cached, const void* send_buffer, void* receive_buffer) noexcept;
+/// Serves a call like the remembered one; MPI's return code. Nothing where it turns out to be MPI's.
+std::optional<int> run_again(const CachedShortCall& cached, const void* send_buffer, void* receive_buffer) noexcept;
 
 /// Serves a call if one like it is remembered; nothing otherwise.
 template <class... Arguments>

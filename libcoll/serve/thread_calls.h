@@ -9,6 +9,10 @@
 #include "libcoll/base/calls.h"
 #include "libcoll/observe/statistics.h"
 
+namespace libcoll::comm {
+class Communicator;
+}  // namespace libcoll::comm
+
 namespace libcoll::serve {
 
 /// All of a blocking call's arguments that may decide how it goes. Handles mean the same as before as long as nothing
@@ -43,6 +47,7 @@ struct CachedFallThrough {
   CallKey call;
   std::int64_t bytes = 0;  ///< as it was counted
   observe::Reason reason = observe::Reason::disabled;
+  comm::Communicator* communicator = nullptr;  ///< null: the ranks have none
 };
 
 /// For ReentrancyGuard and FallThroughCache: one object, because each thread-local one takes a call to be found.

@@ -4,6 +4,7 @@
  *   agreement every                 all collectives, blocking, nonblocking and persistent, first nonblocking ones
  *   agreement begun                 rank 0 begins an igather that nobody joins
  *   agreement lengths CALL MORE     rank 0 calls with so many elements more than the others
+ *   agreement later CALL MORE       the same after calls of which they agree
  *   agreement broken                rank 0 loses the connections that calls go over
  *   agreement late SECONDS          the last rank comes late to a collective */
 #include <mpi.h>
@@ -232,10 +233,12 @@ int main(int argc, char** argv) {
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   if (strcmp(what, "every") == 0) every();
   if (strcmp(what, "begun") == 0) begun();
-  if (strcmp(what, "lengths") == 0 && argc == 4) lengths(argv[2], atoi(argv[3]));
+  const int has_lengths = (strcmp(what, "lengths") == 0 || strcmp(what, "later") == 0) && argc == 4;
+  if (strcmp(what, "later") == 0) blocking(MPI_COMM_WORLD, sizes[0]);
+  if (has_lengths) lengths(argv[2], atoi(argv[3]));
   if (strcmp(what, "late") == 0) late(argc > 2 ? atoi(argv[2]) : 1);
   if (strcmp(what, "broken") == 0) broken();
-  if (strcmp(what, "broken") == 0 || strcmp(what, "begun") == 0 || strcmp(what, "lengths") == 0) end();
+  if (strcmp(what, "broken") == 0 || strcmp(what, "begun") == 0 || has_lengths) end();
   MPI_Finalize();
   return 0;
 }

@@ -193,8 +193,9 @@ TEST(Phases, OtherThingsAreLookedAfterMeanwhile) {
   const SharedPhases shared(2);
   Phases phases = shared.of(0);
   int looks = 0;
-  const std::function<void()> other_things = [&] {
+  const std::function<bool()> other_things = [&] {
     if (++looks == 5) shared.of(1).post(1);
+    return true;
   };
   Patience patience;
   patience.other_things = &other_things;
@@ -204,14 +205,28 @@ TEST(Phases, OtherThingsAreLookedAfterMeanwhile) {
   EXPECT_EQ(looks, 5);
 }
 
+TEST(Phases, OtherThingsMayEndTheWait) {
+  const SharedPhases shared(2);
+  Phases phases = shared.of(0);
+  int looks = 0;
+  const std::function<bool()> other_things = [&] { return ++looks < 3; };
+  Patience patience;
+  patience.other_things = &other_things;
+  phases.post(1);
+  EXPECT_FALSE(phases.wait({2, 1}, patience));
+  EXPECT_EQ(looks, 3);
+  EXPECT_FALSE(phases.failed()) << "who waits for another phase goes on";
+}
+
 /// The limit counts from the last sign of life: two seconds pass here, with a limit of one.
 TEST(Phases, WhoShowsSignsOfLifeIsWaitedFor) {
   const SharedPhases shared(2);
   Phases phases = shared.of(0);
   const auto begin = std::chrono::steady_clock::now();
-  const std::function<void()> other_things = [&] {
+  const std::function<bool()> other_things = [&] {
     shared.of(1).signs_of_life().fetch_add(1);
     if (std::chrono::steady_clock::now() - begin > std::chrono::seconds(2)) shared.of(1).post(1);
+    return true;
   };
   Patience patience;
   patience.limit = std::chrono::seconds(1);
