@@ -56,6 +56,7 @@ bool Trial::own(std::int64_t bytes, Protocol selected) {
     call.counts.front() = call.elements;
     std::vector<std::int64_t>& offsets = kind_ == CallKind::bcast ? call.output_offsets : call.input_offsets;
     offsets.assign(static_cast<std::size_t>(ranks_), 0);
+    if (kind_ == CallKind::bcast) call.input = call.output;
   }
   return learner_.communicator.run(call, learner_.hook, selected);
 }
