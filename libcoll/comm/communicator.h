@@ -39,6 +39,13 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// `equal_shards`: no rank's part of the data is longer than another's.
   std::optional<observe::Reason> ready(schedule::Collective collective, bool equal_shards, HostCommunicator& host);
 
+  /// What ready() would say of calls that need no plan: without asking.
+  [[nodiscard]] std::optional<observe::Reason> ready_without_plan(schedule::Collective collective) const {
+    return obstacle_of(collective, true);
+  }
+  /// Whether blocking calls of that kind never need one. The same on all ranks.
+  [[nodiscard]] bool needs_no_plan(CallKind kind) const { return parts_.shared_memory.has_stages(kind); }
+
   /// After ready() had no reason, for a call in which one rank has everything, or gets it: has large ones go by a plan
   /// of their own from now on, where that is faster. Collective.
   void prepare_one_root(schedule::Collective collective, HostCommunicator& host);

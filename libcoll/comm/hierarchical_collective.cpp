@@ -294,7 +294,8 @@ void HierarchicalCollective::abandon() noexcept {
 }
 
 std::span<const PeerId> HierarchicalCollective::peers() const {
-  return direct_slice_ ? direct_slice_->peers() : plan_->peers;
+  if (direct_slice_) return direct_slice_->peers();
+  return plan_ == nullptr ? std::span<const PeerId>() : plan_->peers;
 }
 
 bool HierarchicalCollective::rests() const { return over() || !memory_->calls().front()->slice_; }

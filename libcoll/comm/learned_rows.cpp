@@ -189,7 +189,8 @@ std::string in_words(const CostQuestion& question) {
 
 std::vector<TuningChoice> keep(const ChoicePlace& place, TuningTable& kept, std::vector<TuningChoice> choices) {
   kept.add(choices);
-  const Status stored = store_choices(place, kept);
+  const Status made = make_cache(place.directory);
+  const Status stored = made ? store_choices(place, kept) : made;
   if (!stored) log(LogLevel::info, "choices not kept: " + stored.error().message);
   return choices;
 }

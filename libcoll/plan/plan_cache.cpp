@@ -131,6 +131,11 @@ std::string cache_directory(const std::string& configured) {
   return home.empty() ? std::string() : home + "/.cache/libcoll";
 }
 
+Status make_cache(const std::string& directory) {
+  const Result<FileDescriptor> opened = open_cache(directory);
+  return opened ? Status() : opened.error();
+}
+
 Result<std::optional<Schedule>> load_plan(const std::string& directory, const Topology& topology, Collective collective,
                                           std::string_view algorithm) {
   const Result<std::optional<std::string>> text =

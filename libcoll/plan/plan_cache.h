@@ -17,6 +17,9 @@ namespace libcoll::plan {
 /// neither variable is set.
 std::string cache_directory(const std::string& configured);
 
+/// Makes the directory (mode 0700) when it is missing. The error is a sentence for a warning.
+[[nodiscard]] Status make_cache(const std::string& directory);
+
 /// What is planned for a collective where no planner is named.
 struct PlanPair {
   schedule::Schedule usual;

@@ -230,8 +230,13 @@ std::optional<Reason> choose(Runtime& process, const CallContext& context, std::
   if (context.is_init()) return persists(*state, context);
   if (is_nonblocking(context.kind)) return reason;
   MpiHost host(context.comm);
-  reason = chosen->ready(*collective_of(context.kind), has_equal_shards(context.kind), host);
-  if (!reason && has_one_root(context.kind)) chosen->prepare_one_root(*collective_of(context.kind), host);
+  const Collective collective = *collective_of(context.kind);
+  if (chosen->needs_no_plan(context.kind)) {
+    reason = chosen->ready_without_plan(collective);
+  } else {
+    reason = chosen->ready(collective, has_equal_shards(context.kind), host);
+    if (!reason && has_one_root(context.kind)) chosen->prepare_one_root(collective, host);
+  }
   if (reason || bytes == unknown_bytes || chosen->is_broken()) return reason;
   if (!chosen->has_learned(context.kind, context.order_matters)) learn(process, *state, context, host);
   row = row_of(*chosen, context, bytes);

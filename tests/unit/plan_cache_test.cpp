@@ -86,6 +86,18 @@ TEST_F(PlanCache, AnAbsentCacheOrPlanIsNoError) {
   EXPECT_FALSE(other->has_value());
 }
 
+/// For what is measured where no plan is made.
+TEST_F(PlanCache, IsMadeWithoutAPlan) {
+  EXPECT_TRUE(make_cache(directory_).ok());
+  EXPECT_TRUE(make_cache(directory_).ok());
+  struct stat status = {};
+  ASSERT_EQ(stat(directory_.c_str(), &status), 0);
+  EXPECT_EQ(status.st_mode & 0777U, 0700U);
+  std::ofstream(parent_ + "/file") << "no directory";
+  EXPECT_FALSE(make_cache(parent_ + "/file").ok());
+  EXPECT_FALSE(make_cache("").ok());
+}
+
 TEST_F(PlanCache, WhatWasStoredIsLoaded) {
   store();
   const Result<std::optional<Schedule>> loaded = load();
