@@ -82,11 +82,11 @@ static inline int variant_of_alltoall(const void* input, int count, MPI_Datatype
   VARIANT(comm, variant_alltoall, Alltoall, Ialltoall, input, count, type, output, output_count, output_type);
 }
 /* A rank with nothing to move in place does not number the call in Open MPI 4.1.4's own, and the communicator's next
- * waits for ever: where libcoll does not serve it, it is left out. */
+ * waits for ever: where libcoll does not serve it, or may not have its plan yet, it is left out. */
 static inline int variant_of_alltoallv(const void* input, const int* counts, const int* displacements,
                                        MPI_Datatype type, void* output, const int* output_counts,
                                        const int* output_displacements, MPI_Datatype output_type, MPI_Comm comm) {
-  if (input == MPI_IN_PLACE && nodes_spanned(comm) == 1) {
+  if (input == MPI_IN_PLACE && (may_be_native() || nodes_spanned(comm) == 1)) {
     return NATIVE(Alltoallv)(input, counts, displacements, type, output, output_counts, output_displacements,
                              output_type, comm);
   }
