@@ -68,8 +68,8 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// Calls fail: where messages are sent again, the others cannot go on when one has failed.
   [[nodiscard]] bool is_broken() const { return parts_.members.is_broken(); }
 
-  /// A blocking call of that kind is left to MPI: its ranks that share memory see it. The same on all ranks, or MPI has
-  /// it only on those whose length differs.
+  /// A blocking call of that kind is left to MPI, which other ranks can find out. The same on all ranks, or MPI has it
+  /// only on those whose length differs.
   void note_native(schedule::Collective collective) noexcept;
   /// After a call that was not good: whether MPI is to have it, and all further ones, since it went another way on
   /// other ranks.
@@ -167,9 +167,9 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   Communicator(Runtime& runtime, const HostCommunicator& host);
   explicit Communicator(const CommunicatorParts& original);
 
-  /// Which way a call goes, as ranks that share memory show it.
+  /// Which way a call goes, as ranks show it.
   enum class Way : std::uint8_t { native, memory, stages, planned, directly, scattered };
-  /// Where they do; null: not all of them.
+  /// Where this one does; null: nowhere.
   [[nodiscard]] node::CallWays* ways() const { return parts_.members.ways(); }
   /// A call begins. False when other ranks have left it to MPI.
   bool begin(const execute::Call& call, Way way, ProgressHook& hook);

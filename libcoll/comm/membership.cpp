@@ -73,13 +73,18 @@ std::unique_ptr<Hierarchy> copy_of(const std::unique_ptr<Hierarchy>& original) {
 }  // namespace
 
 Membership::Membership(Runtime& runtime, std::string name)
-    : runtime_(runtime), name_(std::move(name)), ids_(runtime.communicator_ids()), groups_(runtime.agreed_groups()) {}
+    : runtime_(runtime),
+      name_(std::move(name)),
+      ids_(runtime.communicator_ids()),
+      groups_(runtime.agreed_groups()),
+      way_questions_(runtime.way_questions()) {}
 
 Membership::Membership(const Membership& original)
     : runtime_(original.runtime_),
       name_(original.name_),
       ids_(original.ids_),
       groups_(original.groups_),
+      way_questions_(original.way_questions_),
       rank_(original.rank_),
       node_(original.node_),
       hierarchy_(copy_of(original.hierarchy_)),
@@ -89,6 +94,7 @@ Membership::Membership(const Membership& original)
       obstacle_(original.obstacle_.load()) {}
 
 Membership::~Membership() {
+  if (asks_about_ways_) way_questions_->remove(number_among_all());
   // What a call that failed has left under way would be taken for another communicator's, and so would what a recovery
   // group sends again.
   if (id_ == 0 || obstacle() == Reason::transport || resends_ || keeps_id_) return;
@@ -156,7 +162,9 @@ std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t sta
   const std::optional<Reason> exchanged = exchange_addresses(host, longest, places);
   if (exchanged) return exchanged;
   if (seeks_core && !seek_core_for_progress_thread(host)) return Reason::transport;
-  return settle(host, places, node_count);
+  const std::optional<Reason> settled = settle(host, places, node_count);
+  if (!settled) show_ways_elsewhere();
+  return settled;
 }
 
 bool Membership::seek_core_for_progress_thread(HostCommunicator& host) {
@@ -299,14 +307,15 @@ std::optional<Reason> Membership::take_over(HostCommunicator& host, const GroupM
   id_ = meeting.id;
   std::optional<Reason> reason = obstacle();
   if (!reason && id_ == no_id) reason = agree_on_id(host, ids_->next_free(1), id_);
-  if (reason || neighbourhood() == nullptr) return reason;
-  if (meeting.same_memory) {
+  if (reason) return reason;
+  if (meeting.same_memory && neighbourhood() != nullptr) {
     (hierarchy_ != nullptr ? hierarchy_ : host_hierarchy_)->open(std::move(spare.memory));
-  } else if (hierarchy_ == nullptr) {
+  } else if (host_hierarchy_ != nullptr) {
     share_host_memory(host);
-  } else if (!hierarchy_->open(host)) {
+  } else if (hierarchy_ != nullptr && !hierarchy_->open(host)) {
     return Reason::shared_memory;
   }
+  show_ways_elsewhere();
   return std::nullopt;
 }
 
@@ -318,6 +327,20 @@ void Membership::share_host_memory(HostCommunicator& host) {
   if (host_hierarchy_ != nullptr && !host_hierarchy_->open(host, LogLevel::info)) host_hierarchy_ = nullptr;
   if (host_hierarchy_ != nullptr || !facts_->share_memory) return;
   memory_of_ways_ = Hierarchy::of_host(runtime_, size(), rank_)->make_memory_of_ways(host);
+}
+
+std::uint64_t Membership::number_among_all() const {
+  constexpr unsigned number_bits = 40;
+  const std::uint64_t number = stamp_.communicator & ((std::uint64_t{1} << number_bits) - 1);
+  return static_cast<std::uint64_t>(world_ranks().front()) << number_bits | number;
+}
+
+void Membership::show_ways_elsewhere() {
+  const bool all_see = hierarchy_ != nullptr ? nodes() == 1 : facts_->share_memory;
+  if (all_see || !way_questions_->is_open() || world_ranks().empty()) return;
+  if (hierarchy_ == nullptr) own_ways_ = std::make_unique<CallWays>();
+  way_questions_->add(number_among_all(), *ways(), world_ranks(), rank_);
+  asks_about_ways_ = true;
 }
 
 void Membership::keep_record(CommunicatorRecord* record) {

@@ -15,6 +15,7 @@
 #include "libcoll/comm/id_pool.h"
 #include "libcoll/comm/running_call.h"
 #include "libcoll/comm/runtime.h"
+#include "libcoll/comm/way_questions.h"
 #include "libcoll/node/rank_layout.h"
 #include "libcoll/observe/figures.h"
 #include "libcoll/observe/statistics.h"
@@ -58,6 +59,8 @@ class Membership {
   /// Of what its ranks have agreed on; of a copy none.
   [[nodiscard]] AgreementStamp& stamp() { return stamp_; }
   [[nodiscard]] const AgreementStamp& stamp() const { return stamp_; }
+  /// Of no other communicator of the world, earlier or later; the same on all ranks. Precondition: has world_ranks().
+  [[nodiscard]] std::uint64_t number_among_all() const;
   /// By rank.
   [[nodiscard]] const std::vector<std::string>& addresses() const { return facts_->addresses; }
   /// All of them reach each other through memory of one host. The same on all ranks.
@@ -70,12 +73,15 @@ class Membership {
   [[nodiscard]] const Hierarchy* neighbourhood() const {
     return hierarchy_ != nullptr ? hierarchy_.get() : host_hierarchy_.get();
   }
-  /// Where ranks that all share memory show which way their calls go; null where they do not.
+  /// Where this rank shows which way its calls go; null where it does not.
   [[nodiscard]] node::CallWays* ways() const {
+    if (own_ways_ != nullptr) return own_ways_.get();
     const Hierarchy* const shared = neighbourhood();
-    const CallMemory* const memory = shared != nullptr ? shared->memory().get() : memory_of_ways_.get();
-    return memory == nullptr ? nullptr : memory->ways();
+    CallMemory* const memory = shared != nullptr ? shared->memory().get() : memory_of_ways_.get();
+    return memory == nullptr ? nullptr : &memory->ways();
   }
+  /// What ranks that do not see it are asked by; null where all do, or they cannot be asked.
+  [[nodiscard]] WayQuestions* way_questions() const { return asks_about_ways_ ? way_questions_.get() : nullptr; }
   /// Whether this rank speaks for its node.
   [[nodiscard]] bool speaks() const { return hierarchy_ == nullptr || hierarchy_->speaks(); }
   /// By node; with a hierarchy of this rank's slice, and empty when it is in none.
@@ -140,6 +146,8 @@ class Membership {
                                         topology::NodeId nodes);
   /// Where ranks that share memory count as nodes. Collective; without it all their calls go by messages, or MPI.
   void share_host_memory(HostCommunicator& host);
+  /// Where ranks share no memory, and MPI's progress can answer.
+  void show_ways_elsewhere();
   /// Which nodes of the topology the ranks are on, and what is to be planned for. Replaces the nodes by those of the
   /// plans, and sets their number.
   std::optional<observe::Reason> choose_part(bool keep_part, std::vector<topology::NodeId>& nodes,
@@ -166,6 +174,7 @@ class Membership {
   std::string name_;
   const std::shared_ptr<IdPool> ids_;
   const std::weak_ptr<AgreedGroups> groups_;  ///< which keep communicators of their own
+  const std::shared_ptr<WayQuestions> way_questions_;
   AgreementStamp stamp_;
   observe::CommunicatorRecord* record_ = nullptr;
   std::uint32_t id_ = 0;
@@ -175,12 +184,14 @@ class Membership {
   std::unique_ptr<Hierarchy> hierarchy_;
   std::unique_ptr<Hierarchy> host_hierarchy_;                 ///< for calls without messages; null with a hierarchy
   std::shared_ptr<CallMemory> memory_of_ways_;                ///< where nothing else is shared on one host
+  std::unique_ptr<node::CallWays> own_ways_;                  ///< where nothing is shared
   std::shared_ptr<Facts> facts_ = std::make_shared<Facts>();  ///< copies share it
   bool may_have_device_memory_ = false;
   bool resends_ = false;
   std::atomic<std::uint8_t> obstacle_ = observe::pack_reason(std::nullopt);
   std::atomic<bool> broken_ = false;
   bool keeps_id_ = false;  ///< a call has left messages under way
+  bool asks_about_ways_ = false;
 };
 
 }  // namespace libcoll::comm

@@ -17,6 +17,7 @@
 #include "libcoll/comm/running_call.h"
 #include "libcoll/comm/runtime_lock.h"
 #include "libcoll/comm/unattended_calls.h"
+#include "libcoll/comm/way_questions.h"
 #include "libcoll/node/call_ways.h"
 #include "libcoll/observe/watchdog.h"
 #include "libcoll/transport/transport.h"
@@ -34,15 +35,21 @@ struct ProgressHook {
   void (*call)() noexcept = nullptr;
   /// Counted up at every call where other processes want to see that this one lives.
   std::atomic<std::uint32_t>* signs_of_life = nullptr;
-  /// Where the ranks show which way their calls go; null: not all of them do.
+  /// Where ranks show which way the communicator's calls go; null: this one does not.
   const node::CallWays* ways = nullptr;
+  /// What others are asked by; null: all see it.
+  WayQuestions* questions = nullptr;
+  std::uint64_t communicator = 0;  ///< as WayQuestions has it
 
   void operator()() const noexcept {
     if (signs_of_life != nullptr) signs_of_life->fetch_add(1, std::memory_order_relaxed);
     call();
   }
   /// Whether the call waits in vain, for its ranks have taken different ways.
-  [[nodiscard]] bool waits_in_vain() const noexcept { return ways != nullptr && ways->differ(); }
+  [[nodiscard]] bool waits_in_vain() const noexcept {
+    if (questions != nullptr) questions->ask(communicator);
+    return ways != nullptr && ways->differ();
+  }
 };
 
 /// One per process. "The lock" is the runtime's.

@@ -17,6 +17,7 @@
 #include "libcoll/comm/progress_engine.h"
 #include "libcoll/comm/rank_nodes.h"
 #include "libcoll/comm/runtime_lock.h"
+#include "libcoll/comm/way_questions.h"
 #include "libcoll/execute/task_graph.h"
 #include "libcoll/observe/statistics.h"
 #include "libcoll/observe/trace.h"
@@ -106,6 +107,8 @@ class Runtime {
   [[nodiscard]] const std::shared_ptr<IdPool>& communicator_ids() const { return communicator_ids_; }
   /// What this process's communicators were agreed on.
   [[nodiscard]] const std::shared_ptr<AgreedGroups>& agreed_groups() const { return agreed_groups_; }
+  /// Shared with them, too.
+  [[nodiscard]] const std::shared_ptr<WayQuestions>& way_questions() const { return way_questions_; }
   [[nodiscard]] plan::PlanSource& plans() { return plans_; }
   /// translations() of the topology, of which translations of a set of nodes are told; none for large fabrics.
   [[nodiscard]] const std::vector<topology::Automorphism>& translation_group();
@@ -141,6 +144,7 @@ class Runtime {
   RuntimeLock lock_;
   ProgressEngine engine_{config_, transport_, lock_};
   std::shared_ptr<IdPool> communicator_ids_ = std::make_shared<IdPool>(transport::TagSpace::max_communicator);
+  std::shared_ptr<WayQuestions> way_questions_ = std::make_shared<WayQuestions>();
   plan::PlanSource plans_;
   std::once_flag translations_once_;
   std::vector<topology::Automorphism> translations_;

@@ -36,7 +36,6 @@ NodeMemory::NodeMemory(const RankLayout& layout, std::int32_t rank, std::int64_t
     : staging_(layout, rank, half_bytes),
       rank_(rank),
       short_domains_(for_short_calls ? domains_for_short_calls(layout) : std::vector<std::vector<std::int32_t>>()),
-      has_all_ranks_(layout.nodes.size() == 1),
       half_bytes_(half_bytes) {}
 
 std::int64_t NodeMemory::header_bytes() const {
@@ -83,9 +82,7 @@ Status NodeMemory::settle() {
   std::byte* const turns = segment_.data() + Phases::bytes(locals);
   call_order_ = std::make_unique<CallOrder>(turns, locals, staging_.local());
   verdicts_ = std::make_unique<CallOrder>(turns + CallOrder::bytes(locals), locals, staging_.local());
-  if (has_all_ranks_) {
-    ways_ = std::make_unique<CallWays>(segment_.data() + bytes_before_ways(locals), locals, staging_.local());
-  }
+  ways_ = std::make_unique<CallWays>(segment_.data() + bytes_before_ways(locals), locals, staging_.local());
   if (!short_domains_.empty()) {
     short_exchange_ =
         std::make_unique<ShortExchange>(segment_.data() + bytes_before_short_calls(locals), short_domains_, rank_);

@@ -46,8 +46,8 @@ class NodeMemory {
   [[nodiscard]] CallOrder& turns() { return *call_order_; }
   /// The same for what is found out about links, whose turns are the verdicts.
   [[nodiscard]] CallOrder& verdicts() { return *verdicts_; }
-  /// Null where ranks are on other nodes.
-  [[nodiscard]] CallWays* ways() const { return ways_.get(); }
+  /// Of this node's ranks.
+  [[nodiscard]] CallWays& ways() { return *ways_; }
   /// Null: there is none.
   [[nodiscard]] ShortExchange* short_exchange() const { return short_exchange_.get(); }
   /// Null: it cannot be read.
@@ -74,7 +74,6 @@ class NodeMemory {
   const NodeStaging staging_;
   const std::int32_t rank_;
   const std::vector<std::vector<std::int32_t>> short_domains_;  ///< as ShortExchange has them; empty: no short calls
-  const bool has_all_ranks_;
   const std::int64_t half_bytes_;
   Segment segment_;
   std::unique_ptr<Phases> phases_;

@@ -11,15 +11,6 @@ namespace {
 
 thread_local bool inside = false;
 
-/// While it lives this thread is in a call of MPI of ours.
-class Inside {
- public:
-  Inside() { inside = true; }
-  ~Inside() { inside = false; }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
-};
-
 /// Of an error code, which may say more than its class.
 int error_class(int code) {
   int result = code;
@@ -28,6 +19,9 @@ int error_class(int code) {
 }
 
 }  // namespace
+
+InsideMpi::InsideMpi() noexcept { inside = true; }
+InsideMpi::~InsideMpi() { inside = false; }
 
 bool PrivateMessages::calling() noexcept { return inside; }
 
@@ -73,7 +67,7 @@ MpiComm PrivateMessages::make_communicator(MpiComm comm) {
 }
 
 void PrivateMessages::close() {
-  const Inside guard;
+  const InsideMpi guard;
   closed_ = true;
   over_.clear();
   for (std::size_t place = 0; place < requests_.size(); ++place) {
@@ -106,7 +100,7 @@ std::optional<MpiPlace> PrivateMessages::place_of(std::int32_t world_rank) const
 bool PrivateMessages::send(MpiPlace to, std::int32_t tag, const void* data, std::size_t bytes, bool synchronous,
                            std::uint32_t token) {
   if (closed_) return false;
-  const Inside guard;
+  const InsideMpi guard;
   MpiRequest request = mpi.request_null;
   const MpiComm comm = channels_[static_cast<std::size_t>(to.channel)].comm;
   const auto start = synchronous ? mpi.issend : mpi.isend;
@@ -116,7 +110,7 @@ bool PrivateMessages::send(MpiPlace to, std::int32_t tag, const void* data, std:
 
 bool PrivateMessages::receive(MpiPlace from, std::int32_t tag, void* data, std::size_t bytes, std::uint32_t token) {
   if (closed_) return false;
-  const Inside guard;
+  const InsideMpi guard;
   MpiRequest request = mpi.request_null;
   const MpiComm comm = channels_[static_cast<std::size_t>(from.channel)].comm;
   const int source = from.rank < 0 ? mpi.any_source : from.rank;
@@ -139,7 +133,7 @@ void PrivateMessages::forget(std::size_t place) {
 
 std::size_t PrivateMessages::finished(std::span<MpiFinished> list) {
   if (over_.empty() && !requests_.empty()) {
-    const Inside guard;
+    const InsideMpi guard;
     indices_.resize(requests_.size());
     statuses_.resize(requests_.size());
     int count = 0;

@@ -8,6 +8,15 @@
 
 namespace libcoll::serve {
 
+/// While it lives this thread is in a call of MPI of ours: MPI's progress does not call back.
+class InsideMpi {
+ public:
+  InsideMpi() noexcept;
+  ~InsideMpi();
+  InsideMpi(const InsideMpi&) = delete;
+  InsideMpi& operator=(const InsideMpi&) = delete;
+};
+
 /// Channels are made by and by: one communicator over all processes that a communicator of the program's has, when no
 /// earlier channel has all of them already. Members are to be called under the transport's lock, but for
 /// make_communicator() and destroy(). A thread of its own may use it only where MPI gives MPI_THREAD_MULTIPLE.
@@ -34,7 +43,7 @@ class PrivateMessages final : public transport::mpi::MpiMessages {
 
   /// Takes back what is posted and refuses everything from now on: MPI is about to end.
   void close();
-  /// Whether this thread is inside a call of MPI that was made here: MPI's progress may then call back.
+  /// Whether this thread is inside a call of MPI of ours: MPI's progress may then call back.
   [[nodiscard]] static bool calling() noexcept;
 
   [[nodiscard]] std::int32_t world_rank() const override;

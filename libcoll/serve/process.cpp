@@ -24,6 +24,7 @@
 #include "libcoll/serve/own_communicator.h"
 #include "libcoll/serve/pending.h"
 #include "libcoll/serve/persistent.h"
+#include "libcoll/serve/way_messages.h"
 #include "libcoll/transport/ucx/ucx_transport.h"
 #include "libcoll/version.h"
 
@@ -53,6 +54,7 @@ int finish_with_self(MpiComm, int, void*, void*) {
   keep_own_communicators();
   Runtime* process = process_runtime.load();
   if (process == nullptr) return mpi_success;
+  process->way_questions()->close();
   finish_pending(*process);
   drop_persistent();
   // Other ranks may wait for what the last call left to be delivered. Where MPI does not call us, the thread delivers
@@ -86,6 +88,7 @@ int progress_ours() {
   if (PrivateMessages::calling()) return 0;
   Runtime* process = process_runtime.load(std::memory_order_acquire);
   if (process == nullptr) return 0;
+  process->way_questions()->look();
   const bool moved = called_by_mpi ? process->engine().progress_in_passing() : process->engine().progress();
   complete_ended(*process);
   if (!moved) {
@@ -119,6 +122,7 @@ void register_progress(Runtime& process, bool serves) {
   if (!is_hooked) return process.engine().use_progress_thread();
   called_by_mpi = true;
   process.engine().set_background_progress(serves ? &attend : nullptr);
+  if (own_world_communicator() != mpi.comm_null) process.way_questions()->open(way_messages());
 }
 
 /// The launcher says how many processes of the job it started on this host. One inside another's job leaves both words.
@@ -210,7 +214,8 @@ void progress_mpi() noexcept {
   MpiComm comm = own == mpi.comm_null ? mpi.comm_world : own;
   if (mpi.description->self_probe_progresses != 0) comm = mpi.comm_self;
   int found = 0;
-  mpi.iprobe(mpi.any_source, mpi.any_tag, comm, &found, mpi.status_ignore);
+  // Open MPI's does not where it finds one at once.
+  mpi.iprobe(mpi.any_source, unused_tag, comm, &found, mpi.status_ignore);
 }
 
 bool mpi_calls_progress() noexcept { return called_by_mpi; }

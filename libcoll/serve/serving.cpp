@@ -119,6 +119,15 @@ bool is_set_to_native(const Communicator& communicator, CallKind kind) {
   return !rows.empty() && rows.front().source == RowSource::setting;
 }
 
+/// The same for calls of all sizes.
+bool are_tuned_native(const Communicator& communicator, const CallContext& context) {
+  const std::span<const SelectionRow> rows =
+      communicator.selection().rows(blocking_variant(context.kind), context.order_matters);
+  return std::all_of(rows.begin(), rows.end(), [](const SelectionRow& row) {
+    return row.choice.native && row.source <= RowSource::tuning_table;
+  });
+}
+
 /// For communicators within a node, whose calls must be faster than MPI's: whether it is known of such a call which way
 /// that is. The same on all ranks.
 bool is_proven(const SelectionRow* row) { return row != nullptr && row->source != RowSource::built_in; }
@@ -224,7 +233,10 @@ std::optional<Reason> choose(Runtime& process, const CallContext& context, std::
   const bool can_be_proven = is_proven(row) || (bytes != unknown_bytes && can_be_tried(context.kind));
   if (!reason && must_prove && !can_be_proven) reason = Reason::one_node;
   if (!reason && !context.may_agree()) reason = begins(*state, context.kind);
-  if (!reason && row != nullptr && row->source <= RowSource::tuning_table) reason = native_by(row);
+  // Who leaves one call to MPI must yet take part in what the others agree on before theirs: lengths may differ by
+  // rank.
+  const bool may_skip = is_nonblocking(context.kind) || are_tuned_native(*state->communicator, context);
+  if (!reason && may_skip && row != nullptr && row->source <= RowSource::tuning_table) reason = native_by(row);
   if (reason) return reason;
   chosen = state->communicator.get();
   if (context.is_init()) return persists(*state, context);

@@ -105,5 +105,30 @@ TEST_F(CallWaysOfThree, EarlierCallsAreNotLeft) {
   EXPECT_FALSE(ways_[1].begin(alltoall, stages));
 }
 
+/// Of ranks elsewhere that went another way.
+TEST_F(CallWaysOfThree, WhatIsHeardFromElsewhereIsLeftByAllAndToldByOne) {
+  all_begin(4);
+  ways_[1].leave_from(4);
+  EXPECT_EQ(differ(), (Differ{true, true, true}));
+  for (const CallWays& each : ways_) EXPECT_TRUE(each.left());
+  EXPECT_TRUE(ways_[2].leave()) << "nobody has left before";
+  EXPECT_FALSE(ways_[0].leave());
+}
+
+TEST(CallWays, OneRankShowsItsLastCalls) {
+  CallWays ways;
+  CallWays other;
+  for (int call = 1; call <= 10; ++call) {
+    ways.begin(alltoall, stages);
+    other.begin(alltoall, call == 7 ? native : stages);
+  }
+  EXPECT_FALSE(ways.differ());
+  EXPECT_FALSE(CallWays::differ(ways.present(), other.present()));
+  EXPECT_TRUE(CallWays::differ(ways.shown(7), other.shown(7)));
+  EXPECT_FALSE(CallWays::differ(ways.shown(7), other.shown(8)));
+  EXPECT_FALSE(CallWays::differ(ways.shown(11), other.present())) << "not begun";
+  EXPECT_FALSE(CallWays::differ({2, ways.shown(2).word}, {2, other.shown(2).word})) << "long ago";
+}
+
 }  // namespace
 }  // namespace libcoll::call_ways_test
