@@ -177,7 +177,9 @@ void HierarchicalCollective::go_on_with_another_length() {
     call.input = call.output = scratch_.data();
     call.elements = length;
     call.element_bytes = element_bytes;
-    std::unique_ptr<NodeRounds> rounds = hierarchy_.rounds_of(*memory_, std::move(call));
+    // Nobody reads memory of others, who may have shown none.
+    std::unique_ptr<NodeRounds> rounds =
+        make_node_rounds(hierarchy_.layout(), memory_->staging(), nullptr, parts_.members.rank(), std::move(call));
     rounds->begin(0, memory_->half(round_number_));
     return rounds;
   };
