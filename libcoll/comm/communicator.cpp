@@ -326,7 +326,6 @@ const Hierarchy* Communicator::hierarchy_for(const Call& call) const {
 bool Communicator::run(Call call, ProgressHook hook, Protocol selected) {
   if (parts_.members.is_broken()) return ends_well(false, false);
   if (selected == Protocol::chosen) selected = select_protocol(call);
-  call.is_blocking = true;
   if (selected == Protocol::planned && parts_.shared_memory.serves(call)) return run_through_memory(call, hook);
   if (!begin(call, way_of(call, selected), hook)) return ends_well(false, false);
   bool good = false;

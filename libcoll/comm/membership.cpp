@@ -100,7 +100,7 @@ Membership::~Membership() {
   if (id_ == 0 || obstacle() == Reason::transport || resends_ || keeps_id_) return;
   ids_->give_back(id_);
   const std::shared_ptr<CallMemory> memory = neighbourhood() != nullptr ? neighbourhood()->memory() : nullptr;
-  if (memory == nullptr || stamp_.communicator == 0 || !memory->calls().empty()) return;
+  if (memory == nullptr || stamp_.communicator == 0 || !memory->calls().empty() || memory->ways().left()) return;
   if (const std::shared_ptr<AgreedGroups> groups = groups_.lock()) {
     groups->give_back(world_ranks(), {{stamp_.communicator, memory->rounds()}, memory});
   }

@@ -25,8 +25,7 @@ struct Call {
   std::vector<std::int64_t> counts;
   std::vector<std::int64_t> input_offsets;
   std::vector<std::int64_t> output_offsets;
-  bool is_blocking = false;  ///< the rank does nothing else until the call is over
-  bool is_rooted = false;    ///< MPI_Bcast, an allgather, or MPI_Reduce, a reduce-scatter: no block but the root's
+  bool is_rooted = false;  ///< MPI_Bcast, an allgather, or MPI_Reduce, a reduce-scatter: no block but the root's
 };
 
 }  // namespace libcoll::execute

@@ -16,13 +16,13 @@ std::int64_t pair_capacity(const RankLayout& layout, std::int64_t bytes, std::in
 }  // namespace
 
 ExchangeStaging::ExchangeStaging(const RankLayout& layout, std::int32_t rank, std::int64_t bytes,
-                                 const ExchangedBlocks& blocks, BlocksRead read)
+                                 const ExchangedBlocks& blocks, std::int64_t least_bytes_read)
     : layout_(layout),
       blocks_(blocks),
       rank_(static_cast<std::size_t>(rank)),
       node_(static_cast<std::size_t>(layout.node_of_rank[rank_])),
       bytes_(bytes),
-      read_(read) {}
+      least_bytes_read_(least_bytes_read) {}
 
 bool ExchangeStaging::fits(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes) {
   const auto ranks = static_cast<std::int64_t>(layout.node_of_rank.size());
@@ -79,17 +79,16 @@ void ExchangeStaging::read_lengths() {
   streams_.assign(moved, moved + nodes() * nodes());
   sum_own(streams_.data() + node_ * nodes());  // with no other node, nobody has
   place_blocks();
-  count_rounds();
-  if (read_.least_bytes == 0 || rounds_ < read_.least_rounds) return;
   choose_readers();
   count_rounds();
 }
 
 void ExchangeStaging::choose_readers() {
+  if (least_bytes_read_ == 0) return;
   for (std::size_t node = 0; node < nodes(); ++node) {
     const auto pairs = static_cast<std::int64_t>(layout_.nodes[node].ranks.size() * layout_.nodes[node].ranks.size());
     std::int64_t& staged = streams_[node * nodes() + node];
-    reads_.push_back(pairs > 1 && staged * blocks_.element_bytes >= pairs * read_.least_bytes ? 1 : 0);
+    reads_.push_back(pairs > 1 && staged * blocks_.element_bytes >= pairs * least_bytes_read_ ? 1 : 0);
     if (reads(node)) staged = 0;
   }
   if (!reads_neighbours()) return;

@@ -24,20 +24,15 @@ struct ExchangedBlocks {
   std::vector<std::int64_t> output_offsets;  ///< bytes, by the source's rank
 };
 
-/// Which blocks between ranks of a node are read where they lie.
-struct BlocksRead {
-  std::int64_t least_bytes = 0;   ///< on average; 0: none are read
-  std::int64_t least_rounds = 1;  ///< that the call would take if none were
-};
-
 /// One rank's view. What a node has for another one is a stream: the blocks of its first local rank for each of the
 /// other's, then those of its second, and so on. A round takes the same share of every stream. Memory has a place for
 /// the round's part of each stream that leaves the node, or stays, then for each one that comes in.
 class ExchangeStaging {
  public:
-  /// `bytes` of shared memory are there for a round. Equal on all ranks. The arguments must outlive this.
+  /// `bytes` of shared memory are there for a round. Blocks between ranks of a node are read where they lie if they
+  /// have `least_bytes_read` on average; 0: never. Equal on all ranks. The arguments must outlive this.
   ExchangeStaging(const RankLayout& layout, std::int32_t rank, std::int64_t bytes, const ExchangedBlocks& blocks,
-                  BlocksRead read = {});
+                  std::int64_t least_bytes_read = 0);
 
   /// Whether any round can be run at all.
   [[nodiscard]] static bool fits(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes);
@@ -76,7 +71,6 @@ class ExchangeStaging {
   /// addresses of its blocks for ranks of the node.
   [[nodiscard]] std::int64_t* said_by(std::size_t local) const;
   [[nodiscard]] bool reads(std::size_t node) const { return !reads_.empty() && reads_[node] != 0; }
-  /// What they read is not staged. Precondition: the round of lengths is in memory, and the blocks are placed.
   void choose_readers();
   /// What this node has for every other one, then the same of every node.
   [[nodiscard]] std::int64_t* sums() const;
@@ -97,7 +91,7 @@ class ExchangeStaging {
   std::size_t rank_;
   std::size_t node_;
   std::int64_t bytes_;
-  BlocksRead read_;
+  std::int64_t least_bytes_read_;
   std::vector<char> reads_;                   ///< by node: its ranks read what they have for each other
   std::vector<std::uint64_t> addresses_;      ///< by local rank: of its block for this rank, …
   std::vector<std::int64_t> addressed_;       ///< … whose elements are those that both know of

@@ -47,10 +47,6 @@ class StagedRounds : public NodeRounds {
 
 bool has_other_nodes(const RankLayout& layout) { return layout.nodes.size() > 1; }
 
-/// Who begins a call and computes ends one of a single round although others compute longer, as all copied in at the
-/// beginning. Reading each other's blocks, all wait for all at the end; so they do between several rounds.
-std::int64_t least_rounds_read(const Call& call) { return call.is_blocking ? 1 : 2; }
-
 /// A vector (allreduce), or blocks of one length.
 class EqualRounds final : public NodeRounds {
  public:
@@ -59,12 +55,11 @@ class EqualRounds final : public NodeRounds {
         staging_(staging),
         neighbours_(neighbours),
         call_(std::move(call)),
-        capacity_(staging.capacity(call_.collective, call_.element_bytes)),
         reads_(neighbours != nullptr && call_.collective == Collective::alltoall && staging.locals() > 1 &&
-               count() >= least_rounds_read(call_) && block_bytes(call_) >= neighbours->least_bytes()) {
-    // Then nothing is staged.
-    if (reads_ && !has_other_nodes(layout)) capacity_ = call_.elements;
-  }
+               block_bytes(call_) >= neighbours->least_bytes()),
+        // Where all is read, nothing is staged.
+        capacity_(reads_ && !has_other_nodes(layout) ? call_.elements
+                                                     : staging.capacity(call_.collective, call_.element_bytes)) {}
 
   [[nodiscard]] std::int64_t count() const override { return (call_.elements + capacity_ - 1) / capacity_; }
 
@@ -137,8 +132,8 @@ class EqualRounds final : public NodeRounds {
   const NodeStaging& staging_;
   const NeighbourMemory* const neighbours_;
   const Call call_;
-  std::int64_t capacity_;  ///< of a round
-  const bool reads_;       ///< blocks between ranks of the node where they lie
+  const bool reads_;             ///< blocks between ranks of the node where they lie
+  const std::int64_t capacity_;  ///< of a round
   Round round_;
   std::vector<std::byte> input_copy_;  ///< of an input that the result is written over, for the readers
 };
@@ -218,8 +213,7 @@ class ExchangeRounds final : public NodeRounds {
         neighbours_(neighbours),
         call_(std::move(call)),
         described_{call_.element_bytes, call_.counts, call_.input_offsets, call_.output_offsets},
-        exchange_(layout, rank, staging.bytes(), described_,
-                  {neighbours_ == nullptr ? 0 : neighbours_->least_bytes(), least_rounds_read(call_)}) {}
+        exchange_(layout, rank, staging.bytes(), described_, neighbours_ == nullptr ? 0 : neighbours_->least_bytes()) {}
 
   [[nodiscard]] std::int64_t count() const override { return lengths_known_ ? 1 + exchange_.rounds() : 2; }
 

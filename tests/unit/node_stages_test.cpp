@@ -245,7 +245,7 @@ std::uint64_t value(std::size_t call, std::size_t source, std::size_t place) {
 
 /// One rank of the node with the buffers of all its calls.
 struct Player {
-  Player(const RankLayout& layout, std::int32_t rank, std::int64_t half) : memory(layout, rank, half) {}
+  Player(const RankLayout& layout, std::int32_t rank) : memory(layout, rank, half_bytes) {}
 
   NodeMemory memory;
   std::vector<Words> inputs;
@@ -362,8 +362,7 @@ Sizes sizes_of(const Kind& kind, std::size_t ranks, std::size_t rank) {
           kind.collective == Collective::reduce_scatter ? own : all};
 }
 
-void begin_call(Player& player, const RankLayout& layout, std::size_t rank, std::size_t number, const Kind& kind,
-                bool is_blocking) {
+void begin_call(Player& player, const RankLayout& layout, std::size_t rank, std::size_t number, const Kind& kind) {
   const std::size_t ranks = layout.node_of_rank.size();
   const bool gathers = kind.collective == Collective::allgather;
   const Sizes sizes = sizes_of(kind, ranks, rank);
@@ -378,7 +377,6 @@ void begin_call(Player& player, const RankLayout& layout, std::size_t rank, std:
   call.elements = kind.elements;
   call.element_bytes = sizeof(std::uint64_t);
   call.reducer.apply = &add;
-  call.is_blocking = is_blocking;
   const bool exchanges = kind.collective == Collective::alltoall;
   if (exchanges && !kind.equal) describe_exchange(kind, ranks, rank, call);
   std::int64_t offset = 0;
@@ -421,13 +419,12 @@ Words expected(const Kind& kind, std::size_t ranks, std::size_t rank, std::size_
 
 /// All ranks of a node go through three times the kinds of calls, in any order. How often they read each other's
 /// memory, if they can.
-std::int64_t run_calls(const std::vector<Kind>& kinds, std::int32_t domains, bool can_read, std::mt19937& random,
-                       bool are_blocking = true, std::int64_t half = half_bytes) {
+std::int64_t run_calls(const std::vector<Kind>& kinds, std::int32_t domains, bool can_read, std::mt19937& random) {
   const std::vector<RankPlace> places = {{0, 0, 0}, {0, 1, 1 % domains}, {0, 2, 0}, {0, 3, 3 % domains}};
   const RankLayout layout = arrange(places, 1, 0);
   const std::size_t ranks = places.size();
   std::deque<Player> players;
-  for (std::int32_t rank = 0; rank < 4; ++rank) players.emplace_back(layout, rank, half);
+  for (std::int32_t rank = 0; rank < 4; ++rank) players.emplace_back(layout, rank);
   std::string name;
   for (Player& player : players) {
     if (player.memory.staging().local() != 0) continue;
@@ -449,7 +446,7 @@ std::int64_t run_calls(const std::vector<Kind>& kinds, std::int32_t domains, boo
     players[rank].inputs.reserve(calls);
     players[rank].outputs.reserve(calls);
     for (std::size_t call = 0; call < calls; ++call) {
-      begin_call(players[rank], layout, rank, call, kinds[call % kinds.size()], are_blocking);
+      begin_call(players[rank], layout, rank, call, kinds[call % kinds.size()]);
     }
   }
   std::vector<std::size_t> order = {0, 1, 2, 3};
@@ -488,17 +485,6 @@ TEST(NodeRounds, NeighboursAreReadWhereBlocksAreLong) {
                                    {Collective::alltoall, false, 683},  {Collective::alltoall, false, 682},
                                    {Collective::allgather, true, 2000}, {Collective::alltoall, true, 5000}};
   for (int turn = 0; turn < 5; ++turn) EXPECT_EQ(run_calls(kinds, 1, true, random), 3 * 3 * 4);
-}
-
-/// In calls that are not waited for, unless all 16 blocks fit into one round.
-TEST(NodeRounds, NeighboursAreReadInNonblockingCallsOfSeveralRounds) {
-  std::mt19937 random(17);
-  const std::vector<Kind> kinds = {{Collective::alltoall, true, 1024}, {Collective::alltoall, false, 683}};
-  for (int turn = 0; turn < 5; ++turn) {
-    EXPECT_EQ(run_calls(kinds, 1, true, random, false), 2 * 3 * 4);
-    EXPECT_EQ(run_calls(kinds, 1, true, random, false, 1 << 18), 0);
-    EXPECT_EQ(run_calls(kinds, 1, true, random, true, 1 << 18), 2 * 3 * 4);
-  }
 }
 
 }  // namespace
