@@ -330,8 +330,9 @@ std::vector<Setting> make_settings() {
       bytes<&Config::round_bytes, 64_K, unlimited>("round_bytes",
                                                    "A call larger than this per rank runs in several rounds."),
       integer<&Config::in_flight, 1, 1024>("in_flight", "Messages in flight per peer."),
-      integer<&Config::poll_microseconds, 0, 1'000'000>("poll_microseconds",
-                                                        "A waiting rank polls this long before it blocks."),
+      integer<&Config::poll_microseconds, 0, 1'000'000>(
+          "poll_microseconds",
+          "A waiting rank polls this long before it blocks, 100 times as long for messages through the host's memory."),
       boolean<&Config::pacing>("pacing",
                                "Steered messages leave at the rate that the plan and the topology's bandwidths give."),
       text<&Config::host>("host", "Name of this host as the topology has it; empty: as MPI says."),

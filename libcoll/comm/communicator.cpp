@@ -301,6 +301,7 @@ void Communicator::note_native(Collective collective) noexcept {
 
 bool Communicator::begin(const Call& call, Way way, ProgressHook& hook) {
   hook.ways = ways();
+  hook.peers_share_memory = share_memory();
   hook.questions = parts_.members.way_questions();
   if (hook.questions != nullptr) hook.communicator = parts_.members.number_among_all();
   return ways() == nullptr || ways()->begin(static_cast<std::uint8_t>(call.collective), static_cast<std::uint8_t>(way));

@@ -24,9 +24,9 @@ constexpr std::chrono::nanoseconds shortest_hook_interval = std::chrono::microse
 constexpr std::chrono::nanoseconds longest_hook_interval = std::chrono::milliseconds(8);
 constexpr int hook_intervals_per_wait = 4;
 
-/// Polling that ended in blocking this often in a row is left out, but for a try every now and then.
-constexpr unsigned fruitless_limit = 3;
-constexpr unsigned waits_per_try = 32;
+/// A peer that shares this rank's memory may wait for this processor, and sleeping and being woken take longer than
+/// such a message: a rank polls so many times as long for it.
+constexpr int polls_of_memory = 100;
 
 /// How long a finished call waits for what it still owes its peers, when MPI will look after that later: over shared
 /// memory almost always nothing, over tcp also for answers of peers that may have gone on already.
@@ -184,24 +184,6 @@ bool ProgressEngine::progress_transport() noexcept {
   return moved;
 }
 
-/// Whether this wait begins with polling.
-bool ProgressEngine::polling_pays() noexcept {
-  const unsigned fruitless = fruitless_polls_.load(std::memory_order_relaxed);
-  if (fruitless < fruitless_limit) return true;
-  fruitless_polls_.store(fruitless + 1, std::memory_order_relaxed);
-  return fruitless % waits_per_try == 0;
-}
-
-/// @param in_time whether something came within the time that a rank polls. What comes later, where others use the
-///        processor between two looks, a rank that sleeps sees as early.
-void ProgressEngine::judge_poll(bool in_time) noexcept {
-  if (in_time) {
-    fruitless_polls_.store(0, std::memory_order_relaxed);
-  } else {
-    fruitless_polls_.fetch_add(1, std::memory_order_relaxed);
-  }
-}
-
 /// A transport that has something left to do cannot be waited for, and what it waits for may need this processor.
 void ProgressEngine::block_or_yield(int milliseconds) {
   if (arm()) {
@@ -212,7 +194,9 @@ void ProgressEngine::block_or_yield(int milliseconds) {
 }
 
 bool ProgressEngine::wait_for_rest(Driven& running, ProgressHook hook, const std::function<std::string()>& in_words) {
-  const auto poll_time = std::chrono::microseconds(config_.poll_microseconds);
+  const auto poll_time =
+      std::chrono::microseconds(config_.poll_microseconds) * (hook.peers_share_memory ? polls_of_memory : 1);
+  PollHistory& history = hook.peers_share_memory ? polls_in_memory_ : polls_;
   const auto patience = std::chrono::seconds(config_.timeout_seconds);
   const Clock::time_point begin = Clock::now();
   Clock::time_point still_since = begin;
@@ -229,7 +213,7 @@ bool ProgressEngine::wait_for_rest(Driven& running, ProgressHook hook, const std
       return false;
     }
     if (moved) {
-      if (still && poll) judge_poll(Clock::now() - still_since < poll_time);
+      if (still && poll) history.note(Clock::now() - still_since < poll_time);
       still = false;
       continue;
     }
@@ -237,7 +221,7 @@ bool ProgressEngine::wait_for_rest(Driven& running, ProgressHook hook, const std
     if (!still) {
       still = true;
       still_since = now;
-      poll = polling_pays();
+      poll = history.pays();
     }
     if (!told && now - still_since > shortest_hook_interval) {
       const std::lock_guard guard(lock_);
@@ -258,7 +242,7 @@ bool ProgressEngine::wait_for_rest(Driven& running, ProgressHook hook, const std
       sched_yield();
       continue;
     }
-    if (std::exchange(poll, false)) judge_poll(false);
+    if (std::exchange(poll, false)) history.note(false);
     const auto until_hook = std::chrono::ceil<std::chrono::milliseconds>(next_hook - now).count();
     block_or_yield(std::min(static_cast<int>(until_hook), milliseconds_to_next_advance(running)));
   }

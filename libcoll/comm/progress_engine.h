@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "libcoll/base/config.h"
+#include "libcoll/comm/poll_history.h"
 #include "libcoll/comm/process_transport.h"
 #include "libcoll/comm/running_call.h"
 #include "libcoll/comm/runtime_lock.h"
@@ -39,7 +40,8 @@ struct ProgressHook {
   const node::CallWays* ways = nullptr;
   /// What others are asked by; null: all see it.
   WayQuestions* questions = nullptr;
-  std::uint64_t communicator = 0;  ///< as WayQuestions has it
+  std::uint64_t communicator = 0;   ///< as WayQuestions has it
+  bool peers_share_memory = false;  ///< all ranks that the call may wait for run beside this one
 
   void operator()() const noexcept {
     if (signs_of_life != nullptr) signs_of_life->fetch_add(1, std::memory_order_relaxed);
@@ -160,8 +162,6 @@ class ProgressEngine {
   [[nodiscard]] int milliseconds_to_next_advance(const execute::Driven& running);
   /// False when it gave up: nothing moved for the configured time.
   bool wait_for_rest(execute::Driven& running, ProgressHook hook, const std::function<std::string()>& in_words);
-  bool polling_pays() noexcept;
-  void judge_poll(bool in_time) noexcept;
   void flush(std::span<const transport::PeerId> peers, ProgressHook hook);
   /// Whether it need not be waited for, because something else makes progress. Under the lock.
   bool leave_to_others(transport::Flush& flush);
@@ -181,10 +181,11 @@ class ProgressEngine {
   std::atomic<unsigned> looks_ = 0;  ///< by the program's threads; some may be lost
   unsigned looks_seen_ = 0;          ///< by the progress thread
   void (*attend_)(bool closely) noexcept = nullptr;
-  std::atomic<bool> closely_ = false;          ///< as attend() was told last
-  std::atomic<unsigned> looks_in_vain_ = 0;    ///< of progress_in_passing() in a row; not exact
-  std::atomic<int> waiting_ = 0;               ///< blocking calls under way
-  std::atomic<unsigned> fruitless_polls_ = 0;  ///< waits in a row that polling did not end
+  std::atomic<bool> closely_ = false;        ///< as attend() was told last
+  std::atomic<unsigned> looks_in_vain_ = 0;  ///< of progress_in_passing() in a row; not exact
+  std::atomic<int> waiting_ = 0;             ///< blocking calls under way
+  PollHistory polls_;
+  PollHistory polls_in_memory_;
 };
 
 }  // namespace libcoll::comm
