@@ -136,8 +136,7 @@ std::shared_ptr<CallMemory> Hierarchy::share_memory(HostCommunicator& host, std:
   if (local() != 0) status = memory->open(all[static_cast<std::size_t>(node.ranks.front())].segment_name.data());
   if (status.ok()) status = memory->reserve_own();
   if (!all_well(host, status, level)) return nullptr;
-  // Other memories are for calls that go on while the rank does other things.
-  const bool reads_directly = for_short_calls && may_read_directly_ && can_read_all(node, all);
+  const bool reads_directly = may_read_directly_ && can_read_all(node, all);
   bool all_read_directly = false;
   if (!all_well(host, memory->settle(), level, reads_directly, all_read_directly)) return nullptr;
   if (all_read_directly) {
