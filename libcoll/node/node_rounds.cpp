@@ -55,7 +55,7 @@ class EqualRounds final : public NodeRounds {
         staging_(staging),
         neighbours_(neighbours),
         call_(std::move(call)),
-        reads_(neighbours != nullptr && call_.collective == Collective::alltoall && staging.locals() > 1 &&
+        reads_(neighbours != nullptr && may_read() && staging.locals() > 1 &&
                block_bytes(call_) >= neighbours->least_bytes()),
         // Where all is read, nothing is staged.
         capacity_(reads_ && !has_other_nodes(layout) ? call_.elements
@@ -93,13 +93,14 @@ class EqualRounds final : public NodeRounds {
   std::optional<std::int64_t> read_neighbours(std::span<const Phases::Note> shown,
                                               std::atomic<std::uint32_t>& signs_of_life) override {
     const std::int64_t block = block_bytes(call_);
+    const std::int64_t first_byte = shows_block_per_rank(call_.collective) ? staging_.rank() * block : 0;
     std::int64_t moved = 0;
     for (std::int32_t step = 1; step < staging_.locals(); ++step) {
       // Not all from one at a time.
       const std::int32_t local = (staging_.local() + step) % staging_.locals();
       std::uint64_t from = 0;
       std::memcpy(&from, shown[static_cast<std::size_t>(local)].data, sizeof from);
-      from += static_cast<std::uint64_t>(staging_.rank() * block);
+      from += static_cast<std::uint64_t>(first_byte);
       const std::int32_t rank = staging_.rank_of(local);
       std::byte* const to = call_.output + rank * block;
       if (!neighbours_->read(rank, from, to, block, signs_of_life)) return std::nullopt;
@@ -128,6 +129,12 @@ class EqualRounds final : public NodeRounds {
   std::int64_t copy_out() override { return staging_.copy_out(round_, call_.output, call_.input); }
 
  private:
+  /// What goes on to other nodes has to be staged.
+  [[nodiscard]] bool may_read() const {
+    return call_.collective == Collective::alltoall ||
+           (call_.collective == Collective::allgather && !has_other_nodes(layout_));
+  }
+
   const RankLayout& layout_;
   const NodeStaging& staging_;
   const NeighbourMemory* const neighbours_;

@@ -1,6 +1,6 @@
-/* All-to-alls of equal and of unequal blocks, short ones and long ones, over and over. Ranks write to their input as
- * soon as a call is over: whoever still reads there gets wrong words. In communicators of the world's order and of the
- * opposite one. */
+/* All-to-alls of equal and of unequal blocks and allgathers, short ones and long ones, over and over. Ranks write to
+ * their input as soon as a call is over: whoever still reads there gets wrong words. In communicators of the world's
+ * order and of the opposite one. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -87,6 +87,30 @@ static void unequal_blocks(MPI_Comm comm, int round) {
   expect_call("alltoallv", 1, "exchanges");
 }
 
+static void gathered_blocks(MPI_Comm comm, int round) {
+  const int rank = rank_in(comm);
+  const int count = length(round, 1, 0, 0);
+  const size_t bytes = sizeof(uint32_t) * (size_t)count;
+  const int in_place = round % 4 == 0;
+  uint32_t* sent = allocate(bytes);
+  uint32_t* received = allocate(bytes * (size_t)size_of(comm));
+  uint32_t* own = received + (size_t)rank * (size_t)count;
+  for (int i = 0; i < count; ++i) sent[i] = word(round, rank, rank, i);
+  if (in_place) memcpy(own, sent, bytes);
+  MPI_Allgather(in_place ? MPI_IN_PLACE : (void*)sent, count, MPI_UINT32_T, received, count, MPI_UINT32_T, comm);
+  memset(in_place ? own : sent, 0xff, bytes);
+  for (int from = 0; from < size_of(comm); ++from) {
+    if (in_place && from == rank) continue;
+    for (int i = 0; i < count; ++i) {
+      CHECK(received[from * count + i] == word(round, from, from, i), "word %d from rank %d in round %d", i, from,
+            round);
+    }
+  }
+  free(sent);
+  free(received);
+  expect_call("allgather", 1, "exchanges");
+}
+
 /* The next call is under way while the first one's neighbours read, or the other way round. */
 static void beside_a_nonblocking_call(MPI_Comm comm, int round) {
   const struct Exchange first = prepare(comm, round, 1);
@@ -111,7 +135,7 @@ int CASE(exchanges)(int argc, char** argv) {
   MPI_Comm_split(MPI_COMM_WORLD, 0, -rank_in(MPI_COMM_WORLD), &backwards);
   for (int round = 0; round < rounds; ++round) {
     MPI_Comm comm = round / 3 % 2 == 0 ? MPI_COMM_WORLD : backwards;
-    switch (mixed((uint64_t)round + 7) % 5) {
+    switch (mixed((uint64_t)round + 7) % 7) {
       case 0:
       case 1:
         equal_blocks(comm, round);
@@ -119,6 +143,10 @@ int CASE(exchanges)(int argc, char** argv) {
       case 2:
       case 3:
         unequal_blocks(comm, round);
+        break;
+      case 4:
+      case 5:
+        gathered_blocks(comm, round);
         break;
       default:
         beside_a_nonblocking_call(comm, round);

@@ -483,8 +483,12 @@ TEST(NodeRounds, NeighboursAreReadWhereBlocksAreLong) {
   std::mt19937 random(13);
   const std::vector<Kind> kinds = {{Collective::alltoall, true, 1024},  {Collective::alltoall, true, 1023},
                                    {Collective::alltoall, false, 683},  {Collective::alltoall, false, 682},
-                                   {Collective::allgather, true, 2000}, {Collective::alltoall, true, 5000}};
-  for (int turn = 0; turn < 5; ++turn) EXPECT_EQ(run_calls(kinds, 1, true, random), 3 * 3 * 4);
+                                   {Collective::allgather, true, 1024}, {Collective::allgather, true, 1023},
+                                   {Collective::allgather, true, 5000}, {Collective::alltoall, true, 5000}};
+  constexpr int read_kinds = 5;
+  constexpr int times = 3;
+  constexpr int ranks = 4;
+  for (int turn = 0; turn < 5; ++turn) EXPECT_EQ(run_calls(kinds, 1, true, random), read_kinds * times * ranks);
 }
 
 }  // namespace
