@@ -7,6 +7,7 @@
 
 #include "libcoll/node/call_blocks.h"
 #include "libcoll/node/exchange_staging.h"
+#include "libcoll/node/neighbour_gather.h"
 #include "libcoll/node/shard_staging.h"
 
 namespace libcoll::node {
@@ -55,7 +56,7 @@ class EqualRounds final : public NodeRounds {
         staging_(staging),
         neighbours_(neighbours),
         call_(std::move(call)),
-        reads_(neighbours != nullptr && may_read() && staging.locals() > 1 &&
+        reads_(neighbours != nullptr && call_.collective == Collective::alltoall && staging.locals() > 1 &&
                block_bytes(call_) >= neighbours->least_bytes()),
         // Where all is read, nothing is staged.
         capacity_(reads_ && !has_other_nodes(layout) ? call_.elements
@@ -93,14 +94,13 @@ class EqualRounds final : public NodeRounds {
   std::optional<std::int64_t> read_neighbours(std::span<const Phases::Note> shown,
                                               std::atomic<std::uint32_t>& signs_of_life) override {
     const std::int64_t block = block_bytes(call_);
-    const std::int64_t first_byte = shows_block_per_rank(call_.collective) ? staging_.rank() * block : 0;
     std::int64_t moved = 0;
     for (std::int32_t step = 1; step < staging_.locals(); ++step) {
       // Not all from one at a time.
       const std::int32_t local = (staging_.local() + step) % staging_.locals();
       std::uint64_t from = 0;
       std::memcpy(&from, shown[static_cast<std::size_t>(local)].data, sizeof from);
-      from += static_cast<std::uint64_t>(first_byte);
+      from += static_cast<std::uint64_t>(staging_.rank() * block);
       const std::int32_t rank = staging_.rank_of(local);
       std::byte* const to = call_.output + rank * block;
       if (!neighbours_->read(rank, from, to, block, signs_of_life)) return std::nullopt;
@@ -129,12 +129,6 @@ class EqualRounds final : public NodeRounds {
   std::int64_t copy_out() override { return staging_.copy_out(round_, call_.output, call_.input); }
 
  private:
-  /// What goes on to other nodes has to be staged.
-  [[nodiscard]] bool may_read() const {
-    return call_.collective == Collective::alltoall ||
-           (call_.collective == Collective::allgather && !has_other_nodes(layout_));
-  }
-
   const RankLayout& layout_;
   const NodeStaging& staging_;
   const NeighbourMemory* const neighbours_;
@@ -303,6 +297,9 @@ bool fits_in_rounds(const RankLayout& layout, std::int64_t bytes, Collective col
 
 std::unique_ptr<NodeRounds> make_node_rounds(const RankLayout& layout, const NodeStaging& staging,
                                              const NeighbourMemory* neighbours, std::int32_t rank, Call call) {
+  if (neighbours != nullptr && NeighbourGather::serves(layout, *neighbours, call)) {
+    return std::make_unique<NeighbourGather>(layout, *neighbours, rank, std::move(call));
+  }
   if (call.collective == Collective::alltoall && !call.counts.empty()) {
     return std::make_unique<ExchangeRounds>(layout, staging, neighbours, rank, std::move(call));
   }

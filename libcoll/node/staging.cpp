@@ -98,7 +98,6 @@ std::int64_t NodeStaging::copy_in(const Round& round, const std::byte* input) co
     case Collective::allreduce:
       return copy_vector_in(round, input + skipped);
     case Collective::allgather:
-      if (round.leaves_neighbours_out) return 0;
       return copy_bytes(round.memory + (node_ * most_ranks_ + local_) * bytes_of(round), input + skipped,
                         bytes_of(round));
     case Collective::alltoall:
@@ -146,11 +145,7 @@ std::int64_t NodeStaging::copy_out(const Round& round, std::byte* output, const 
     }
     const bool is_own = rank == static_cast<std::size_t>(this->rank());
     if (round.leaves_neighbours_out && node == node_ && !is_own) continue;
-    if (is_own && round.collective == Collective::alltoall) {
-      from = input + offset_of(round, rank);
-    } else if (is_own && round.leaves_neighbours_out) {
-      from = input + round.begin * round.element_bytes;
-    }
+    if (is_own && round.collective == Collective::alltoall) from = input + offset_of(round, rank);
     // In place, its own block is where it belongs.
     std::byte* const to = output + offset_of(round, rank);
     if (from != to) moved += copy_bytes(to, from, bytes_of(round));

@@ -38,9 +38,8 @@ struct Round {
   std::int64_t elements = 0;        ///< as many
   std::int64_t block_elements = 0;  ///< allgather, alltoall: a whole block, from one to the next in the user's buffers
   std::int64_t element_bytes = 1;
-  std::byte* memory = nullptr;  ///< the node's
-  /// Blocks between ranks of a node go another way: an all-to-all's, and an allgather's where there is one node.
-  bool leaves_neighbours_out = false;
+  std::byte* memory = nullptr;         ///< the node's
+  bool leaves_neighbours_out = false;  ///< alltoall: blocks between ranks of a node go another way
 };
 
 /// What one leader moves, as one rank per node would: an allreduce of `elements` elements, or shards of `elements`
@@ -74,7 +73,7 @@ class NodeStaging {
   /// How many leaders share the round: fewer than there are when their parts would be tiny.
   [[nodiscard]] std::int32_t leaders(const Round& round) const;
 
-  /// All but what only this rank reads, of a long vector and of blocks of an all-to-all, or others read in place.
+  /// Of a long vector, and of blocks of an all-to-all, all but what only this rank reads, or others read in place.
   std::int64_t copy_in(const Round& round, const std::byte* input) const;
   // Allreduce. `input`: this rank's, as copy_in() had it; null: all of it is in the memory.
   /// When the node has several domains: this rank's stretch of the sum over its own domain's vectors.

@@ -484,8 +484,9 @@ TEST(NodeRounds, NeighboursAreReadWhereBlocksAreLong) {
   const std::vector<Kind> kinds = {{Collective::alltoall, true, 1024},  {Collective::alltoall, true, 1023},
                                    {Collective::alltoall, false, 683},  {Collective::alltoall, false, 682},
                                    {Collective::allgather, true, 1024}, {Collective::allgather, true, 1023},
+                                   {Collective::allgather, false, 683}, {Collective::allgather, false, 682},
                                    {Collective::allgather, true, 5000}, {Collective::alltoall, true, 5000}};
-  constexpr int read_kinds = 5;
+  constexpr int read_kinds = 6;
   constexpr int times = 3;
   constexpr int ranks = 4;
   for (int turn = 0; turn < 5; ++turn) EXPECT_EQ(run_calls(kinds, 1, true, random), read_kinds * times * ranks);
