@@ -22,6 +22,8 @@ enum class OneNode : std::uint8_t {
   faster,  ///< at sizes at which a tuning table says so, or calls were seen to be faster than MPI's
 };
 
+inline constexpr std::int64_t default_segment_bytes = 128 * 1024;
+
 /// Values in force. Defaults are the records' defaults.
 struct Config {
   bool enable = true;
@@ -41,8 +43,8 @@ struct Config {
 // One for each call that can be served: "auto" or "native"; where it bears the collective's name, a planner's as well.
 #define LIBCOLL_CALL(name, collective) std::string name = "auto";
 #include "libcoll/calls.def"
-  std::int64_t segment_bytes = 128 * 1024;      ///< transfers are cut into segments of this size
-  std::int64_t coalesce_max = 8 * 1024;         ///< smaller pieces for one peer and step travel in one message
+  std::int64_t segment_bytes = default_segment_bytes;  ///< transfers are cut into segments of this size
+  std::int64_t coalesce_max = 8 * 1024;                ///< smaller pieces for one peer and step travel in one message
   std::int64_t planless_max = 4 * 1024;         ///< up to this, all ranks together, small calls go without a plan
   std::int64_t valiant_threshold = 0;           ///< alltoallv with such a block may go by way of all nodes; 0: never
   std::int64_t round_bytes = 64 * 1024 * 1024;  ///< a call larger than this per rank runs in several rounds

@@ -85,7 +85,7 @@ Protocol CallChoices::select(const Call& call, bool can_go_direct) const {
 std::int64_t CallChoices::segment_bytes() const {
   const std::int64_t configured = members_.runtime().config().segment_bytes;
   // Who names a length wants it.
-  const bool is_named = configured != Config().segment_bytes;
+  const bool is_named = configured != default_segment_bytes;
   return members_.share_memory() && !is_named ? most_memory_segment_bytes : configured;
 }
 

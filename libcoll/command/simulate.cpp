@@ -48,7 +48,7 @@ constexpr double most_packets = 1 << 21;
 /// As data is cut where nobody says how: on routes the fabric's links take packets in turn, between hosts the runtime
 /// sends segments as it is configured by default.
 std::int64_t usual_segment(const Schedule& schedule, double bytes) {
-  if (schedule.routes.empty()) return Config().segment_bytes;
+  if (schedule.routes.empty()) return default_segment_bytes;
   const double chunk = bytes / schedule.topology.host_count() / schedule.chunks_per_shard;
   const double chunks = std::accumulate(schedule.transfers.begin(), schedule.transfers.end(), 1.0,
                                         [](double sum, const Transfer& t) { return sum + t.chunk_count; });
