@@ -56,6 +56,11 @@ constexpr bool is_nonblocking(CallKind kind) { return blocking_variant(kind) != 
 /// One rank has all the data, or gets it. Of blocking calls.
 constexpr bool is_rooted(CallKind kind) { return kind == CallKind::bcast || kind == CallKind::reduce; }
 
+/// Blocks may differ, and all ranks know how long all of them are. Of blocking calls.
+constexpr bool has_known_blocks(CallKind kind) {
+  return kind == CallKind::allgatherv || kind == CallKind::reduce_scatter;
+}
+
 /// Whose plan serves each blocking call, by CallKind.
 #define LIBCOLL_CALL(name, collective) std::optional<schedule::Collective>(schedule::Collective::collective),
 #define LIBCOLL_NATIVE_CALL(name) std::optional<schedule::Collective>(),

@@ -38,8 +38,8 @@ std::int64_t Trial::largest_bytes() const {
 }
 
 std::int64_t Trial::smallest_bytes() const {
-  const std::int64_t least = kind_ == CallKind::allreduce ? word_bytes * ranks_ : word_bytes;
-  return std::min(least, largest_bytes());
+  const bool is_of_vector = kind_ == CallKind::allreduce || has_known_blocks(kind_);
+  return std::min(is_of_vector ? word_bytes * ranks_ : word_bytes, largest_bytes());
 }
 
 bool Trial::own(std::int64_t bytes, Protocol selected) {
@@ -54,11 +54,19 @@ bool Trial::own(std::int64_t bytes, Protocol selected) {
   if (call.is_rooted) {
     call.counts.assign(static_cast<std::size_t>(ranks_), 0);
     call.counts.front() = call.elements;
-    std::vector<std::int64_t>& offsets = kind_ == CallKind::bcast ? call.output_offsets : call.input_offsets;
-    offsets.assign(static_cast<std::size_t>(ranks_), 0);
+    offsets_of(call).assign(static_cast<std::size_t>(ranks_), 0);
     if (kind_ == CallKind::bcast) call.input = call.output;
+  } else if (has_known_blocks(kind_)) {
+    const std::int64_t block = call.elements / ranks_;
+    call.counts.assign(static_cast<std::size_t>(ranks_), block);
+    for (std::int64_t rank = 0; rank < ranks_; ++rank) offsets_of(call).push_back(rank * block * word_bytes);
   }
   return learner_.communicator.run(call, learner_.hook, selected);
+}
+
+/// Where the blocks lie that all ranks know.
+std::vector<std::int64_t>& Trial::offsets_of(Call& call) {
+  return call.collective == Collective::allgather ? call.output_offsets : call.input_offsets;
 }
 
 bool Trial::native(std::int64_t bytes) { return learner_.native(kind_, input(), output(), bytes); }

@@ -30,6 +30,7 @@ class Trial {
   bool native(std::int64_t bytes);
 
  private:
+  static std::vector<std::int64_t>& offsets_of(execute::Call& call);
   [[nodiscard]] const std::byte* input() const;
   std::byte* output();
 

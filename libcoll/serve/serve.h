@@ -29,6 +29,12 @@ struct Persistence {
   HeldTypes receive_types;
 };
 
+/// Blocks whose lengths all ranks know, as many as the communicator has ranks.
+struct KnownBlocks {
+  Integers counts;  ///< not given: there are none
+  std::int64_t element_bytes = 0;
+};
+
 /// How the program calls a collective.
 struct CallContext {
   CallKind kind;
@@ -40,6 +46,7 @@ struct CallContext {
   bool has_lasting_types = false;
   bool order_matters = false;  ///< of a reduction: as Call has it
   bool calls_mpi = false;      ///< a reduction that MPI does
+  KnownBlocks blocks = {};     ///< allgatherv, reduce_scatter
 
   /// Nothing is moved yet.
   [[nodiscard]] bool is_init() const { return persistence != nullptr && !persistence->planned; }

@@ -195,7 +195,9 @@ std::optional<int> serve_unequal_blocks(BlockCall call) {
   if (!plausible(call) || !given(call.receive) || (exchanges && !call.in_place && !given(call.send))) {
     return fall_through(*process, call.context, Reason::bad_arguments);
   }
-  Communicator* communicator = find_communicator(*process, call.context, call.buffers());
+  CallContext context = call.context;
+  if (!exchanges) context.blocks = {call.receive.counts, size_of(call.receive.type)};
+  Communicator* communicator = find_communicator(*process, context, call.buffers());
   if (communicator == nullptr) return std::nullopt;
   call.receive.number = MpiHost(call.context.comm).size();
   if (exchanges) call.send.number = call.receive.number;

@@ -59,9 +59,9 @@ std::optional<Reason> obstacle_of(const ReductionArguments& arguments, bool plau
 /// Where no one number says how much there is to reduce.
 constexpr std::int64_t unknown_elements = -1;
 
-/// Looks at what MPI demands to be equal on all ranks: operation, datatype, and how much there is to reduce where one
-/// number says so.
-Preparation prepare(const ReductionArguments& arguments, bool plausible, std::int64_t elements) {
+/// Looks at what MPI demands to be equal on all ranks: operation, datatype, and how much there is to reduce, as one
+/// number says it or `counts`.
+Preparation prepare(const ReductionArguments& arguments, bool plausible, std::int64_t elements, Integers counts = {}) {
   Preparation result;
   result.process = runtime();
   if (result.process == nullptr) return result;
@@ -71,6 +71,7 @@ Preparation prepare(const ReductionArguments& arguments, bool plausible, std::in
     CallContext context = arguments.context;
     context.order_matters = result.reduction.order_matters;
     context.calls_mpi = result.reduction.kernel == nullptr;
+    context.blocks = {counts, result.reduction.element_bytes};
     result.communicator =
         find_communicator(*result.process, context, {arguments.send_buffer, arguments.receive_buffer}, bytes);
   } else {
@@ -159,7 +160,7 @@ std::optional<int> try_reduce_scatter_block(const CallContext& context, const vo
 std::optional<int> try_reduce_scatter(const CallContext& context, const void* sendbuf, void* recvbuf,
                                       Integers recvcounts, MpiDatatype datatype, MpiOp op, MpiComm comm) {
   const ReductionArguments arguments{context, sendbuf, recvbuf, datatype, op};
-  const Preparation ready = prepare(arguments, recvcounts.given(), unknown_elements);
+  const Preparation ready = prepare(arguments, recvcounts.given(), unknown_elements, recvcounts);
   if (ready.communicator == nullptr || !recvcounts.given()) return std::nullopt;
   // Only now it is sure that the communicator is no inter-communicator, and how many counts there are.
   const MpiHost host(comm);

@@ -181,6 +181,19 @@ std::optional<Reason> persists(CommunicatorState& state, const CallContext& cont
   return reason;
 }
 
+/// A vector's blocks, as MPI wants them.
+struct EqualBlocks {
+  EqualBlocks(std::int64_t bytes, MpiComm comm) {
+    const int ranks = MpiHost(comm).size();
+    count = static_cast<int>(bytes / ranks);
+    counts.assign(static_cast<std::size_t>(ranks), count);
+    for (int rank = 0; rank < ranks; ++rank) begins.push_back(rank * count);
+  }
+  int count = 0;
+  std::vector<int> counts;
+  std::vector<int> begins;
+};
+
 /// A call of MPI's own, as Learner has it.
 bool call_native(CallKind kind, const std::byte* input, std::byte* output, std::int64_t bytes, MpiComm program) {
   const MpiComm comm = own_of(program);
@@ -196,6 +209,13 @@ bool call_native(CallKind kind, const std::byte* input, std::byte* output, std::
       return mpi.alltoall(input, count, type, output, count, type, comm) == mpi_success;
     case CallKind::reduce_scatter_block:
       return mpi.reduce_scatter_block(input, output, count, type, op, comm) == mpi_success;
+    case CallKind::allgatherv: {
+      const EqualBlocks blocks(bytes, comm);
+      return mpi.allgatherv(input, blocks.count, type, output, blocks.counts.data(), blocks.begins.data(), type,
+                            comm) == mpi_success;
+    }
+    case CallKind::reduce_scatter:
+      return mpi.reduce_scatter(input, output, EqualBlocks(bytes, comm).counts.data(), type, op, comm) == mpi_success;
     case CallKind::bcast:
       return mpi.bcast(output, count, type, 0, comm) == mpi_success;
     case CallKind::reduce:
@@ -214,6 +234,16 @@ void learn(Runtime& process, const CommunicatorState& state, const CallContext& 
              context.order_matters);
 }
 
+/// Of all blocks; unknown_bytes where a count makes no sense.
+std::int64_t known_bytes(const KnownBlocks& blocks, std::int32_t ranks) {
+  std::int64_t bytes = 0;
+  for (std::int32_t rank = 0; rank < ranks; ++rank) {
+    if (blocks.counts[rank] < 0) return unknown_bytes;
+    bytes += blocks.counts[rank] * blocks.element_bytes;
+  }
+  return bytes;
+}
+
 /// Of any call but the start of a persistent one.
 std::optional<Reason> choose(Runtime& process, const CallContext& context, std::int64_t bytes, Communicator*& chosen) {
   std::optional<Reason> reason;
@@ -228,9 +258,10 @@ std::optional<Reason> choose(Runtime& process, const CallContext& context, std::
     return Reason::not_agreed;
   }
   reason = choice_of(process, *state->communicator, context);
-  const SelectionRow* row = row_of(*state->communicator, context, bytes);
   const bool must_prove = state->communicator->must_be_faster();
-  const bool can_be_proven = is_proven(row) || (bytes != unknown_bytes && can_be_tried(context.kind));
+  if (must_prove && context.blocks.counts.given()) bytes = known_bytes(context.blocks, state->communicator->size());
+  const SelectionRow* row = row_of(*state->communicator, context, bytes);
+  const bool can_be_proven = is_proven(row) || (bytes != unknown_bytes && can_be_tried(context.kind, must_prove));
   if (!reason && must_prove && !can_be_proven) reason = Reason::one_node;
   if (!reason && !context.may_agree()) reason = begins(*state, context.kind);
   // Who leaves one call to MPI must yet take part in what the others agree on before theirs: lengths may differ by

@@ -1,7 +1,7 @@
-/* Allreduces of several sizes on the world, a copy of it and its halves: whatever way each goes, it is the same on all
- * ranks, and results are right.
- *   choice [corrupt|forge]: between the world and its copy, what was kept of the choice is spoilt, or another file is
- *   put in its place. */
+/* Calls of several sizes on the world, a copy of it and its halves: whatever way each goes, it is the same on all
+ * ranks, and results are right. Allreduces, or with `blocks` allgatherv and reduce_scatter.
+ *   choice [blocks|corrupt|forge]: between the world and its copy, what was kept of the choice is spoilt, or another
+ *   file is put in its place. */
 #include <dirent.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -11,7 +11,20 @@
 
 #include "check.h"
 
-enum { calls = 5 };
+enum { calls = 5, most_ranks = 64 };
+
+/* Of `calls` calls of that size all were served since, or none, and the same on all ranks. */
+static void expect_alike(MPI_Comm comm, const char* collective, long before, int count) {
+  const long served = served_calls(collective) - before;
+  CHECK(served == 0 || served == calls, "%ld of %d calls of %s of %d elements were served", served, calls, collective,
+        count);
+  long all[most_ranks];
+  MPI_Gather(&served, 1, MPI_LONG, all, 1, MPI_LONG, 0, comm);
+  for (int other = 0; rank_in(comm) == 0 && other < size_of(comm); ++other) {
+    CHECK(all[other] == served, "rank %d served %ld calls of %s of %d elements, not %ld", other, all[other], collective,
+          count, served);
+  }
+}
 
 static void allreduces(MPI_Comm comm, int count) {
   const int rank = rank_in(comm);
@@ -26,17 +39,67 @@ static void allreduces(MPI_Comm comm, int count) {
     }
   }
   free(values);
-  const long served = served_calls("allreduce") - before;
-  CHECK(served == 0 || served == calls, "%ld of %d calls of %d elements were served", served, calls, count);
-  long all[64];
-  MPI_Gather(&served, 1, MPI_LONG, all, 1, MPI_LONG, 0, comm);
-  for (int other = 0; rank == 0 && other < size; ++other) {
-    CHECK(all[other] == served, "rank %d served %ld calls of %d elements, not %ld", other, all[other], count, served);
-  }
+  expect_alike(comm, "allreduce", before, count);
 }
 
-static void all_sizes(MPI_Comm comm) {
-  for (int count = 2; count <= 1 << 18; count *= 8) allreduces(comm, count);
+/* Blocks of lengths that differ, one after the other. Returns the number of elements. */
+static int lay_out(MPI_Comm comm, int count, int* counts, int* begins) {
+  int all = 0;
+  for (int rank = 0; rank < size_of(comm); ++rank) {
+    begins[rank] = all;
+    all += counts[rank] = count / size_of(comm) + rank;
+  }
+  return all;
+}
+
+static void allgathers(MPI_Comm comm, int count) {
+  const int rank = rank_in(comm);
+  int counts[most_ranks];
+  int begins[most_ranks];
+  const int all = lay_out(comm, count, counts, begins);
+  int* sent = allocate(sizeof(int) * (uint64_t)(counts[rank] + 1));
+  int* received = allocate(sizeof(int) * (uint64_t)all);
+  const long before = served_calls("allgatherv");
+  for (int call = 0; call < calls; ++call) {
+    for (int i = 0; i < counts[rank]; ++i) sent[i] = begins[rank] + i + call;
+    MPI_Allgatherv(sent, counts[rank], MPI_INT, received, counts, begins, MPI_INT, comm);
+    for (int i = 0; i < all; ++i) CHECK(received[i] == i + call, "element %d of %d", i, all);
+  }
+  free(sent);
+  free(received);
+  expect_alike(comm, "allgatherv", before, count);
+}
+
+static void reduce_scatters(MPI_Comm comm, int count) {
+  const int rank = rank_in(comm);
+  const int size = size_of(comm);
+  int counts[most_ranks];
+  int begins[most_ranks];
+  const int all = lay_out(comm, count, counts, begins);
+  int* values = allocate(sizeof(int) * (uint64_t)all);
+  int* sums = allocate(sizeof(int) * (uint64_t)(counts[rank] + 1));
+  const long before = served_calls("reduce_scatter");
+  for (int call = 0; call < calls; ++call) {
+    for (int i = 0; i < all; ++i) values[i] = (i % 1000 + call) * (rank + 1);
+    MPI_Reduce_scatter(values, sums, counts, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < counts[rank]; ++i) {
+      CHECK(sums[i] == ((begins[rank] + i) % 1000 + call) * (size * (size + 1) / 2), "element %d of %d", i, all);
+    }
+  }
+  free(values);
+  free(sums);
+  expect_alike(comm, "reduce_scatter", before, count);
+}
+
+static void all_sizes(MPI_Comm comm, int of_blocks) {
+  for (int count = 2; count <= 1 << 18; count *= 8) {
+    if (of_blocks) {
+      allgathers(comm, count);
+      reduce_scatters(comm, count);
+    } else {
+      allreduces(comm, count);
+    }
+  }
 }
 
 static void spoil(int with_link) {
@@ -62,17 +125,18 @@ static void spoil(int with_link) {
 }
 
 int CASE(choice)(int argc, char** argv) {
-  all_sizes(MPI_COMM_WORLD);
-  if (argc > 1 && rank_in(MPI_COMM_WORLD) == 0) spoil(strcmp(argv[1], "forge") == 0);
+  const int of_blocks = argc > 1 && strcmp(argv[1], "blocks") == 0;
+  all_sizes(MPI_COMM_WORLD, of_blocks);
+  if (argc > 1 && !of_blocks && rank_in(MPI_COMM_WORLD) == 0) spoil(strcmp(argv[1], "forge") == 0);
   MPI_Comm copy = MPI_COMM_NULL;
   /* In another order: the same ranks would not look into the cache again. */
   MPI_Comm_split(MPI_COMM_WORLD, 0, -rank_in(MPI_COMM_WORLD), &copy);
-  all_sizes(copy);
+  all_sizes(copy, of_blocks);
   MPI_Comm_free(&copy);
   const int rank = rank_in(MPI_COMM_WORLD);
   MPI_Comm half = MPI_COMM_NULL;
   MPI_Comm_split(MPI_COMM_WORLD, rank < size_of(MPI_COMM_WORLD) / 2, rank, &half);
-  if (size_of(half) > 1) all_sizes(half);
+  if (size_of(half) > 1) all_sizes(half, of_blocks);
   MPI_Comm_free(&half);
   return 0;
 }
