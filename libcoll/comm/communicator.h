@@ -159,6 +159,11 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   [[nodiscard]] bool needs_messages(CallKind kind) const {
     return !must_be_faster() && !parts_.shared_memory.has_stages(kind);
   }
+  /// Whether ranks of a node read each other's blocks where they lie. The same on all ranks.
+  [[nodiscard]] bool reads_neighbours() const {
+    const Hierarchy* const hierarchy = parts_.members.hierarchy();
+    return hierarchy != nullptr && hierarchy->memory()->neighbours() != nullptr;
+  }
   /// A call that is not waited for here; precondition: begins() has no reason. The communicator must outlive it.
   /// `persistent`: of a persistent call.
   std::unique_ptr<RunningCall> make_call(execute::Call call, std::shared_ptr<PersistentContext> persistent);

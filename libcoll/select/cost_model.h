@@ -89,6 +89,11 @@ std::vector<TuningChoice> choose_by_facts(const CostQuestion& question, bool can
 /// The same where they need no messages. Without a way of their own for short ones these are left to MPI.
 std::vector<TuningChoice> choose_by_facts_without_messages(CallKind call, std::int32_t ranks, bool has_short_calls);
 
+/// Within a node, of nonblocking and persistent calls, which nobody can try before they begin: whether ours take less
+/// than MPI's. By kind (the blocking variant), ranks and size alone. `bytes`: of the vector (allreduce, reduce), of all
+/// blocks (allgatherv, reduce_scatter), of a block (others).
+bool is_faster_unattended(CallKind call, std::int32_t ranks, std::int64_t bytes);
+
 /// Of calls that need no messages: ours at sizes at which they were seen to take less than
 /// MPI's by more than noise, 1/20. Beyond the last size that both were tried at, as there. Precondition: both have
 /// samples.

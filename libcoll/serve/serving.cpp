@@ -244,6 +244,17 @@ std::int64_t known_bytes(const KnownBlocks& blocks, std::int32_t ranks) {
   return bytes;
 }
 
+/// Whether facts say of a call within a node that it is faster than MPI's. MPI has to make progress for calls that
+/// nobody waits for: nobody asked for a thread that does.
+bool is_known_to_be_faster(const Runtime& process, const Communicator& communicator, const CallContext& context,
+                           std::int64_t bytes) {
+  const CallKind kind = blocking_variant(context.kind);
+  return is_nonblocking(context.kind) && bytes != unknown_bytes && !context.calls_mpi && mpi_calls_progress() &&
+         wants_cost_model(process.config(), kind, true) &&
+         (collective_of(kind) != Collective::allgather || communicator.reads_neighbours()) &&
+         is_faster_unattended(kind, communicator.size(), bytes);
+}
+
 /// Of any call but the start of a persistent one.
 std::optional<Reason> choose(Runtime& process, const CallContext& context, std::int64_t bytes, Communicator*& chosen) {
   std::optional<Reason> reason;
@@ -261,7 +272,8 @@ std::optional<Reason> choose(Runtime& process, const CallContext& context, std::
   const bool must_prove = state->communicator->must_be_faster();
   if (must_prove && context.blocks.counts.given()) bytes = known_bytes(context.blocks, state->communicator->size());
   const SelectionRow* row = row_of(*state->communicator, context, bytes);
-  const bool can_be_proven = is_proven(row) || (bytes != unknown_bytes && can_be_tried(context.kind, must_prove));
+  const bool can_be_proven = is_proven(row) || (bytes != unknown_bytes && can_be_tried(context.kind, must_prove)) ||
+                             is_known_to_be_faster(process, *state->communicator, context, bytes);
   if (!reason && must_prove && !can_be_proven) reason = Reason::one_node;
   if (!reason && !context.may_agree()) reason = begins(*state, context.kind);
   // Who leaves one call to MPI must yet take part in what the others agree on before theirs: lengths may differ by

@@ -270,6 +270,25 @@ TEST(CostModel, FactsChooseTheSameWaysWhateverIsMeasured) {
             (std::vector<std::pair<std::string, std::int64_t>>{{"plan", any_size}}));
 }
 
+TEST(CostModel, UnattendedCallsWithinANode) {
+  constexpr std::int64_t least = 8 * 1024;
+  for (const CallKind call : {CallKind::allreduce, CallKind::allgather, CallKind::reduce_scatter_block}) {
+    EXPECT_TRUE(is_faster_unattended(call, 4, least)) << to_string(call);
+    EXPECT_FALSE(is_faster_unattended(call, 4, least - 1)) << to_string(call);
+  }
+  // Of blocks that differ the mean counts.
+  for (const CallKind call : {CallKind::allgatherv, CallKind::reduce_scatter}) {
+    EXPECT_TRUE(is_faster_unattended(call, 4, 4 * least)) << to_string(call);
+    EXPECT_FALSE(is_faster_unattended(call, 4, 4 * least - 1)) << to_string(call);
+  }
+  EXPECT_TRUE(is_faster_unattended(CallKind::reduce, 3, least));
+  EXPECT_FALSE(is_faster_unattended(CallKind::reduce, 2, 64 * 1024 - 1));
+  EXPECT_TRUE(is_faster_unattended(CallKind::reduce, 2, 64 * 1024));
+  for (const CallKind call : {CallKind::alltoall, CallKind::alltoallv, CallKind::bcast}) {
+    EXPECT_FALSE(is_faster_unattended(call, 4, 1 << 30)) << to_string(call);
+  }
+}
+
 /// The exchange takes 2 µs and a nanosecond for four bytes, on a rank three times as slow as this one.
 TEST(MeasuredCosts, AlphaAndBandwidthOfTheSlowestRank) {
   TwoRanks host(3);
