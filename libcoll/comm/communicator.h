@@ -162,7 +162,8 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// Whether ranks of a node read each other's blocks where they lie. The same on all ranks.
   [[nodiscard]] bool reads_neighbours() const {
     const Hierarchy* const hierarchy = parts_.members.hierarchy();
-    return hierarchy != nullptr && hierarchy->memory()->neighbours() != nullptr;
+    const node::NodeMemory* const memory = hierarchy == nullptr ? nullptr : hierarchy->memory().get();
+    return memory != nullptr && memory->neighbours() != nullptr;
   }
   /// A call that is not waited for here; precondition: begins() has no reason. The communicator must outlive it.
   /// `persistent`: of a persistent call.
