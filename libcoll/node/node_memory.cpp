@@ -1,6 +1,7 @@
 #include "libcoll/node/node_memory.h"
 
 #include <chrono>
+#include <mutex>
 #include <utility>
 
 #include "libcoll/base/page_size.h"
@@ -48,7 +49,8 @@ std::int64_t NodeMemory::header_bytes() const {
 std::size_t NodeMemory::bytes() const { return static_cast<std::size_t>(header_bytes() + 2 * half_bytes_); }
 
 Result<std::string> NodeMemory::create() {
-  remove_stale_segments(stale_age);
+  static std::once_flag in_this_process;
+  std::call_once(in_this_process, [] { remove_stale_segments(stale_age); });
   Result<Segment> segment = Segment::create(bytes());
   if (!segment) return segment.error();
   segment_ = std::move(*segment);
@@ -73,9 +75,20 @@ Status NodeMemory::reserve_own() {
   return {};
 }
 
+Status NodeMemory::reserve_rest() {
+  if (Status reserved = segment_.reserve(0, static_cast<std::size_t>(header_bytes())); !reserved) return reserved;
+  const std::int64_t of_ranks = staging_.locals() * staging_.vector_bytes();
+  for (std::uint32_t number = 0; number < 2; ++number) {
+    const std::int64_t begin = half(number) - segment_.data() + of_ranks;
+    Status reserved = segment_.reserve(static_cast<std::size_t>(begin), static_cast<std::size_t>(half_bytes_ - of_ranks));
+    if (!reserved) return reserved;
+  }
+  return {};
+}
+
 Status NodeMemory::settle() {
   segment_.remove_name();
-  Status reserved = staging_.local() == 0 ? segment_.reserve(0, bytes()) : Status();
+  Status reserved = staging_.local() == 0 ? reserve_rest() : Status();
   segment_.close_descriptor();
   const std::int32_t locals = staging_.locals();
   phases_ = std::make_unique<Phases>(segment_.data(), locals, staging_.local());

@@ -67,6 +67,8 @@ class NodeMemory {
 
  private:
   [[nodiscard]] std::size_t bytes() const;
+  /// All but the vectors of ranks. To reserve those once more would take longer than the first time.
+  [[nodiscard]] Status reserve_rest();
 
   /// Of what lies before the halves.
   [[nodiscard]] std::int64_t header_bytes() const;

@@ -45,5 +45,16 @@ TEST(HasTcp, WhereItIsAllowedAndHasADevice) {
     EXPECT_FALSE(has_tcp(without, "all")) << without;
 }
 
+TEST(HasMemoryQueues, WhereOneOfTheirKindsIsAllowed) {
+  for (const char* with : {"all", "sm", "tcp,shm", "posix,tcp", "\\sysv", "mm", "^tcp", "^posix,ib", "^cma"}) {
+    EXPECT_TRUE(has_memory_queues(with, "all")) << with;
+    EXPECT_TRUE(has_memory_queues(with, "memory")) << with;
+    EXPECT_FALSE(has_memory_queues(with, "another")) << with;
+  }
+  for (const char* without : {"", "tcp,self", "cma", "^sm", "^shm,ib", "^mm", "^posix,sysv", "^all"}) {
+    EXPECT_FALSE(has_memory_queues(without, "all")) << without;
+  }
+}
+
 }  // namespace
 }  // namespace libcoll::ucx_transports_test

@@ -158,6 +158,20 @@ void keep_idle_connections(ucp_config_t* config, const RouteClassBinding& bindin
   static_cast<void>(ucp_config_modify(config, name, "inf"));
 }
 
+/// UCX sets aside and touches memory for messages that come through queues of the host, before there are any: 4 MB per
+/// kind of shared memory, which takes as long as all else that a context needs. A queue holds 64; more memory comes
+/// when they have to wait.
+void start_with_few_buffers(ucp_config_t* config, const RouteClassBinding& binding) {
+  for (const char* kind : {"MM", "POSIX", "SYSV", "XPMEM"}) {
+    if (set_by_user(binding, std::string(kind) + "_RX_BUFS_GROW")) return;
+  }
+  const std::string transports = set_by_user(binding, "TLS").value_or(value_of(config, "TLS"));
+  const std::string devices = set_by_user(binding, "SHM_DEVICES").value_or(value_of(config, "SHM_DEVICES"));
+  // UCX warns of settings for what it does not use.
+  if (!has_memory_queues(transports, devices)) return;
+  static_cast<void>(ucp_config_modify(config, "MM_RX_BUFS_GROW", "128"));
+}
+
 /// Larger messages are copied into sockets by the kernel before they complete, when nothing is agreed with the
 /// receiver.
 bool without_rendezvous(const RouteClassBinding& binding) { return set_by_user(binding, "RNDV_THRESH") == "inf"; }
@@ -169,6 +183,7 @@ Status open_context(Rail& rail, const RouteClassBinding& binding, HostMates mate
   allow_long_summands(config, binding);
   const bool has_mates = mates == HostMates::possible && binding.route_class == 0;
   Status applied = has_mates ? Status() : leave_out_shared_memory(config);
+  if (has_mates) start_with_few_buffers(config, binding);
   keep_idle_connections(config, binding);
   if (applied.ok()) applied = apply_settings(config, binding);
   if (applied.ok()) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <vector>
 
 namespace libcoll::transport::ucx {
@@ -42,6 +43,16 @@ bool stays_on_host(std::string_view name) {
                                                [name](std::string_view kind) { return plain(name).starts_with(kind); });
 }
 
+/// Whether a list, of what is allowed or after ^ of what is not, allows what goes by any of these names.
+bool allows(std::string_view list, std::initializer_list<std::string_view> names) {
+  const bool is_exclusion = list.starts_with('^');
+  const std::vector<std::string_view> listed = names_in(list.substr(is_exclusion ? 1 : 0));
+  const bool is_listed = std::any_of(listed.begin(), listed.end(), [names](std::string_view name) {
+    return std::find(names.begin(), names.end(), plain(name)) != names.end();
+  });
+  return is_listed != is_exclusion;
+}
+
 /// In this process's network namespace, which /sys need not show.
 bool is_network_interface(std::string_view device) { return if_nametoindex(std::string(device).c_str()) != 0; }
 
@@ -68,14 +79,17 @@ std::string without_shared_memory(std::string_view transports) {
 }
 
 bool has_tcp(std::string_view transports, std::string_view devices) {
-  const bool is_exclusion = transports.starts_with('^');
-  const std::vector<std::string_view> names = names_in(transports.substr(is_exclusion ? 1 : 0));
-  const bool is_named = std::any_of(names.begin(), names.end(),
-                                    [](std::string_view name) { return plain(name) == "tcp" || name == "all"; });
-  if (is_named == is_exclusion) return false;
+  if (!allows(transports, {"tcp", "all"})) return false;
   const std::vector<std::string_view> interfaces = names_in(devices);
   return std::any_of(interfaces.begin(), interfaces.end(),
                      [](std::string_view name) { return name == "all" || is_network_interface(name); });
+}
+
+bool has_memory_queues(std::string_view transports, std::string_view devices) {
+  const auto allows_kind = [transports](std::string_view kind) {
+    return allows(transports, {kind, "mm", "sm", "shm", "all"});
+  };
+  return (allows_kind("posix") || allows_kind("sysv")) && allows(devices, {"memory", "all"});
 }
 
 }  // namespace libcoll::transport::ucx

@@ -13,4 +13,8 @@ std::string without_shared_memory(std::string_view transports);
 /// Whether TCP is among `transports` and has one of `devices` (as UCX_NET_DEVICES has them).
 bool has_tcp(std::string_view transports, std::string_view devices);
 
+/// Whether messages through queues in shared memory (System V's or POSIX) are among `transports`, and allowed by
+/// `devices` (as UCX_SHM_DEVICES has them).
+bool has_memory_queues(std::string_view transports, std::string_view devices);
+
 }  // namespace libcoll::transport::ucx
