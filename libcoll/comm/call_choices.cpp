@@ -38,8 +38,11 @@ CallKind call_of(Collective collective) {
 }
 
 CallKind call_of(const Call& call) {
-  if (!call.is_rooted) return call_of(call.collective);
-  return call.collective == Collective::allgather ? CallKind::bcast : CallKind::reduce;
+  const bool gathers = call.collective == Collective::allgather;
+  if (call.is_rooted) return gathers ? CallKind::bcast : CallKind::reduce;
+  if (call.counts.empty()) return call_of(call.collective);
+  if (call.collective == Collective::alltoall) return CallKind::alltoallv;
+  return gathers ? CallKind::allgatherv : CallKind::reduce_scatter;
 }
 
 void CallChoices::inherit(const CallChoices& original) {

@@ -20,7 +20,7 @@ enum class Protocol : std::uint8_t { chosen, directly, scattered, planned };
 
 /// The call of equal blocks that a collective serves.
 CallKind call_of(schedule::Collective collective);
-/// The same of a call, or the rooted one that it is.
+/// The same of a call, of unequal blocks or with one root where it is such a one.
 CallKind call_of(const execute::Call& call);
 
 class CallChoices {

@@ -88,6 +88,9 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   /// Its ranks are on one node, and calls are served only where they were seen to be faster than MPI's.
   [[nodiscard]] bool must_be_faster() const { return nodes() == 1 && runtime().config().one_node == OneNode::faster; }
 
+  /// Every process is to have a thread that moves its nonblocking calls along. The same on all ranks.
+  [[nodiscard]] bool want_progress_threads() const { return parts_.members.want_progress_threads(); }
+
   /// A buffer of some rank may be memory of a GPU: then the ranks have to agree on every call. The same on all of them.
   [[nodiscard]] bool may_have_device_memory() const { return parts_.members.may_have_device_memory(); }
 

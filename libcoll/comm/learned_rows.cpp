@@ -125,6 +125,8 @@ class JobLinks {
 };
 JobLinks job_links;
 
+bool has_equal_blocks(CallKind kind) { return !is_rooted(kind) && !has_known_blocks(kind); }
+
 /// Times all ways. Collective; false on all ranks when a call failed.
 bool measure_ways(const Learner& learner, CallKind kind, CostQuestion& question) {
   const Communicator& communicator = learner.communicator;
@@ -206,7 +208,7 @@ std::vector<TuningChoice> ask_model(const Learner& learner, CallKind kind, const
   const Collective collective = *collective_of(kind);
   const std::int32_t ranks = communicator.size();
   CostQuestion question;
-  question.can_go_direct = has_messages && communicator.can_go_direct(collective) && !is_rooted(kind);
+  question.can_go_direct = has_messages && communicator.can_go_direct(collective) && has_equal_blocks(kind);
   if (!measure_ways(learner, kind, question) || !root) return {};
   log(LogLevel::info,
       host.name() + ": " + std::string(to_string(kind)) + " measured, in microseconds: " + in_words(question));
@@ -291,8 +293,7 @@ void learn_by_facts(const Learner& learner, CallKind kind) {
   const bool root = host.rank() == 0;
   const std::int32_t ranks = communicator.size();
   if (!communicator.needs_messages(kind)) {
-    const bool has_equal_blocks = !is_rooted(kind) && !has_known_blocks(kind);
-    const bool has_short_calls = has_equal_blocks && communicator.most_short_bytes(*collective_of(kind)) > 0;
+    const bool has_short_calls = has_equal_blocks(kind) && communicator.most_short_bytes(*collective_of(kind)) > 0;
     return communicator.add_rows(RowSource::cost_model, choose_by_facts_without_messages(kind, ranks, has_short_calls),
                                  true);
   }
@@ -326,18 +327,18 @@ void learn_by_facts(const Learner& learner, CallKind kind) {
 
 }  // namespace
 
-bool can_be_tried(CallKind call, bool within_node) {
-  constexpr std::array kinds{CallKind::allreduce, CallKind::allgather,
-                             CallKind::alltoall,  CallKind::reduce_scatter_block,
-                             CallKind::bcast,     CallKind::reduce};
-  return std::find(kinds.begin(), kinds.end(), call) != kinds.end() || (within_node && has_known_blocks(call));
+bool can_be_tried(CallKind call) {
+  constexpr std::array kinds{
+      CallKind::allreduce, CallKind::allgather, CallKind::allgatherv,     CallKind::alltoall,
+      CallKind::bcast,     CallKind::reduce,    CallKind::reduce_scatter, CallKind::reduce_scatter_block};
+  return std::find(kinds.begin(), kinds.end(), call) != kinds.end();
 }
 
 bool wants_cost_model(const Config& config, CallKind call, bool must_be_faster) {
   // Within a node measuring both ways is all there is to the model.
   const bool by_settings = must_be_faster ? config.cost_model || config.measure : config.cost_model && !config.measure;
   // Who names a planner wants its plans.
-  return by_settings && config.tuning_table.empty() && can_be_tried(call, must_be_faster) &&
+  return by_settings && config.tuning_table.empty() && can_be_tried(call) &&
          call_setting(config, call) == automatic_plan &&
          algorithm_setting(config, *collective_of(call)) == automatic_plan;
 }
@@ -346,7 +347,7 @@ void learn_rows(const Learner& learner, CallKind call, bool order_matters) {
   const Config& config = learner.runtime.config();
   Communicator& communicator = learner.communicator;
   if (!communicator.begins_learning(call, order_matters)) return;
-  if (config.measure && !communicator.must_be_faster() && config.tuning_table.empty() && can_be_tried(call, false)) {
+  if (config.measure && !communicator.must_be_faster() && config.tuning_table.empty() && can_be_tried(call)) {
     // Calls of both sorts are tried as one.
     if (communicator.begins_learning(call, !order_matters)) learn_by_trial(learner, call);
   } else if (wants_cost_model(config, call, communicator.must_be_faster())) {

@@ -24,9 +24,8 @@ struct Learner {
   std::function<bool(CallKind call, const std::byte* input, std::byte* output, std::int64_t bytes)> native;
 };
 
-/// Whether calls of this kind can be tried: their size is known to be equal on all ranks. `within_node`: on a
-/// communicator of one node. There blocks may differ, if all ranks know all of them.
-bool can_be_tried(CallKind call, bool within_node);
+/// Whether calls of this kind can be tried: all ranks know the size of all blocks.
+bool can_be_tried(CallKind call);
 
 /// Whether settings leave such calls to the cost model. `must_be_faster`: as Communicator has it.
 bool wants_cost_model(const Config& config, CallKind call, bool must_be_faster);

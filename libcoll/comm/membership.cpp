@@ -36,6 +36,7 @@ struct Introduction {
   std::uint32_t address_bytes;
   std::uint32_t has_device_memory;  ///< or may have
   std::uint32_t seeks_core;         ///< for its progress thread
+  std::uint32_t wants_thread;       ///< for progress
   std::uint32_t fabric_is_watched;
   std::uint32_t fabric_has_changed;
   std::int64_t start_nanoseconds;  ///< of the runtime, in the first communicator
@@ -111,6 +112,7 @@ std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t sta
   mine.settings_digest = runtime_.settings_digest();
   mine.obstacle = pack_reason(runtime_.obstacle());
   mine.has_device_memory = host.may_have_device_memory() ? 1 : 0;
+  mine.wants_thread = runtime_.config().progress_thread ? 1 : 0;
   mine.fabric_is_watched = runtime_.topology_watch().is_file() ? 1 : 0;
   mine.fabric_has_changed = runtime_.topology_watch().knows_of_change() ? 1 : 0;
   mine.start_nanoseconds = start_nanoseconds;
@@ -126,6 +128,8 @@ std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t sta
 
   // From here on every rank looks at the same data and comes to the same end.
   facts_->fabric_is_watched = all.front().fabric_is_watched != 0;
+  facts_->want_threads =
+      std::all_of(all.begin(), all.end(), [](const Introduction& rank) { return rank.wants_thread != 0; });
   std::size_t longest = 0;
   bool seeks_core = false;
   std::vector<RankIdentity> ranks;

@@ -94,6 +94,8 @@ class Membership {
   /// ranks.
   [[nodiscard]] bool fabric_is_watched() const { return facts_->fabric_is_watched; }
   [[nodiscard]] bool fabric_has_changed() const { return facts_->fabric_has_changed; }
+  /// Every process is to have a thread that moves its nonblocking calls along. The same on all ranks.
+  [[nodiscard]] bool want_progress_threads() const { return facts_->want_threads; }
   /// The node of that rank; without a hierarchy.
   [[nodiscard]] topology::NodeId node_of(std::int32_t rank) const;
   /// A buffer of some rank may be memory of a GPU. The same on all of them.
@@ -165,6 +167,7 @@ class Membership {
     std::optional<topology::Topology> part;
     std::string part_nodes;
     bool part_has_routers = false;
+    bool want_threads = false;
     bool fabric_is_watched = false;
     bool fabric_has_changed = false;
     std::atomic<bool> has_failed = false;

@@ -37,14 +37,11 @@ bool SharedMemoryCalls::serves_long(const Call& call) const {
   return memory != nullptr && memory->single_copy() != nullptr && memory->single_copy()->fits(call);
 }
 
-/// Of equal blocks or of one, whose lengths need not be told.
-bool SharedMemoryCalls::serves_in_stages(const Call& call) const {
-  return (call.counts.empty() || call.is_rooted) && has_stages(call_of(call));
-}
+bool SharedMemoryCalls::serves_in_stages(const Call& call) const { return has_stages(call_of(call)); }
 
 bool SharedMemoryCalls::has_stages(CallKind kind) const {
   return members_.hierarchy() == nullptr && memory_for(kind) != nullptr &&
-         members_.neighbourhood()->serves(*collective_of(kind), !is_rooted(kind));
+         members_.neighbourhood()->serves(*collective_of(kind), !is_rooted(kind) && !has_known_blocks(kind));
 }
 
 std::int64_t SharedMemoryCalls::most_short_bytes(Collective collective) const {

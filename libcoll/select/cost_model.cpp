@@ -38,6 +38,11 @@ constexpr std::int64_t most_native_of_three_rooted = 128 * 1024;
 /// than MPI's do. Above, MPI's take 1.1 to 2.5 times as long.
 constexpr std::int64_t least_unattended = 8 * 1024;
 constexpr std::int64_t least_unattended_reduce_of_two = 64 * 1024;
+/// Nonblocking calls across nodes are left to MPI up to these sizes, of a rank's block and of all of them. MPI's
+/// reduce_scatters sum up for one rank first.
+constexpr std::int64_t most_native_block_unattended = 1024;
+constexpr std::int64_t most_native_sum_unattended = 128;
+constexpr std::int64_t most_native_vector_unattended = 16 * 1024;
 /// Sizes that are looked at: 8 B to 1 GiB, powers of two.
 constexpr int first_power = 3;
 constexpr int last_power = 30;
@@ -47,7 +52,7 @@ double nanoseconds_per_byte(const LinkFigures& links) {
 }
 
 std::int64_t vector_bytes(CallKind call, std::int32_t ranks, std::int64_t bytes) {
-  const bool of_vector = call == CallKind::allreduce || is_rooted(call);
+  const bool of_vector = call == CallKind::allreduce || is_rooted(call) || has_known_blocks(call);
   return of_vector ? bytes : bytes * ranks;
 }
 
@@ -240,6 +245,24 @@ bool is_faster_unattended(CallKind call, std::int32_t ranks, std::int64_t bytes)
       return bytes / ranks >= least_unattended;
     case CallKind::reduce:
       return bytes >= (ranks == 2 ? least_unattended_reduce_of_two : least_unattended);
+    default:
+      return false;
+  }
+}
+
+bool is_slower_unattended(CallKind call, std::int32_t ranks, std::int64_t bytes) {
+  const std::int64_t all_bytes = vector_bytes(call, ranks, bytes);
+  // Two ranks have one step either way.
+  if (ranks <= 2 || all_bytes > most_native_vector_unattended) return false;
+  switch (call) {
+    case CallKind::allreduce:
+    case CallKind::allgather:
+    case CallKind::allgatherv:
+    case CallKind::alltoall:
+      return all_bytes <= most_native_block_unattended * ranks;
+    case CallKind::reduce_scatter_block:
+    case CallKind::reduce_scatter:
+      return all_bytes <= most_native_sum_unattended * ranks;
     default:
       return false;
   }

@@ -255,6 +255,17 @@ bool is_known_to_be_faster(const Runtime& process, const Communicator& communica
          is_faster_unattended(kind, communicator.size(), bytes);
 }
 
+/// Whether facts say of a call across nodes that it is slower than MPI's. Nobody wants MPI to have it who has asked for
+/// threads that move calls along beside computation. MPICH's own persistent calls fail in MPI_Testall (4.0).
+bool is_known_to_be_slower(const Runtime& process, const Communicator& communicator, const CallContext& context,
+                           std::int64_t bytes) {
+  const CallKind kind = blocking_variant(context.kind);
+  const bool can_be_native = context.persistence == nullptr || mpi_calls_progress();
+  return is_nonblocking(context.kind) && can_be_native && bytes != unknown_bytes && communicator.nodes() > 1 &&
+         !communicator.want_progress_threads() && wants_cost_model(process.config(), kind, false) &&
+         is_slower_unattended(kind, communicator.size(), bytes);
+}
+
 /// Of any call but the start of a persistent one.
 std::optional<Reason> choose(Runtime& process, const CallContext& context, std::int64_t bytes, Communicator*& chosen) {
   std::optional<Reason> reason;
@@ -270,12 +281,13 @@ std::optional<Reason> choose(Runtime& process, const CallContext& context, std::
   }
   reason = choice_of(process, *state->communicator, context);
   const bool must_prove = state->communicator->must_be_faster();
-  if (must_prove && context.blocks.counts.given()) bytes = known_bytes(context.blocks, state->communicator->size());
+  if (context.blocks.counts.given()) bytes = known_bytes(context.blocks, state->communicator->size());
   const SelectionRow* row = row_of(*state->communicator, context, bytes);
-  const bool can_be_proven = is_proven(row) || (bytes != unknown_bytes && can_be_tried(context.kind, must_prove)) ||
+  const bool can_be_proven = is_proven(row) || (bytes != unknown_bytes && can_be_tried(context.kind)) ||
                              is_known_to_be_faster(process, *state->communicator, context, bytes);
   if (!reason && must_prove && !can_be_proven) reason = Reason::one_node;
   if (!reason && !context.may_agree()) reason = begins(*state, context.kind);
+  if (!reason && is_known_to_be_slower(process, *state->communicator, context, bytes)) reason = Reason::modelled_native;
   // Who leaves one call to MPI must yet take part in what the others agree on before theirs: lengths may differ by
   // rank.
   const bool may_skip = is_nonblocking(context.kind) || are_tuned_native(*state->communicator, context);

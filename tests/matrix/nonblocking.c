@@ -139,7 +139,8 @@ static void check_many(MPI_Comm first, MPI_Comm second, int way) {
   CHECK(received == (rank + size - 1) % size, "message %ld", received);
 }
 
-/* Calls go on, and complete, although their requests were freed: seen by their results alone. */
+/* Calls go on, and complete, although their requests were freed, which MPI does not allow: seen by their results alone.
+ */
 static void check_freed(MPI_Comm comm) {
   for (int kind = 0; kind < kinds; ++kind) {
     start(&jobs[kind], kind, 7 + kind, comm, 1);
@@ -318,7 +319,7 @@ int CASE(nonblocking)(int argc, char** argv) {
   MPI_Comm_dup(MPI_COMM_WORLD, &second);
   agree_by_calling(second);
   for (int way = 0; way < 6; ++way) check_many(first, second, way);
-  check_freed(first);
+  if (!may_be_native()) check_freed(first);
   check_run_ahead(first, 10, 1);
   check_run_ahead(second, 300, 1); /* more than are under way at a time */
   if (argc > 1 && strcmp(argv[1], "timeout") == 0) {
@@ -336,6 +337,7 @@ int CASE(nonblocking)(int argc, char** argv) {
   if (argc > 1 && strcmp(argv[1], "thread") == 0) check_thread(first);
   MPI_Comm_free(&fresh);
   MPI_Comm_free(&second);
+  if (may_be_native()) return 0;
   /* Its end comes in MPI_Finalize at the latest. */
   last = rank_in(first);
   ranks = size_of(first);

@@ -145,7 +145,10 @@ static void check_all_allgatherv(MPI_Comm comm, int base, int served) {
     }
     for (int i = 0; i < form_count; ++i) {
       check_allgatherv(comm, pairs, forms[i], forms[(i + kind) % form_count], 1, kind == 2, served);
-      check_allgatherv(comm, pairs, forms[(rank + i) % form_count], forms[(3 * rank + i) % form_count], 0, 0, served);
+      /* Open MPI 4.1 has every rank choose an algorithm by its own datatype, and waits for ever where they differ. */
+      if (!may_be_native()) {
+        check_allgatherv(comm, pairs, forms[(rank + i) % form_count], forms[(3 * rank + i) % form_count], 0, 0, served);
+      }
       if (base > 1000) break; /* one of this size is enough */
     }
   }

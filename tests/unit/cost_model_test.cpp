@@ -46,7 +46,6 @@ TEST(CostModel, FiguresOfAPlanAreThoseOfThePaper) {
   EXPECT_DOUBLE_EQ(line.nanoseconds_per_byte, 1.75 / 3);
 }
 
-/// M is N blocks in an allgather; a rooted call puts its vector on every link once.
 TEST(CostModel, FewerStepsAreForVectorsUpToWhereTheLinesMeet) {
   // 3 µs + M · 2 ns and 5 µs + M · 1 ns meet at 2000 bytes.
   const LockstepTime fewer{3, 3e-6, 2e-9};
@@ -57,8 +56,11 @@ TEST(CostModel, FewerStepsAreForVectorsUpToWhereTheLinesMeet) {
   EXPECT_EQ(bytes_up_to(usual, usual), std::nullopt);
 }
 
+/// M is N blocks in an allgather, and all blocks where they may differ; a rooted call puts its vector on every link
+/// once.
 TEST(CostModel, LinesOfOtherCalls) {
   const PlanCost allgather{3, 0.875, 3};
+  EXPECT_DOUBLE_EQ(plan_line(CallKind::allgatherv, 8, allgather, links).nanoseconds_per_byte, 0.875 / 3);
   EXPECT_DOUBLE_EQ(plan_line(CallKind::allgather, 8, allgather, links).nanoseconds_per_byte, 8 * 0.875 / 3);
   EXPECT_DOUBLE_EQ(plan_line(CallKind::bcast, 8, allgather, links).nanoseconds_per_byte, 1);
   EXPECT_DOUBLE_EQ(plan_line(CallKind::bcast, 8, allgather, links).latency_nanoseconds, 3000);
@@ -286,6 +288,28 @@ TEST(CostModel, UnattendedCallsWithinANode) {
   EXPECT_TRUE(is_faster_unattended(CallKind::reduce, 2, 64 * 1024));
   for (const CallKind call : {CallKind::alltoall, CallKind::alltoallv, CallKind::bcast}) {
     EXPECT_FALSE(is_faster_unattended(call, 4, 1 << 30)) << to_string(call);
+  }
+}
+
+TEST(CostModel, ShortUnattendedCallsAcrossNodes) {
+  for (const CallKind call : {CallKind::allgather, CallKind::alltoall}) {
+    EXPECT_TRUE(is_slower_unattended(call, 10, 1024)) << to_string(call);
+    EXPECT_FALSE(is_slower_unattended(call, 10, 1025)) << to_string(call);
+    EXPECT_TRUE(is_slower_unattended(call, 64, 256)) << to_string(call);
+    EXPECT_FALSE(is_slower_unattended(call, 64, 257)) << to_string(call);
+  }
+  for (const CallKind call : {CallKind::allreduce, CallKind::allgatherv}) {
+    EXPECT_TRUE(is_slower_unattended(call, 4, 4096)) << to_string(call);
+    EXPECT_FALSE(is_slower_unattended(call, 4, 4097)) << to_string(call);
+    EXPECT_FALSE(is_slower_unattended(call, 1000, 16 * 1024 + 1)) << to_string(call);
+  }
+  EXPECT_TRUE(is_slower_unattended(CallKind::reduce_scatter_block, 10, 128));
+  EXPECT_FALSE(is_slower_unattended(CallKind::reduce_scatter_block, 10, 129));
+  EXPECT_TRUE(is_slower_unattended(CallKind::reduce_scatter, 10, 1280));
+  EXPECT_FALSE(is_slower_unattended(CallKind::reduce_scatter, 10, 1281));
+  EXPECT_FALSE(is_slower_unattended(CallKind::allreduce, 2, 8));
+  for (const CallKind call : {CallKind::bcast, CallKind::reduce, CallKind::alltoallv}) {
+    EXPECT_FALSE(is_slower_unattended(call, 4, 8)) << to_string(call);
   }
 }
 
