@@ -27,6 +27,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--build", type=Path, default=Path(__file__).resolve().parent.parent / "build")
     parser.add_argument("--collective", default="allreduce", choices=COLLECTIVES)
+    parser.add_argument("--ways", default=",".join(WAYS), help="some of %(default)s")
     parser.add_argument("--persistent", action="store_true", help="persistent calls instead of nonblocking ones")
     parser.add_argument("--forced", action="store_true", help="have libcoll serve all calls")
     parser.add_argument("--bytes", default="65536,1048576", help="as overlap.c counts them (65536,1048576)")
@@ -38,6 +39,9 @@ def parse_arguments():
     parser.add_argument("--runs", type=int, default=9, help="of every way (9)")
     parser.add_argument("--calls", type=int, default=100, help="of every measurement (100)")
     options = parser.parse_args()
+    options.ways = options.ways.split(",")
+    if not set(options.ways) <= WAYS.keys():
+        parser.error(f"--ways: expected some of {', '.join(WAYS)}")
     if options.one_node:
         options.topology = f"ring:{options.ranks + 1}"
     return options
@@ -66,7 +70,7 @@ def fabric(options, *words):
 
 def measure(options):
     """Per size and way: a list of (call + wait, with computation, percent hidden, calls served)."""
-    found = {(size, way): [] for size in options.bytes.split(",") for way in WAYS}
+    found = {(size, way): [] for size in options.bytes.split(",") for way in options.ways}
     for_all = {"LIBCOLL_COST_MODEL": "no", "LIBCOLL_ONE_NODE": "yes"} if options.forced else {}
     if options.one_node:
         for_all["LIBCOLL_HOST"] = "node0"
