@@ -80,7 +80,8 @@ Status NodeMemory::reserve_rest() {
   const std::int64_t of_ranks = staging_.locals() * staging_.vector_bytes();
   for (std::uint32_t number = 0; number < 2; ++number) {
     const std::int64_t begin = half(number) - segment_.data() + of_ranks;
-    Status reserved = segment_.reserve(static_cast<std::size_t>(begin), static_cast<std::size_t>(half_bytes_ - of_ranks));
+    Status reserved =
+        segment_.reserve(static_cast<std::size_t>(begin), static_cast<std::size_t>(half_bytes_ - of_ranks));
     if (!reserved) return reserved;
   }
   return {};

@@ -94,8 +94,8 @@ std::vector<TuningChoice> choose_by_facts_without_messages(CallKind call, std::i
 /// blocks (allgatherv, reduce_scatter), of a block (others).
 bool is_faster_unattended(CallKind call, std::int32_t ranks, std::int64_t bytes);
 
-/// Across nodes, of the same calls: whether ours take more than MPI's because they are short, and plans have more steps.
-/// By kind, ranks and size alone, as above.
+/// Across nodes, of the same calls: whether ours take more than MPI's because they are short, and plans have more
+/// steps. By kind, ranks and size alone, as above.
 bool is_slower_unattended(CallKind call, std::int32_t ranks, std::int64_t bytes);
 
 /// Of calls that need no messages: ours at sizes at which they were seen to take less than
