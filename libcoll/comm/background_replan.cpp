@@ -23,7 +23,7 @@ class BackgroundReplan::Running final : public Errand {
   BackgroundReplan& replan_;
 };
 
-ReplanRanks::ReplanRanks(const Membership& members, std::int32_t first) : ranks(members.rank_of_node()) {
+ReplanRanks::ReplanRanks(const Membership& members) : ranks(members.rank_of_node()) {
   if (members.hierarchy() != nullptr) {
     ranks.clear();
     for (std::int32_t slice = 0; slice < members.hierarchy()->slices(); ++slice) {
@@ -35,7 +35,7 @@ ReplanRanks::ReplanRanks(const Membership& members, std::int32_t first) : ranks(
   for (std::size_t place = 0; place < ranks.size(); ++place) {
     nodes[place] = static_cast<NodeId>(place % at(members.nodes()));
   }
-  const auto found = std::find(ranks.begin(), ranks.end(), first);
+  const auto found = std::find(ranks.begin(), ranks.end(), 0);
   if (found != ranks.end()) {
     std::swap(nodes.front(), nodes[at(found - ranks.begin())]);
     std::swap(ranks.front(), *found);

@@ -14,10 +14,10 @@
 
 namespace libcoll::comm {
 
-/// The ranks of a communicator that have messages: those that speak for their nodes first, but `first` before them
-/// where it is one of them. The same on all ranks.
+/// The ranks of a communicator that have messages: those that speak for their nodes first, but rank 0 before them where
+/// it is one of them, as it reads the topology file. The same on all ranks.
 struct ReplanRanks {
-  ReplanRanks(const Membership& members, std::int32_t first);
+  explicit ReplanRanks(const Membership& members);
   /// Who is below whom, by place in the list; links are those of `fabric`, whose hosts are the communicator's nodes.
   [[nodiscard]] std::vector<int> parents_on(const topology::Topology& fabric) const;
   /// Of this rank, among those with these parents. Error when a neighbour cannot be connected. Under the runtime's

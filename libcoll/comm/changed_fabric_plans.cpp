@@ -6,8 +6,7 @@
 #include "libcoll/base/clock.h"
 #include "libcoll/base/log.h"
 #include "libcoll/recover/changed_fabric.h"
-#include "planner/topology/facts.h"
-#include "planner/topology/part.h"
+#include "libcoll/recover/repair.h"
 
 namespace libcoll::comm {
 
@@ -15,19 +14,6 @@ using namespace node;
 using namespace recover;
 using namespace schedule;
 using namespace topology;
-
-namespace {
-
-/// Without cables that were found dead; nothing when that is not connected.
-std::optional<Topology> without_dead(const Topology& fabric, std::set<BidirectionalLink> cables, NodeId nodes) {
-  cables.erase({nodes, nodes});  // those beyond the communicator's nodes
-  if (cables.empty()) return fabric;
-  Topology left = without(without_switches(fabric), cables);
-  if (!check_connected(left)) return std::nullopt;
-  return left;
-}
-
-}  // namespace
 
 std::optional<PlansOfChange> ChangedFabricPlans::since(std::uint32_t known) {
   look();
@@ -39,12 +25,19 @@ const Topology& ChangedFabricPlans::fabric() const {
   return plans_.changed() ? plans_.changed()->topology : members_.planned_for();
 }
 
+std::string ChangedFabricPlans::cause() const {
+  return file_has_changed_ ? "the topology file has changed" : "links have died since the topology file changed";
+}
+
 void ChangedFabricPlans::look() {
   TopologyWatch& watch = runtime().topology_watch();
   const bool at_once = !std::exchange(has_looked_, true) && members_.fabric_has_changed();
   const FabricChange change = at_once ? watch.look_at_once() : watch.look(steady_nanoseconds());
   const bool is_new = change.number != seen_ || (made_.changes > 0 && recovery_.removed() != removed_);
-  if (is_new) under_way_ = plan_for(change);
+  if (is_new) {
+    file_has_changed_ = change.number != seen_ || (under_way_ && file_has_changed_);
+    under_way_ = plan_for(change);
+  }
   if (!under_way_ || !make_plans()) return;
   under_way_ = false;
   ++made_.changes;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <string>
 
 #include "libcoll/comm/communicator_plans.h"
 #include "libcoll/comm/membership.h"
@@ -32,6 +33,8 @@ class ChangedFabricPlans {
   std::optional<PlansOfChange> since(std::uint32_t known);
   /// What calls go by the plans of: hosts are the communicator's nodes.
   [[nodiscard]] const topology::Topology& fabric() const;
+  /// Why the last plans were made, for the log.
+  [[nodiscard]] std::string cause() const;
 
  private:
   [[nodiscard]] Runtime& runtime() const { return members_.runtime(); }
@@ -47,6 +50,7 @@ class ChangedFabricPlans {
   bool has_looked_ = false;
   std::uint32_t seen_ = 0;                     ///< of the file's changes
   std::set<node::BidirectionalLink> removed_;  ///< as of the last plans
+  bool file_has_changed_ = false;              ///< since the plans before the last ones
   bool under_way_ = false;                     ///< plans are being made
   PlansOfChange made_;
 };

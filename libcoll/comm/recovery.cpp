@@ -149,7 +149,7 @@ void Recovery::begin_replan() {
   }
   if (!left) return;
   coming_.left = std::move(*left);
-  const ReplanRanks ranks(members_, -1);
+  const ReplanRanks ranks(members_);
   Result<std::vector<TreePlace>> places = ranks.places(members_, ranks.parents_on(coming_.left));
   if (!places) return log(LogLevel::warn, members_.name() + ": no new plans: " + places.error().message);
   replan_.begin(
@@ -163,13 +163,21 @@ void Recovery::begin_replan() {
 
 std::uint32_t Recovery::wanted() const { return plans_.asked_for(); }
 
+Topology Recovery::what_remains() const {
+  if (plans_.changed()) {
+    std::optional<Topology> left = without_dead(plans_.changed()->topology, coming_.removed, members_.nodes());
+    if (left) return std::move(*left);
+  }
+  return coming_.left;
+}
+
 ReplanParticipant::Making Recovery::make_plan(Collective collective, std::string& text) {
   const LoweredPlanPointer& plan = plans_.of(collective).usual;
   const bool outside_only =
       coming_.removed.size() == 1 && coming_.removed.contains({members_.nodes(), members_.nodes()});
   if (outside_only && plan != nullptr && !plan->through_nics) return Making::none;
   if (steady_nanoseconds() < next_look_) return Making::under_way;
-  std::optional<Result<PlanPair>> plans = plans_.obtain_without(collective, coming_.left);
+  std::optional<Result<PlanPair>> plans = plans_.obtain_without(collective, what_remains());
   if (!plans) {
     next_look_ = steady_nanoseconds() + nanoseconds_between_looks;
     return Making::under_way;
@@ -206,10 +214,10 @@ void Recovery::switch_over(const Switch& agreed) {
       names += (names.empty() ? "" : ", ") + std::string(to_string(static_cast<Collective>(each)));
     }
   }
-  if (members_.node() == 0 && members_.speaks() && !names.empty()) {
+  if (ReplanRanks(members_).own == 0 && !names.empty()) {
     log(LogLevel::info, members_.name() + ": from call " + std::to_string(agreed.call + 1) +
                             " on, and from the next starts of " + std::to_string(agreed.starts.size()) +
-                            " persistent calls, plans of " + coming_.left.name() + " for " + names);
+                            " persistent calls, plans of " + what_remains().name() + " for " + names);
   }
   sequence_.add(std::exchange(coming_, {}));
 }

@@ -65,6 +65,8 @@ class Recovery final : private recover::ReplanParticipant, private recover::Fail
   void links_died() noexcept override;
   /// Sees to the next verdict, when there is one.
   void begin_replan();
+  /// Of what the topology file says, on rank 0; otherwise of what there was at the start.
+  [[nodiscard]] topology::Topology what_remains() const;
   [[nodiscard]] std::uint32_t wanted() const override;
   Making make_plan(schedule::Collective collective, std::string& text) override;
   bool take_plan(schedule::Collective collective, const std::string& text) override;

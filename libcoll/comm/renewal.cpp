@@ -100,8 +100,8 @@ void Renewal::follow(const Finding& found, HostCommunicator& agreement) {
     if (!reason) adopted |= 1U << each;
   }
   if (agreement.rank() == 0) {
-    log(LogLevel::info, members_.name() + ": the topology file has changed; from now on " +
-                            by_new_plans(adopted, found.links_gone != 0));
+    log(LogLevel::info,
+        members_.name() + ": " + changed_.cause() + "; from now on " + by_new_plans(adopted, found.links_gone != 0));
   }
 }
 
@@ -133,7 +133,7 @@ void Renewal::look_beside() {
   std::shared_ptr<void> keeper = keeper_();
   if (keeper == nullptr) return;
   if (!ranks_) {
-    ranks_.emplace(members_, 0);
+    ranks_.emplace(members_);
     parents_ = ranks_->parents_on(members_.planned_for());
   }
   Result<std::vector<TreePlace>> places = ranks_->places(members_, parents_);
@@ -196,7 +196,7 @@ void Renewal::switch_over(const Switch& agreed) {
   }
   sequence_.add({agreed, std::move(plans), {}, {}});
   if (ranks_->own != 0) return;
-  log(LogLevel::info, members_.name() + ": the topology file has changed; from nonblocking call " +
+  log(LogLevel::info, members_.name() + ": " + changed_.cause() + "; from nonblocking call " +
                           std::to_string(agreed.call + 1) + " on, and from the next starts of " +
                           std::to_string(agreed.starts.size()) + " persistent calls, " +
                           by_new_plans(agreed.collectives, agreed.links_gone));

@@ -6,6 +6,8 @@
 
 #include "libcoll/base/log.h"
 #include "libcoll/transport/packet.h"
+#include "planner/topology/facts.h"
+#include "planner/topology/part.h"
 
 namespace libcoll::recover {
 
@@ -34,16 +36,31 @@ std::string listed(const std::set<BidirectionalLink>& cables) {
 
 Topology without(const Topology& topology, const std::set<BidirectionalLink>& cables) {
   std::vector<Link> links;
+  std::set<BidirectionalLink> gone;
   for (const Link& link : topology.links()) {
-    if (!cables.contains(cable(link.from, link.to))) links.push_back(link);
+    const BidirectionalLink ends = cable(link.from, link.to);
+    if (cables.contains(ends)) {
+      gone.insert(ends);
+    } else {
+      links.push_back(link);
+    }
   }
+  if (gone.empty()) return topology;
   const auto nodes = topology.nodes();
   // Fewer links of a good topology are a good topology.
   Topology rest =
-      Topology::make(topology.name() + " without " + listed(cables), {nodes.begin(), nodes.end()}, links).value();
+      Topology::make(topology.name() + " without " + listed(gone), {nodes.begin(), nodes.end()}, links).value();
   rest.set_nics_forward(topology.nics_forward());
   rest.set_injection_bytes_per_second(topology.injection_bytes_per_second());
   return rest;
+}
+
+std::optional<Topology> without_dead(const Topology& topology, std::set<BidirectionalLink> cables, NodeId nodes) {
+  cables.erase({nodes, nodes});
+  if (cables.empty()) return topology;
+  Topology left = without(without_switches(topology), cables);
+  if (!check_connected(left)) return std::nullopt;
+  return left;
 }
 
 Repair::Repair(ResilientTransport& transport, std::uint32_t communicator, NodeId self, NodeId nodes, bool agrees,

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -17,8 +18,13 @@
 
 namespace libcoll::recover {
 
-/// The topology without these cables' links; its name says so.
+/// The topology without these cables' links; its name says which ones it had.
 topology::Topology without(const topology::Topology& topology, const std::set<node::BidirectionalLink>& cables);
+
+/// The same of hosts alone, as a communicator of so many nodes has found cables dead: the one between nodes `nodes` and
+/// `nodes` stands for all that are beyond it. Nothing where that is not connected.
+std::optional<topology::Topology> without_dead(const topology::Topology& topology,
+                                               std::set<node::BidirectionalLink> cables, topology::NodeId nodes);
 
 /// Hears that a recovery group has agreed on more dead links. Under the lock of the transport, from within its
 /// progress().

@@ -80,6 +80,7 @@ std::vector<LinkId> links_without_switches(const Topology& topology) {
 }
 
 Topology without_switches(const Topology& topology) {
+  if (topology.node_count() == topology.host_count()) return topology;
   std::vector<Link> links;
   for (const LinkId id : links_without_switches(topology)) links.push_back(topology.link(id));
   const auto nodes = topology.nodes().first(at(topology.host_count()));

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The topology file loses a cable under a running job, and gets it back.
-#   changes.sh LIBCOLL ENDURE blocking|mixed|immediate|starts|nodes_blocking|nodes_starts|resent_blocking|resent_immediate|resent_starts|resent_cut
-# resent_cut: another cable dies at the same time.
+#   changes.sh LIBCOLL ENDURE blocking|mixed|immediate|starts|nodes_blocking|nodes_starts|resent_blocking|resent_immediate|resent_starts|resent_cut|resent_cut_later
+# resent_cut: another cable dies at the same time; resent_cut_later: when calls go by the new plans.
 # ENDURE checks every result of its calls, and that they were served.
 # shellcheck source-path=SCRIPTDIR source=common.sh
 [[ $# == 3 ]] || exit 2
@@ -16,13 +16,13 @@ outage=0 # in seconds, until the fabric routes around the cable
 # What the job says when it goes by new plans.
 changes='from now on .*alltoall'
 case $case in
-  *immediate | *starts | resent_cut) changes='from nonblocking call [0-9]* on, and from the next starts of [0-9]* persistent calls, .*alltoall' ;;
+  *immediate | *starts | resent_cut*) changes='from nonblocking call [0-9]* on, and from the next starts of [0-9]* persistent calls, .*alltoall' ;;
 esac
 case $case in
   blocking | mixed) outage=35 ;; # by UCX's defaults, connections that are idle would be given up
   immediate | starts) ;;
   nodes_blocking | nodes_starts) ranks=16 bytes=16384 options=(--ranks-per-node 2) ;;
-  resent_cut) export LIBCOLL_RESEND_SECONDS=2 cable=(2 3) way=immediate ;;
+  resent_cut*) export LIBCOLL_RESEND_SECONDS=2 cable=(2 3) way=immediate ;;
   resent_*) export LIBCOLL_RESEND_SECONDS=30 ;; # a cable that is found dead, which is out for longer, would stay out
   *) fail "wrong usage" ;;
 esac
@@ -46,15 +46,16 @@ rounds_done() { grep -c '^endure: round ' err || true; }
 wait_for_rounds() {
   local goal=$(($(rounds_done) + $1))
   until [[ $(rounds_done) -ge $goal ]]; do
-    kill -0 "$job" 2>/dev/null || fail "the job ended too soon: $(cat err)"
+    kill -0 "$job" 2>/dev/null || fail "the job ended too soon"
     sleep 0.2
   done
 }
 
-# Waits until the job has said so often that it goes by new plans.
+# Waits until the job has said that it goes by new plans, and what it says of links after that. Links that are found
+# dead afterwards make it say so once more.
 wait_for_new_plans() {
-  until [[ $(grep -c "WORLD: the topology file has changed; $changes.* by new plans" err) -ge $1 ]]; do
-    kill -0 "$job" 2>/dev/null || fail "the job ended too soon: $(cat err)"
+  until grep -q "WORLD: the topology file has changed; $changes.* by new plans$1\$" err; do
+    kill -0 "$job" 2>/dev/null || fail "the job ended too soon"
     sleep 0.2
   done
 }
@@ -75,10 +76,12 @@ bytes_of_rounds() {
 
 rewrite whole.toml
 touch err
+# What the job says is shown also where the test fails.
+trap 'cat err >&2; clean_up' EXIT
 # Where rank 0 told the others when to end, that would be a blocking call.
 end=ENDURE_UNTIL
 case $case in
-  *immediate | *starts | resent_cut) end=ENDURE_LAST ;;
+  *immediate | *starts | resent_cut*) end=ENDURE_LAST ;;
 esac
 fabric run -- env "$end=$directory/enough" LIBCOLL_TOPOLOGY="$directory/fabric.toml" "$libcoll" run -- \
   mpirun -n "$ranks" "$endure" "$way" 0 "$bytes" >out 2>err </dev/null &
@@ -88,10 +91,11 @@ read -r usual usual_at_most <<<"$(bytes_of_rounds 10)"
 
 [[ $case != resent_cut ]] || fabric cut 0 1
 rewrite cut.toml
-wait_for_new_plans 1
-if [[ $case == resent_cut ]]; then
+wait_for_new_plans ', without links that are gone'
+[[ $case != resent_cut_later ]] || fabric cut 0 1
+if [[ $case == resent_cut* ]]; then
   until grep -q 'WORLD: from call .* plans of .* for .*alltoall' err; do
-    kill -0 "$job" 2>/dev/null || fail "the job ended too soon: $(cat err)"
+    kill -0 "$job" 2>/dev/null || fail "the job ended too soon"
     sleep 0.2
   done
 fi
@@ -110,7 +114,7 @@ fabric mend "${cable[@]}"
 fabric routes auto
 
 rewrite whole.toml
-wait_for_new_plans 2
+wait_for_new_plans ''
 wait_for_rounds 2
 read -r again_at_least again <<<"$(bytes_of_rounds 10)"
 echo "bytes a round over the cable: $again_at_least to $again once it is back"
@@ -120,7 +124,7 @@ echo "bytes a round over the cable: $again_at_least to $again once it is back"
 echo 'generator = "torus:' >broken.toml
 rewrite broken.toml
 until grep -q 'fabric.toml.*the plans stay as they are' err; do
-  kill -0 "$job" 2>/dev/null || fail "the job ended too soon: $(cat err)"
+  kill -0 "$job" 2>/dev/null || fail "the job ended too soon"
   sleep 0.2
 done
 wait_for_rounds 2
@@ -132,7 +136,6 @@ else
 fi
 code=0
 wait "$job" || code=$?
-cat err >&2
 [[ $code == 0 ]] || fail "the job ended with $code"
 [[ $(grep -c 'rounds right' err) == "$ranks" ]] || fail "not all ranks ended well"
 [[ $(grep -c 'the plans stay as they are' err) == 1 ]] || fail "the broken file is not told of once"

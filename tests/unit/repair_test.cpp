@@ -172,6 +172,18 @@ TEST(Repair, NothingIsAgreedWithoutEverybody) {
   for (std::size_t node = 0; node < nodes; ++node) EXPECT_TRUE(node == 6 || repairs[node].looks()) << node;
 }
 
+TEST(Repair, WhatIsLeftIsConnectedAndNamesWhatItLacks) {
+  const Topology ring = generate("ring:4").value();
+  const std::optional<Topology> left = without_dead(ring, {{0, 1}, {4, 4}}, 4);
+  ASSERT_TRUE(left);
+  EXPECT_EQ(left->name(), "ring:4 without 0-1");
+  EXPECT_EQ(left->link_count(), 6);
+  // Once more, and a cable between nodes that have none.
+  EXPECT_EQ(without_dead(*left, {{0, 1}, {0, 2}}, 4)->name(), "ring:4 without 0-1");
+  EXPECT_FALSE(without_dead(*left, {{2, 3}}, 4));
+  EXPECT_EQ(without_dead(ring, {{4, 4}}, 4)->name(), "ring:4");
+}
+
 TEST(Repair, PlansDoWithoutTheDeadCables) {
   const Topology whole = generate("torus:3x3").value();
   const std::set<BidirectionalLink> dead = {{0, 1}, {4, 7}};
