@@ -10,7 +10,6 @@
 #include "libcoll/base/log.h"
 #include "libcoll/comm/flat_collective.h"
 #include "libcoll/comm/hierarchical_collective.h"
-#include "libcoll/comm/transport_agreement.h"
 #include "libcoll/execute/wire_up.h"
 #include "libcoll/select/measured_costs.h"
 #include "libcoll/transport/detours.h"
@@ -98,19 +97,15 @@ std::unique_ptr<Communicator> Communicator::make(Runtime& runtime, HostCommunica
   Membership& members = communicator->parts_.members;
   members.set_world_ranks(std::move(world_ranks));
   members.stamp().communicator = meeting.number;
-  runtime.use_transport();
-  std::optional<Reason> obstacle = Reason::settings_differ;
-  if (meeting.heard) {
-    agree_on_transport(runtime, host);
-    obstacle = communicator->agree(host);
-  }
+  const std::optional<Reason> obstacle = meeting.heard ? communicator->agree(host) : Reason::settings_differ;
   members.set_obstacle(obstacle);
-  if (obstacle) runtime.unuse_transport();
+  if (obstacle && members.uses_transport()) runtime.unuse_transport();
   if (follows_from_ranks(obstacle)) communicator->keep_agreement();
   if (host.rank() == 0) {
     log(LogLevel::info,
         host.name() + " (" + std::to_string(host.size()) + " ranks): " +
-            (!obstacle ? "served over " + members.planned_for().name() + " by " + runtime.transport().name() +
+            (!obstacle ? "served over " + members.planned_for().name() +
+                             (members.uses_transport() ? " by " + runtime.transport().name() : "") +
                              (members.hierarchy() != nullptr ? ", " + members.hierarchy()->to_string() : "")
                        : "falls through, " + std::string(to_string(*obstacle))));
   }

@@ -40,6 +40,11 @@ constexpr std::int64_t sampling_nanoseconds = 200'000'000;  ///< for each way
 /// What rank 0 says when it knows nothing yet.
 constexpr std::int64_t not_tried = -2;
 
+/// What calls go by.
+std::string transport_name(const Learner& learner) {
+  return learner.communicator.nodes() == 1 ? "memory" : learner.runtime.transport().name();
+}
+
 CrossoverPlace crossover_place(const Learner& learner, CallKind kind) {
   Runtime& runtime = learner.runtime;
   const Collective collective = *collective_of(kind);
@@ -49,7 +54,7 @@ CrossoverPlace crossover_place(const Learner& learner, CallKind kind) {
   place.call = kind;
   place.ranks = learner.communicator.size();
   place.nodes = learner.communicator.nodes();
-  place.transport = runtime.transport().name();
+  place.transport = transport_name(learner);
   return place;
 }
 
@@ -97,7 +102,7 @@ ChoicePlace choice_place(const Learner& learner) {
   place.topology = topology_hash(runtime.topology());
   place.ranks = learner.communicator.size();
   place.nodes = learner.communicator.nodes();
-  place.transport = runtime.transport().name();
+  place.transport = transport_name(learner);
   return place;
 }
 

@@ -11,6 +11,7 @@
 
 #include "libcoll/base/clock.h"
 #include "libcoll/base/log.h"
+#include "libcoll/comm/transport_agreement.h"
 #include "libcoll/node/placement.h"
 #include "planner/base/index.h"
 #include "planner/topology/facts.h"
@@ -32,8 +33,7 @@ constexpr std::uint32_t no_id = 0;
 /// What every rank tells the others before anything is decided.
 struct Introduction {
   std::uint64_t settings_digest;
-  std::uint32_t obstacle;  ///< pack_reason()
-  std::uint32_t address_bytes;
+  std::uint32_t obstacle;           ///< pack_reason()
   std::uint32_t has_device_memory;  ///< or may have
   std::uint32_t seeks_core;         ///< for its progress thread
   std::uint32_t wants_thread;       ///< for progress
@@ -91,6 +91,7 @@ Membership::Membership(const Membership& original)
       hierarchy_(copy_of(original.hierarchy_)),
       host_hierarchy_(copy_of(original.host_hierarchy_)),
       facts_(original.facts_),
+      uses_transport_(original.uses_transport_),
       may_have_device_memory_(original.may_have_device_memory_),
       obstacle_(original.obstacle_.load()) {}
 
@@ -116,9 +117,6 @@ std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t sta
   mine.fabric_is_watched = runtime_.topology_watch().is_file() ? 1 : 0;
   mine.fabric_has_changed = runtime_.topology_watch().knows_of_change() ? 1 : 0;
   mine.start_nanoseconds = start_nanoseconds;
-  if (!runtime_.obstacle()) {
-    mine.address_bytes = static_cast<std::uint32_t>(runtime_.transport().address().size());
-  }
   const bool several_worlds = host.spans_worlds();
   const bool is_world = host.size() == host.world_size() && !several_worlds;
   mine.seeks_core = is_world && runtime_.engine().seeks_core_for_progress_thread() ? 1 : 0;
@@ -130,14 +128,12 @@ std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t sta
   facts_->fabric_is_watched = all.front().fabric_is_watched != 0;
   facts_->want_threads =
       std::all_of(all.begin(), all.end(), [](const Introduction& rank) { return rank.wants_thread != 0; });
-  std::size_t longest = 0;
   bool seeks_core = false;
   std::vector<RankIdentity> ranks;
   for (const Introduction& rank : all) {
     ranks.push_back(rank.identity);
     if (const std::optional<Reason> obstacle = unpack_reason(rank.obstacle)) return obstacle;
     if (rank.settings_digest != all.front().settings_digest) return Reason::settings_differ;
-    longest = std::max<std::size_t>(longest, rank.address_bytes);
     may_have_device_memory_ = may_have_device_memory_ || rank.has_device_memory != 0;
     facts_->fabric_has_changed = facts_->fabric_has_changed || rank.fabric_has_changed != 0;
     seeks_core = seeks_core || rank.seeks_core != 0;
@@ -151,6 +147,14 @@ std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t sta
     return Reason::unknown_nodes;
   }
   if (is_world) runtime_.set_node(nodes[static_cast<std::size_t>(host.rank())]);
+  TransportAgreement transport;
+  uses_transport_ = std::any_of(nodes.begin(), nodes.end(), [&](NodeId node) { return node != nodes.front(); });
+  if (uses_transport_) {
+    runtime_.use_transport();
+    transport = agree_on_transport(runtime_, host);
+    longest_start_nanoseconds_ += transport.longest_opening_nanoseconds;
+    if (transport.obstacle) return transport.obstacle;
+  }
   NodeId node_count = 0;
   const std::optional<Reason> chosen = choose_part(host.rank() == 0, nodes, node_count);
   if (chosen) return chosen;
@@ -162,8 +166,8 @@ std::optional<Reason> Membership::agree(HostCommunicator& host, std::int64_t sta
   if (places.size() > static_cast<std::size_t>(node_count)) {
     places[static_cast<std::size_t>(rank_)].domain = domain_of_process();
   }
-  if (!host.reach_all(runtime_)) return Reason::transport;
-  const std::optional<Reason> exchanged = exchange_addresses(host, longest, places);
+  if (uses_transport_ && !host.reach_all(runtime_)) return Reason::transport;
+  const std::optional<Reason> exchanged = exchange_addresses(host, transport.longest_address_bytes, places);
   if (exchanged) return exchanged;
   if (seeks_core && !seek_core_for_progress_thread(host)) return Reason::transport;
   const std::optional<Reason> settled = settle(host, places, node_count);
@@ -247,7 +251,7 @@ std::optional<Reason> Membership::exchange_addresses(HostCommunicator& host, std
     std::int32_t domain;
   };
   const std::size_t slot = sizeof(Header) + longest;
-  const std::string& address = runtime_.transport().address();
+  const std::string address = uses_transport_ ? runtime_.transport().address() : std::string();
   const Header header{ids_->next_free(1), static_cast<std::uint32_t>(address.size()),
                       places[static_cast<std::size_t>(host.rank())].domain};
   std::vector<char> mine(slot);
@@ -264,9 +268,10 @@ std::optional<Reason> Membership::exchange_addresses(HostCommunicator& host, std
     facts_->addresses.emplace_back(entry + sizeof other, other.address_bytes);
     places[rank].domain = other.domain;
   }
-  facts_->share_memory = std::all_of(facts_->addresses.begin(), facts_->addresses.end(), [&](const std::string& other) {
-    return runtime_.transport().share_memory(facts_->addresses.front(), other);
-  });
+  facts_->share_memory = !uses_transport_ ||
+                         std::all_of(facts_->addresses.begin(), facts_->addresses.end(), [&](const std::string& other) {
+                           return runtime_.transport().share_memory(facts_->addresses.front(), other);
+                         });
   return agree_on_id(host, candidate, id_);
 }
 

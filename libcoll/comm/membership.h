@@ -35,7 +35,9 @@ class Membership {
   /// Collective: nothing when all ranks can be served, otherwise why not. `start_nanoseconds`: what making the runtime
   /// took, in its first communicator.
   std::optional<observe::Reason> agree(HostCommunicator& host, std::int64_t start_nanoseconds);
-  /// The longest of these on any rank.
+  /// Whether it has the runtime's transport in use: its ranks are of several nodes. The same on all ranks.
+  [[nodiscard]] bool uses_transport() const { return uses_transport_; }
+  /// The longest of these on any rank, and of the transport's opening.
   [[nodiscard]] std::int64_t longest_start_nanoseconds() const { return longest_start_nanoseconds_; }
   /// Takes an id that is free in all of the communicator's processes. `candidate`: where to look first, best equal on
   /// all ranks.
@@ -189,6 +191,7 @@ class Membership {
   std::shared_ptr<CallMemory> memory_of_ways_;                ///< where nothing else is shared on one host
   std::unique_ptr<node::CallWays> own_ways_;                  ///< where nothing is shared
   std::shared_ptr<Facts> facts_ = std::make_shared<Facts>();  ///< copies share it
+  bool uses_transport_ = false;
   bool may_have_device_memory_ = false;
   bool resends_ = false;
   std::atomic<std::uint8_t> obstacle_ = observe::pack_reason(std::nullopt);

@@ -98,9 +98,16 @@ Result<std::unique_ptr<Transport>> ProcessTransport::first_available(std::int32_
   return Error{reasons};
 }
 
+/// A binding's settings are UCX's as a rule: another transport has to be asked for.
+bool ProcessTransport::is_any() const { return config_.transport == "auto" && config_.route_binding.empty(); }
+
+bool ProcessTransport::may_be_host_messages() const {
+  return host_messages_ != nullptr && (is_any() || config_.transport == "mpi");
+}
+
 Status ProcessTransport::open() {
-  // A binding's settings are UCX's as a rule: another transport has to be asked for.
-  const bool any = config_.transport == "auto" && config_.route_binding.empty();
+  if (is_open()) return {};
+  const bool any = is_any();
   const std::string_view only = config_.transport == "auto" ? by_availability.front() : config_.transport;
   Result<std::unique_ptr<Transport>> transport = any ? first_available(0) : make_transport(only);
   if (!transport) return transport.error();
@@ -125,15 +132,17 @@ std::int64_t ProcessTransport::patience_nanoseconds() const {
 
 void ProcessTransport::take(std::unique_ptr<Transport> transport) {
   resilient_ = nullptr;
-  transport_ = std::move(transport);
-  const std::int64_t patience = patience_nanoseconds();
-  if (patience == 0) return;
-  ResendOptions options;
-  options.patience_nanoseconds = patience;
-  options.now_nanoseconds = &steady_nanoseconds;
-  auto resilient = make_resilient_transport(std::move(transport_), options);
-  resilient_ = resilient.get();
-  transport_ = std::move(resilient);
+  if (const std::int64_t patience = patience_nanoseconds(); patience > 0) {
+    ResendOptions options;
+    options.patience_nanoseconds = patience;
+    options.now_nanoseconds = &steady_nanoseconds;
+    auto resilient = make_resilient_transport(std::move(transport), options);
+    resilient_ = resilient.get();
+    transport = std::move(resilient);
+  }
+  current_.store(transport.get(), std::memory_order_release);
+  std::swap(transport_, transport);
+  if (transport != nullptr) earlier_.push_back(std::move(transport));
 }
 
 }  // namespace libcoll::comm

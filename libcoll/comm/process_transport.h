@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "libcoll/base/config.h"
 #include "libcoll/transport/mpi/mpi_transport.h"
+#include "libcoll/transport/null_transport.h"
 #include "libcoll/transport/resilient_transport.h"
 #include "libcoll/transport/transport.h"
 #include "libcoll/transport/ucx/ucx_transport.h"
@@ -26,23 +28,27 @@ class ProcessTransport {
                    transport::mpi::MpiMessages* host_messages, transport::ucx::HostMates mates)
       : config_(config), binding_(binding), host_messages_(host_messages), mates_(mates) {}
 
-  /// Opens the one that is configured, or the first by availability. The error says what is wrong with each.
+  /// Opens the one that is configured, or the first by availability, unless it is open. The error says what is wrong
+  /// with each. Until then it connects to nobody.
   [[nodiscard]] Status open();
+  [[nodiscard]] bool is_open() const { return transport_ != nullptr; }
   /// Takes a later one by availability instead, or one after that. Nothing changes when none works.
   [[nodiscard]] Status fall_back_to(std::int32_t choice);
 
-  /// Whether there is one.
-  explicit operator bool() const { return transport_ != nullptr; }
-  transport::Transport& operator*() const { return *transport_; }
-  transport::Transport* operator->() const { return transport_.get(); }
+  transport::Transport& operator*() const { return *current_.load(std::memory_order_acquire); }
+  transport::Transport* operator->() const { return current_.load(std::memory_order_acquire); }
   /// The same where it sends again what was lost; null elsewhere.
   [[nodiscard]] transport::ResilientTransport* resilient() const { return resilient_; }
   /// Which of those by availability it is; negative: it was named, or there is none.
   [[nodiscard]] std::int32_t choice() const { return choice_; }
+  /// It may become the host's own MPI, by what is configured.
+  [[nodiscard]] bool may_be_host_messages() const;
   /// It is the host's own MPI.
   [[nodiscard]] bool over_host_messages() const { return over_host_messages_; }
 
  private:
+  /// It is the first by availability.
+  [[nodiscard]] bool is_any() const;
   /// The first by availability from `choice` on that works, which choice_ then tells; an error says what is wrong with
   /// each.
   Result<std::unique_ptr<transport::Transport>> first_available(std::int32_t choice);
@@ -56,8 +62,12 @@ class ProcessTransport {
   const schedule::RouteBinding& binding_;
   transport::mpi::MpiMessages* const host_messages_;
   const transport::ucx::HostMates mates_;
-  std::unique_ptr<transport::Transport> transport_;
-  transport::ResilientTransport* resilient_ = nullptr;  ///< transport_, or null
+  transport::NullTransport null_;
+  std::unique_ptr<transport::Transport> transport_;  ///< null before open()
+  std::atomic<transport::Transport*> current_{&null_};
+  std::atomic<transport::ResilientTransport*> resilient_{nullptr};  ///< transport_, or null
+  /// A thread may still sleep in one of them.
+  std::vector<std::unique_ptr<transport::Transport>> earlier_;
   std::atomic<std::int32_t> choice_{-1};
   std::atomic<bool> over_host_messages_{false};
 };

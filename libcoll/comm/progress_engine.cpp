@@ -136,7 +136,7 @@ bool ProgressEngine::arm() {
 bool ProgressEngine::progress() noexcept {
   looks_.store(looks_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   const std::unique_lock guard(lock_, std::try_to_lock);
-  return guard.owns_lock() && transport_ && progress_transport();
+  return guard.owns_lock() && progress_transport();
 }
 
 void ProgressEngine::set_background_progress(void (*how)(bool closely) noexcept) {
@@ -166,7 +166,7 @@ bool ProgressEngine::progress_in_passing() noexcept {
   // The lock alone would be felt in MPI's smallest calls.
   if (!closely_.load(std::memory_order_relaxed) && looks % looks_per_progress != 0) return false;
   const std::unique_lock guard(lock_, std::try_to_lock);
-  if (!guard.owns_lock() || !transport_) return false;
+  if (!guard.owns_lock()) return false;
   const bool moved = progress_transport();
   if (moved || !unattended_.empty() || transport_.resilient() != nullptr) {
     looks_in_vain_.store(0, std::memory_order_relaxed);

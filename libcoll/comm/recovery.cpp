@@ -33,6 +33,7 @@ constexpr std::int64_t nanoseconds_between_looks = 5'000'000;
 Recovery::~Recovery() { group_.leave(); }
 
 void Recovery::enrol(HostCommunicator& host) {
+  if (!members_.uses_transport()) return;
   group_.enrol(host, *this);
   if (group_.repair() == nullptr) return;
   const std::lock_guard guard(runtime().lock());

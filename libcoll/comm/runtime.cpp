@@ -57,7 +57,6 @@ Runtime::Runtime(char* const* environment, const std::string& library_directory,
   if (!obstacle_) read_placement_of(world_rank);
   if (!obstacle_) read_route_binding();
   if (!obstacle_) read_tuning_table();
-  if (!obstacle_) open_transport();
   if (config_.command.empty()) config_.command = find_command(library_directory);
   settings_digest_ = digest();
   start_nanoseconds_ = steady_nanoseconds() - began;
@@ -142,11 +141,17 @@ void Runtime::read_tuning_table() {
   }
 }
 
-void Runtime::open_transport() {
+bool Runtime::open_transport() {
+  const std::lock_guard guard(lock_);
+  if (transport_.is_open() || has_no_transport_) return !has_no_transport_;
   const Status opened = transport_.open();
-  if (opened) return;
-  obstacle_ = Reason::transport;
-  log(LogLevel::warn, opened.error().message);
+  has_no_transport_ = !opened;
+  if (opened) {
+    engine_.transport_was_opened();
+  } else {
+    log(LogLevel::warn, opened.error().message);
+  }
+  return opened.ok();
 }
 
 void Runtime::use_transport() {
@@ -160,9 +165,7 @@ void Runtime::fall_back_to(std::int32_t choice) {
   if (!may_change_transport()) return;
   if (Status changed = transport_.fall_back_to(choice); !changed) {
     log(LogLevel::info, changed.error().message);
-    return;
   }
-  settings_digest_ = digest();
 }
 
 void Runtime::set_host_digest(std::uint64_t host) {
@@ -181,11 +184,14 @@ NodeId Runtime::place_in_known_recovery_group(const std::string& address) const 
   return found == recovery_group_addresses_.end() ? -1 : static_cast<NodeId>(found - recovery_group_addresses_.begin());
 }
 
+std::uint64_t Runtime::transport_digest() const {
+  return hash(transport_->name() + (resilient() == nullptr ? " once" : " again"));
+}
+
 std::uint64_t Runtime::digest() const {
   std::string text = LIBCOLL_VERSION;
   for (const std::string& part :
        {std::to_string(static_cast<int>(route_binding_.backend)), std::to_string(host_digest_),
-        !transport_ ? std::string() : transport_->name(), std::string(resilient() == nullptr ? "once" : "again"),
         // The plan file's name is a hash over the whole topology.
         plan_file_name(topology_, Collective::allgather, ""),
         // Devices may be named differently from node to node.

@@ -71,7 +71,8 @@ class Runtime {
   [[nodiscard]] bool keeps_records() const { return keeps_records_; }
   /// Nothing when this process could serve; otherwise what is in the way.
   [[nodiscard]] std::optional<observe::Reason> obstacle() const { return obstacle_; }
-  /// Hash of everything that has to be equal on all ranks: settings that cut messages or choose plans, topology.
+  /// Hash of everything that has to be equal on all ranks but the transport: settings that cut messages or choose
+  /// plans, topology.
   [[nodiscard]] std::uint64_t settings_digest() const { return settings_digest_; }
   /// Of what the host's own MPI can do, which is part of it. Before the first communicator.
   void set_host_digest(std::uint64_t host);
@@ -80,7 +81,12 @@ class Runtime {
   /// What moves its messages along.
   [[nodiscard]] ProgressEngine& engine() { return engine_; }
   [[nodiscard]] const ProgressEngine& engine() const { return engine_; }
+  /// Opens the transport, unless it is open: not before it is needed, for it takes most of the time of the start, and
+  /// ranks of one node do without. False: there is none.
+  bool open_transport();
   [[nodiscard]] transport::Transport& transport() { return *transport_; }
+  /// Hash of what has to be equal of it on all ranks.
+  [[nodiscard]] std::uint64_t transport_digest() const;
   /// The same transport where it sends again what was lost; null elsewhere.
   [[nodiscard]] transport::ResilientTransport* resilient() const { return transport_.resilient(); }
   /// Which of those by availability it is; negative: it was named, or there is none.
@@ -94,7 +100,7 @@ class Runtime {
   /// communicator has come to have the transport meanwhile. Precondition: transport_choice() is not negative.
   void fall_back_to(std::int32_t choice);
   /// Whether the transport is the host's own MPI, or may yet become that.
-  [[nodiscard]] bool may_use_host_messages() const { return over_host_messages() || transport_choice() >= 0; }
+  [[nodiscard]] bool may_use_host_messages() const { return transport_.may_be_host_messages(); }
   /// What looks after the first recovery group of all nodes that this process is in, null: there is none yet, and the
   /// place of a process in it, -1: none. It stays until the end. Under lock().
   void know_recovery_group(std::shared_ptr<recover::Repair> repair, std::vector<std::string> addresses);
@@ -126,7 +132,6 @@ class Runtime {
   void read_placement_of(int world_rank);
   void read_route_binding();
   void read_tuning_table();
-  void open_transport();
   [[nodiscard]] std::uint64_t digest() const;
 
   Config config_;
@@ -135,6 +140,7 @@ class Runtime {
   schedule::RouteBinding route_binding_;
   select::TuningTable tuning_table_;
   ProcessTransport transport_;
+  bool has_no_transport_ = false;  ///< it could not be opened
   std::shared_ptr<recover::Repair> known_recovery_group_;
   std::vector<std::string> recovery_group_addresses_;  ///< by node
   observe::Statistics statistics_;

@@ -9,8 +9,12 @@
 #include <memory>
 #include <type_traits>
 
+#include "planner/base/text_file.h"
+
 namespace libcoll::node {
 namespace {
+
+constexpr std::size_t most_list_bytes = 65536;
 
 struct Destroy {
   void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
@@ -56,6 +60,19 @@ Result<CpuSet> parse_list(const std::string& cpus) {
   return set;
 }
 
+/// From a file of Linux, where it may be empty.
+Result<CpuSet> read_list(const std::string& path) {
+  Result<std::string> text = read_text_file(path, most_list_bytes);
+  if (!text) return Error{path + ": " + text.error().message};
+  text->erase(text->find_last_not_of('\n') + 1);
+  return parse_list(*text);
+}
+
+bool is_told_of_another_structure() {
+  return std::getenv("HWLOC_SYNTHETIC") != nullptr || std::getenv("HWLOC_XMLFILE") != nullptr ||
+         std::getenv("HWLOC_FSROOT") != nullptr;
+}
+
 std::string list_of(hwloc_const_bitmap_t cpus) {
   char* text = nullptr;
   if (hwloc_bitmap_list_asprintf(&text, cpus) < 0) return {};
@@ -64,6 +81,21 @@ std::string list_of(hwloc_const_bitmap_t cpus) {
 }
 
 /// Cores that have none of `used`, those of `domain` only where it is not negative.
+/// Those that the calling thread is bound to; empty: Linux does not say.
+std::string processors_of_thread() {
+  constexpr int most_processors = 16384;
+  const std::size_t bytes = CPU_ALLOC_SIZE(most_processors);
+  std::vector<cpu_set_t> mask(bytes / sizeof(cpu_set_t));
+  const CpuSet cpus(hwloc_bitmap_alloc());
+  if (cpus == nullptr || sched_getaffinity(0, bytes, mask.data()) != 0) return {};
+  for (int processor = 0; processor < most_processors; ++processor) {
+    if (CPU_ISSET_S(processor, bytes, mask.data())) {
+      hwloc_bitmap_set(cpus.get(), static_cast<unsigned>(processor));
+    }
+  }
+  return list_of(cpus.get());
+}
+
 std::vector<hwloc_obj_t> cores_without(const Structure& structure, const CpuSet& used, std::int32_t domain) {
   std::vector<hwloc_obj_t> cores;
   const hwloc_obj_t node =
@@ -101,7 +133,28 @@ Result<std::string> free_core(const Structure& structure, const std::vector<std:
 
 }  // namespace
 
+Result<std::int32_t> numa_domain_by_files(const std::string& directory, const std::string& cpus) {
+  const Result<CpuSet> wanted = parse_list(cpus);
+  if (!wanted) return wanted.error();
+  const Result<CpuSet> online = read_list(directory + "/online");
+  if (!online) return online.error();
+  std::int32_t place = 0;
+  for (int domain = hwloc_bitmap_first(online->get()); domain >= 0;
+       domain = hwloc_bitmap_next(online->get(), domain), ++place) {
+    const Result<CpuSet> processors = read_list(directory + "/node" + std::to_string(domain) + "/cpulist");
+    if (!processors) return processors.error();
+    const bool is_empty = hwloc_bitmap_iszero(wanted->get()) != 0;
+    if (!is_empty && hwloc_bitmap_isincluded(wanted->get(), processors->get()) != 0) return place;
+  }
+  return -1;
+}
+
 Result<std::int32_t> numa_domain() {
+  if (!is_told_of_another_structure()) {
+    const std::string cpus = processors_of_thread();
+    Result<std::int32_t> domain = numa_domain_by_files("/sys/devices/system/node", cpus);
+    if (domain.ok() && !cpus.empty()) return domain;
+  }
   const Result<Structure> structure = read_structure("");
   if (!structure) return structure.error();
   const CpuSet cpus(hwloc_bitmap_alloc());

@@ -12,8 +12,13 @@
 namespace libcoll::node {
 
 /// The NUMA domain (logical index) whose processors the calling thread is bound to; -1 when they are not all of one
-/// domain. An error when hwloc cannot read the node's structure.
+/// domain. By the files of Linux, unless HWLOC_SYNTHETIC, HWLOC_XMLFILE or HWLOC_FSROOT says another structure: to read
+/// it hwloc loads its plugins, some of which load the libraries of GPUs. An error when neither can read it.
 Result<std::int32_t> numa_domain();
+
+/// The same for processors `cpus` ("0-3,8") by files that are as Linux has them in /sys/devices/system/node. Domains
+/// are numbered by their place among those that are online.
+Result<std::int32_t> numa_domain_by_files(const std::string& directory, const std::string& cpus);
 
 /// The same for processors `cpus` ("0-3,8") of a node that hwloc's synthetic description says ("numa:2 core:4 pu:1").
 Result<std::int32_t> numa_domain(const std::string& synthetic, const std::string& cpus);

@@ -119,7 +119,12 @@ void register_progress(Runtime& process, bool serves) {
   progress_hooks = {find_hook(description.progress_hook), find_hook(description.seldom_progress_hook)};
   const bool is_hooked = progress_hooks.always != nullptr && progress_hooks.seldom != nullptr &&
                          (!serves || progress_hooks.seldom(&progress_ours) == 0);
-  if (!is_hooked) return process.engine().use_progress_thread();
+  if (!is_hooked) {
+    process.engine().use_progress_thread();
+    // Whether our thread may move calls along that nobody waits for depends on it, and has to be the same on all ranks.
+    if (serves) process.open_transport();
+    return;
+  }
   called_by_mpi = true;
   process.engine().set_background_progress(serves ? &attend : nullptr);
   if (own_world_communicator() != mpi.comm_null) process.way_questions()->open(way_messages());

@@ -80,7 +80,7 @@ void count_fallen_through(Runtime& process, CallKind kind, Reason reason, std::i
 /// Whether the next call like it need not be looked at. Where lost messages are sent again, the ranks wait for each
 /// other before every call.
 bool can_be_remembered(Runtime& process, const CallContext& call) {
-  return call.key != nullptr && call.has_lasting_types && process.resilient() == nullptr && !has_wishes();
+  return call.key != nullptr && call.has_lasting_types && process.config().resend_seconds == 0 && !has_wishes();
 }
 
 /// A call that is about to be served, for ShortCallCache; nothing where one like it has to be looked at again.

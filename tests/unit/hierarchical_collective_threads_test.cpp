@@ -61,19 +61,19 @@ struct Job {
   Call call;
 };
 
-constexpr int ranks_per_node = 3;
-constexpr int world = 2 * ranks_per_node;
+constexpr int world = 6;
 constexpr int repetitions = 12;
 constexpr std::array<std::size_t, 3> lengths{1, 700, 20'000};
 
 class RankOfNode final : public ThreadRank {
  public:
-  RankOfNode(Meeting& meeting, int rank, const std::string& cache)
+  RankOfNode(Meeting& meeting, int rank, int ranks_per_node, const std::string& cache)
       : ThreadRank(meeting, rank,
                    {"LIBCOLL_TOPOLOGY=ring:2", "LIBCOLL_HOST=node" + std::to_string(rank / ranks_per_node),
                     "LIBCOLL_CACHE_DIR=" + cache, "LIBCOLL_BACKGROUND_PLANNING=no", "LIBCOLL_COST_MODEL=no",
-                    "LIBCOLL_PROGRESS_THREAD=yes", "LIBCOLL_TIMEOUT_SECONDS=120", "LIBCOLL_ALLREDUCE=bfb",
-                    "LIBCOLL_ALLGATHER=bfb", "LIBCOLL_LOG_LEVEL=warn"}) {}
+                    "LIBCOLL_ONE_NODE=yes", "LIBCOLL_PROGRESS_THREAD=yes", "LIBCOLL_TIMEOUT_SECONDS=120",
+                    "LIBCOLL_ALLREDUCE=bfb", "LIBCOLL_ALLGATHER=bfb", "LIBCOLL_LOG_LEVEL=warn"}),
+        has_one_node_(ranks_per_node == world) {}
 
  private:
   void work() override {
@@ -82,6 +82,7 @@ class RankOfNode final : public ThreadRank {
       wait_for_one(number);
       begin_several(number + 1);
     }
+    if ((transport_name() == "none") != has_one_node_) complain("the transport is " + transport_name());
   }
 
   void check(const Job& job) {
@@ -109,11 +110,19 @@ class RankOfNode final : public ThreadRank {
     wait_for_begun(number % 4 != 1);
     for (const auto& job : jobs) check(*job);
   }
+
+  const bool has_one_node_;
 };
 
 TEST(HierarchicalCollective, RanksOfNodesWithProgressThreads) {
   expect_all_well(world, [](Meeting& meeting, int rank, const std::string& cache) {
-    return std::make_unique<RankOfNode>(meeting, rank, cache);
+    return std::make_unique<RankOfNode>(meeting, rank, world / 2, cache);
+  });
+}
+
+TEST(HierarchicalCollective, RanksOfOneNodeOpenNoTransport) {
+  expect_all_well(world, [](Meeting& meeting, int rank, const std::string& cache) {
+    return std::make_unique<RankOfNode>(meeting, rank, world, cache);
   });
 }
 

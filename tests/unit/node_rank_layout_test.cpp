@@ -1,9 +1,13 @@
 // Who sits where on the nodes of a communicator: layout and slices, and what hwloc says of a process's binding.
 #include <gtest/gtest.h>
+#include <hwloc.h>
 #include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 #include <random>
 #include <set>
@@ -136,6 +140,44 @@ TEST(StretchOf, StretchesFollowEachOtherAndDifferByOne) {
   }
 }
 
+/// Files as Linux has them in /sys/devices/system/node, for as long as it lives.
+class NodeFiles {
+ public:
+  NodeFiles() { mkdtemp(directory_.data()); }
+  ~NodeFiles() { std::filesystem::remove_all(directory_); }
+  NodeFiles(const NodeFiles&) = delete;
+  NodeFiles& operator=(const NodeFiles&) = delete;
+
+  [[nodiscard]] const std::string& directory() const { return directory_; }
+  void set_online(const std::string& list) const { std::ofstream(directory_ + "/online") << list << "\n"; }
+  void add(unsigned domain, const std::string& processors) const {
+    const std::string node = directory_ + "/node" + std::to_string(domain);
+    std::filesystem::create_directory(node);
+    std::ofstream(node + "/cpulist") << processors << "\n";
+  }
+  /// Of a node that hwloc's synthetic description says.
+  void add_all(const std::string& synthetic) const {
+    hwloc_topology_t topology = nullptr;
+    ASSERT_EQ(hwloc_topology_init(&topology), 0);
+    EXPECT_EQ(hwloc_topology_set_synthetic(topology, synthetic.c_str()), 0);
+    EXPECT_EQ(hwloc_topology_load(topology), 0);
+    std::string online;
+    for (hwloc_obj_t domain = nullptr;
+         (domain = hwloc_get_next_obj_by_type(topology, HWLOC_OBJ_NUMANODE, domain)) != nullptr;) {
+      online += (online.empty() ? "" : ",") + std::to_string(domain->os_index);
+      char* list = nullptr;
+      EXPECT_GE(hwloc_bitmap_list_asprintf(&list, domain->cpuset), 0);
+      add(domain->os_index, list);
+      std::free(list);
+    }
+    set_online(online);
+    hwloc_topology_destroy(topology);
+  }
+
+ private:
+  std::string directory_ = "/tmp/libcoll-nodes-XXXXXX";
+};
+
 /// A description of a node, processors, and the domain they should be said to belong to.
 using Binding = std::tuple<const char*, const char*, std::int32_t>;
 
@@ -146,6 +188,9 @@ TEST_P(Placement, IsTheDomainOfAllItsProcessors) {
   const Result<std::int32_t> domain = numa_domain(structure, cpus);
   ASSERT_TRUE(domain.ok()) << domain.error().message;
   EXPECT_EQ(*domain, expected);
+  const NodeFiles files;
+  files.add_all(structure);
+  EXPECT_EQ(numa_domain_by_files(files.directory(), cpus).value(), expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -166,9 +211,27 @@ INSTANTIATE_TEST_SUITE_P(
                     Binding{"numa:64 core:64 pu:2", "127-128", -1},            //
                     Binding{"numa:2 core:4 pu:1(indexes=0,2,4,6,1,3,5,7)", "1,3", 1}));  // numbered round robin
 
+TEST(PlacementByFiles, MemoryWithoutProcessorsBelongsToNobody) {
+  const NodeFiles files;
+  files.set_online("0-1,4");
+  files.add(0, "0-3,8");
+  files.add(1, "");
+  files.add(4, "4-7");
+  EXPECT_EQ(numa_domain_by_files(files.directory(), "3,8").value(), 0);
+  EXPECT_EQ(numa_domain_by_files(files.directory(), "5").value(), 2);
+  EXPECT_EQ(numa_domain_by_files(files.directory(), "3-4").value(), -1);
+  EXPECT_EQ(numa_domain_by_files(files.directory(), "").value(), -1);
+}
+
 TEST(PlacementErrors, AreSaid) {
   EXPECT_FALSE(numa_domain("numa:two", "0").ok());
   EXPECT_FALSE(numa_domain("core:2 pu:1", "none").ok());
+  const NodeFiles files;
+  EXPECT_FALSE(numa_domain_by_files(files.directory(), "0").ok());
+  files.set_online("0-1");
+  EXPECT_FALSE(numa_domain_by_files(files.directory(), "0").ok());
+  files.add(0, "none");
+  EXPECT_FALSE(numa_domain_by_files(files.directory(), "0").ok());
 }
 
 /// A description of a node, what its ranks are bound to, and the cores that they should get.

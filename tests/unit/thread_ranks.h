@@ -170,6 +170,8 @@ class ThreadRank {
     runtime_->agreed_groups()->keep(host_.world_ranks(), std::move(agreed));
   }
 
+  [[nodiscard]] std::string transport_name() const { return runtime_->transport().name(); }
+
   /// An id that this rank's communicators cannot have.
   void take_id() { runtime_->communicator_ids()->take(runtime_->communicator_ids()->next_free(1)); }
 
