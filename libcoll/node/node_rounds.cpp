@@ -166,10 +166,12 @@ class ShardRounds final : public StagedRounds {
   void begin(std::int64_t round, std::byte* memory) override { shards_.begin_round(round, memory); }
 
   [[nodiscard]] RoundOutline outline() const override {
-    const bool reduces = call_.collective == Collective::reduce_scatter && !shards_.adds_up_own();
-    RoundOutline outline = outline_of(staging_, reduces);
+    const bool adds_up_own = shards_.adds_up_own();
+    const bool shares_sums = !adds_up_own || staging_.has_domains();
+    RoundOutline outline = outline_of(staging_, call_.collective == Collective::reduce_scatter && shares_sums);
+    outline.adds_up_own = adds_up_own;
     if (has_other_nodes(layout_)) outline.leaders = shards_.leaders();
-    outline.reduces_alone = outline.reduces && outline.leaders <= 1 && staging_.is_small(shards_.row());
+    outline.reduces_alone = outline.reduces && !adds_up_own && outline.leaders <= 1 && staging_.is_small(shards_.row());
     return outline;
   }
 
@@ -179,6 +181,7 @@ class ShardRounds final : public StagedRounds {
     return row != nullptr ? staging_.copy_in(shards_.row(), row) : shards_.copy_in(call_.input);
   }
   std::int64_t reduce_domain() const override {
+    if (shards_.adds_up_own()) return shards_.add_up_domain(call_.input, call_.reducer);
     return staging_.reduce_domain(shards_.row(), call_.reducer, row_input());
   }
   std::int64_t reduce_node() const override { return staging_.reduce_node(shards_.row(), call_.reducer, row_input()); }

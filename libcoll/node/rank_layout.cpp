@@ -78,6 +78,22 @@ std::int32_t leaders_for(std::int64_t bytes, std::int32_t leaders) {
   return static_cast<std::int32_t>(std::clamp<std::int64_t>(bytes / smallest_part_bytes, 1, leaders));
 }
 
+bool adds_up_by_domain(const NodeRanks& node) {
+  return node.domains.size() > 1 && node.domains.size() < node.ranks.size();
+}
+
+const std::vector<std::int32_t>& domain_of(const NodeRanks& node, std::int32_t local) {
+  return *std::find_if(node.domains.begin(), node.domains.end(), [local](const std::vector<std::int32_t>& domain) {
+    return std::find(domain.begin(), domain.end(), local) != domain.end();
+  });
+}
+
+Stretch stretch_in_domain(const NodeRanks& node, std::int32_t local, std::int64_t elements) {
+  const std::vector<std::int32_t>& domain = domain_of(node, local);
+  const auto place = std::distance(domain.begin(), std::find(domain.begin(), domain.end(), local));
+  return stretch_of(elements, static_cast<std::int64_t>(domain.size()), place);
+}
+
 Stretch stretch_of(std::int64_t elements, std::int64_t parts, std::int64_t part) {
   const std::int64_t each = elements / parts;
   const std::int64_t longer = elements % parts;  // the first so many have one more

@@ -46,6 +46,12 @@ struct Stretch {
   friend bool operator==(const Stretch&, const Stretch&) = default;
 };
 
+/// Whether the node's ranks add up by domain first: there are several, and not one for every rank.
+bool adds_up_by_domain(const NodeRanks& node);
+/// Of the local rank: its NUMA domain, and its stretch of so many elements that the ranks of that share.
+const std::vector<std::int32_t>& domain_of(const NodeRanks& node, std::int32_t local);
+Stretch stretch_in_domain(const NodeRanks& node, std::int32_t local, std::int64_t elements);
+
 /// How many leaders, of so many, share what a node has for another one: each has enough to be worth its messages.
 std::int32_t leaders_for(std::int64_t bytes, std::int32_t leaders);
 

@@ -86,25 +86,36 @@ std::int64_t ShardStaging::copy_in(const std::byte* input) const {
                       elements_of(rank_) * element);
   }
   std::int64_t moved = 0;
-  for (std::size_t rank = 0; rank < place_.size(); ++rank) moved += copy_shard_in(input, rank);
+  for (std::size_t rank = 0; rank < place_.size(); ++rank) moved += copy_shard_in(input, rank, {0, elements_of(rank)});
   return moved;
 }
 
-std::int64_t ShardStaging::copy_shard_in(const std::byte* input, std::size_t rank) const {
+const std::byte* ShardStaging::part_of_input(const std::byte* input, std::size_t rank) const {
+  return input + shards_.offsets[rank] + begin_of(rank) * shards_.element_bytes;
+}
+
+std::int64_t ShardStaging::copy_shard_in(const std::byte* input, std::size_t rank, Stretch part) const {
   const std::int64_t element = shards_.element_bytes;
-  return copy_bytes(row_of(layout_.local_of_rank[rank_]) + place_[rank] * element,
-                    input + shards_.offsets[rank] + begin_of(rank) * element, elements_of(rank) * element);
+  return copy_bytes(row_of(layout_.local_of_rank[rank_]) + (place_[rank] + part.begin) * element,
+                    part_of_input(input, rank) + part.begin * element, part.length() * element);
+}
+
+Stretch ShardStaging::domain_stretch() const {
+  return stretch_in_domain(layout_.nodes[node_], layout_.local_of_rank[rank_], node_end_.back());
+}
+
+Stretch ShardStaging::part_in(Stretch stretch, std::size_t rank) const {
+  const std::int64_t elements = elements_of(rank);
+  return {std::clamp<std::int64_t>(stretch.begin - place_[rank], 0, elements),
+          std::clamp<std::int64_t>(stretch.end - place_[rank], 0, elements)};
 }
 
 bool ShardStaging::adds_up_own() const {
-  if (!reduces() || layout_.nodes.size() != 1 || layout_.nodes.front().domains.size() != 1) return false;
+  if (!reduces() || layout_.nodes.size() != 1) return false;
   const std::int64_t longest = *std::max_element(shards_.counts.begin(), shards_.counts.end());
   const bool is_small = all_elements_ * shards_.element_bytes * layout_.most_ranks <= most_bytes_reduced_alone;
-  return is_small || longest * layout_.most_ranks <= most_times_the_mean * all_elements_;
-}
-
-const std::byte* ShardStaging::own_in(const std::byte* input) const {
-  return input + shards_.offsets[rank_] + begin_of(rank_) * shards_.element_bytes;
+  if (is_small) return !has_domains();
+  return longest * layout_.most_ranks <= most_times_the_mean * all_elements_;
 }
 
 bool ShardStaging::writes_over_own(const std::byte* input, const std::byte* output) const {
@@ -119,19 +130,46 @@ bool ShardStaging::writes_over_own(const std::byte* input, const std::byte* outp
 std::int64_t ShardStaging::copy_in_for_others(const std::byte* input, const std::byte* output) const {
   std::int64_t moved = 0;
   for (std::size_t rank = 0; rank < place_.size(); ++rank) {
-    if (rank != rank_ || writes_over_own(input, output)) moved += copy_shard_in(input, rank);
+    Stretch left;
+    if (has_domains()) {
+      left = part_in(domain_stretch(), rank);
+    } else if (rank == rank_ && !writes_over_own(input, output)) {
+      left = {0, elements_of(rank)};
+    }
+    moved += copy_shard_in(input, rank, {0, left.begin});
+    moved += copy_shard_in(input, rank, {left.end, elements_of(rank)});
+  }
+  return moved;
+}
+
+std::int64_t ShardStaging::add_up_domain(const std::byte* input, const Reducer& reducer) const {
+  const std::int64_t element = shards_.element_bytes;
+  const std::int32_t own = layout_.local_of_rank[rank_];
+  const std::vector<std::int32_t>& domain = domain_of(layout_.nodes[node_], own);
+  std::vector<const std::byte*> vectors(domain.size());
+  std::int64_t moved = 0;
+  for (std::size_t rank = 0; rank < place_.size(); ++rank) {
+    const auto in_row = [&](std::int32_t local) { return row_of(local) + place_[rank] * element; };
+    std::transform(domain.begin(), domain.end(), vectors.begin(),
+                   [&](std::int32_t local) { return local == own ? part_of_input(input, rank) : in_row(local); });
+    moved += reduce_stretch(part_in(domain_stretch(), rank), element, in_row(domain.front()), vectors, reducer);
   }
   return moved;
 }
 
 std::int64_t ShardStaging::add_up_own(const std::byte* input, std::byte* output, const Reducer& reducer) const {
   const std::int64_t element = shards_.element_bytes;
-  const bool is_outside = !writes_over_own(input, output);
   std::vector<const std::byte*> vectors;
   vectors.reserve(place_.size());
-  for (std::int32_t local = 0; local < layout_.most_ranks; ++local) {
-    const bool is_own = local == layout_.local_of_rank[rank_];
-    vectors.push_back(is_own && is_outside ? own_in(input) : row_of(local) + place_[rank_] * element);
+  if (has_domains()) {
+    for (const std::vector<std::int32_t>& domain : layout_.nodes[node_].domains)
+      vectors.push_back(own_of(domain.front()));
+  } else {
+    const bool is_outside = !writes_over_own(input, output);
+    for (std::int32_t local = 0; local < layout_.most_ranks; ++local) {
+      const bool is_own = local == layout_.local_of_rank[rank_];
+      vectors.push_back(is_own && is_outside ? part_of_input(input, rank_) : own_of(local));
+    }
   }
   return reduce_stretch({0, elements_of(rank_)}, element, output + begin_of(rank_) * element, vectors, reducer);
 }

@@ -51,11 +51,14 @@ class ShardStaging {
   /// does.
   [[nodiscard]] const std::byte* row_in(const std::byte* input) const;
   /// Whether each rank adds up its own shard in its output, in the order in which rows are: one copy and one wait less.
-  /// Then the two functions below take the place of copy_in() and copy_out(). Within a node of one NUMA domain, unless
-  /// one rank would add up far more than the others.
+  /// Then the functions below take the place of copy_in() and copy_out(). Within a node, unless one rank would add up
+  /// far more than the others, or so little of several NUMA domains that one rank does it all.
   [[nodiscard]] bool adds_up_own() const;
-  /// All but the own shard, where that can be read in the input later.
+  /// All but what only this rank reads, where that can be read in the input later: its own shard, of several NUMA
+  /// domains its stretch of their rows.
   std::int64_t copy_in_for_others(const std::byte* input, const std::byte* output) const;
+  /// Of several NUMA domains, before add_up_own(): this rank's stretch of the sum over its domain's rows.
+  std::int64_t add_up_domain(const std::byte* input, const execute::Reducer& reducer) const;
   /// `input` and `output` as copy_in_for_others() had them.
   std::int64_t add_up_own(const std::byte* input, std::byte* output, const execute::Reducer& reducer) const;
   /// How many leaders share the round.
@@ -69,8 +72,17 @@ class ShardStaging {
   [[nodiscard]] std::int64_t elements_of(std::size_t rank) const;
   [[nodiscard]] std::int64_t row_bytes() const;
   [[nodiscard]] std::byte* row_of(std::int32_t local) const { return memory_ + local * row_bytes(); }
-  std::int64_t copy_shard_in(const std::byte* input, std::size_t rank) const;
-  [[nodiscard]] const std::byte* own_in(const std::byte* input) const;
+  /// Of the round's part of that shard.
+  std::int64_t copy_shard_in(const std::byte* input, std::size_t rank, Stretch part) const;
+  /// In a row.
+  [[nodiscard]] const std::byte* own_of(std::int32_t local) const {
+    return row_of(local) + place_[rank_] * shards_.element_bytes;
+  }
+  /// What a stretch of a row has of a rank's shard, in elements of the shard's part; where that begins in the input.
+  [[nodiscard]] Stretch part_in(Stretch stretch, std::size_t rank) const;
+  [[nodiscard]] const std::byte* part_of_input(const std::byte* input, std::size_t rank) const;
+  [[nodiscard]] Stretch domain_stretch() const;
+  [[nodiscard]] bool has_domains() const { return adds_up_by_domain(layout_.nodes[node_]); }
   /// Whether writing the sum would destroy the own shard of the input before it is read.
   [[nodiscard]] bool writes_over_own(const std::byte* input, const std::byte* output) const;
 

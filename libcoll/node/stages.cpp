@@ -26,8 +26,10 @@ void list_stages(const RoundOutline& outline, std::uint32_t round, std::vector<S
       stages.push_back({ready, Work::reduce_domain, base + domain_reduced});
       ready.phase = base + domain_reduced;
     }
-    stages.push_back({ready, Work::reduce_node, base + node_reduced});
-    ready.phase = base + node_reduced;
+    if (!outline.adds_up_own) {
+      stages.push_back({ready, Work::reduce_node, base + node_reduced});
+      ready.phase = base + node_reduced;
+    }
   }
   if (outline.local < outline.leaders) {
     const bool at_once = outline.reduces && outline.leaders_move_own;

@@ -38,6 +38,8 @@ struct RoundOutline {
   bool leaders_move_own = false;
   /// Local rank 0 does the whole reduction, which is too small to be worth more waiting; it is the only leader.
   bool reduces_alone = false;
+  /// What follows on the domains' sums each rank does for itself, as it copies out.
+  bool adds_up_own = false;
   /// Every rank reads something where the others of the node have it.
   bool reads_neighbours = false;
   bool is_last = true;  ///< of its call: then nobody leaves before the others have read

@@ -112,7 +112,9 @@ std::int64_t NodeStaging::copy_in(const Round& round, const std::byte* input) co
 
 std::int64_t NodeStaging::copy_vector_in(const Round& round, const std::byte* vector) const {
   Stretch own;
-  if (leaves_own(round)) own = has_domains() ? stretch_in_domain(round) : stretch_of(round.elements, locals(), local_);
+  if (leaves_own(round))
+    own = has_domains() ? stretch_in_domain(this->own(), local_, round.elements)
+                        : stretch_of(round.elements, locals(), local_);
   const std::int64_t begin = own.begin * round.element_bytes;
   const std::int64_t end = own.end * round.element_bytes;
   std::byte* const to = vector_of(round, local_);
@@ -153,19 +155,6 @@ std::int64_t NodeStaging::copy_out(const Round& round, std::byte* output, const 
   return moved;
 }
 
-const std::vector<std::int32_t>& NodeStaging::own_domain() const {
-  const auto holds = [this](const std::vector<std::int32_t>& domain) {
-    return std::find(domain.begin(), domain.end(), local_) != domain.end();
-  };
-  return *std::find_if(own().domains.begin(), own().domains.end(), holds);
-}
-
-Stretch NodeStaging::stretch_in_domain(const Round& round) const {
-  const std::vector<std::int32_t>& domain = own_domain();
-  const auto place = std::distance(domain.begin(), std::find(domain.begin(), domain.end(), local_));
-  return stretch_of(round.elements, static_cast<std::int64_t>(domain.size()), place);
-}
-
 bool NodeStaging::leaves_own(const Round& round) const { return bytes_of(round) / locals() >= least_bytes_left; }
 
 const std::byte* NodeStaging::source_of(const Round& round, std::int32_t local, const std::byte* input) const {
@@ -182,7 +171,8 @@ std::int64_t NodeStaging::reduce_domain(const Round& round, const std::vector<st
 }
 
 std::int64_t NodeStaging::reduce_domain(const Round& round, const Reducer& reducer, const std::byte* input) const {
-  return reduce_domain(round, own_domain(), stretch_in_domain(round), reducer, input);
+  return reduce_domain(round, domain_of(own(), local_), stretch_in_domain(own(), local_, round.elements), reducer,
+                       input);
 }
 
 std::int64_t NodeStaging::reduce_node(const Round& round, Stretch stretch, const Reducer& reducer,

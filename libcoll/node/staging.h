@@ -93,7 +93,7 @@ class NodeStaging {
   [[nodiscard]] std::int32_t rank_of(std::int32_t local) const { return own().ranks[static_cast<std::size_t>(local)]; }
   [[nodiscard]] std::int32_t locals() const { return static_cast<std::int32_t>(own().ranks.size()); }
   [[nodiscard]] std::int32_t local() const { return local_; }
-  [[nodiscard]] bool has_domains() const { return own().domains.size() > 1; }
+  [[nodiscard]] bool has_domains() const { return adds_up_by_domain(own()); }
 
  private:
   [[nodiscard]] const NodeRanks& own() const { return layout_.nodes[static_cast<std::size_t>(node_)]; }
@@ -107,9 +107,6 @@ class NodeStaging {
                                     std::int64_t destination) const;
   /// Whether a rank leaves in its own vector what only it reads: of shorter ones it lies in the cache then.
   [[nodiscard]] bool leaves_own(const Round& round) const;
-  /// This rank's stretch of its domain's vectors.
-  [[nodiscard]] Stretch stretch_in_domain(const Round& round) const;
-  [[nodiscard]] const std::vector<std::int32_t>& own_domain() const;
   /// Where a local rank's vector is, before anything was added to it.
   [[nodiscard]] const std::byte* source_of(const Round& round, std::int32_t local, const std::byte* input) const;
   std::int64_t reduce_domain(const Round& round, const std::vector<std::int32_t>& domain, Stretch stretch,

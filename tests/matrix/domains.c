@@ -83,6 +83,25 @@ static void check_sums(const double* sums, int first, int count, int size, const
   CHECK((others > 0) == several_domains(size), "%s of %d: %d sums tell their order", what, count, others);
 }
 
+/* The input lies where the sum is to be. */
+static void reductions_in_place(int rank, int size, int count, const double* mine, double* sums) {
+  const int root = size - 1;
+  memcpy(sums, mine, sizeof(double) * (uint64_t)count);
+  MPI_Reduce(rank == root ? MPI_IN_PLACE : mine, sums, count, MPI_DOUBLE, MPI_SUM, root, MPI_COMM_WORLD);
+  expect_call("reduce", 1, "domains, in place");
+  if (rank == root) check_sums(sums, 0, count, size, "reduce in place");
+  int lengths[most_ranks];
+  int begin = 0;
+  for (int each = 0; each < size; ++each) {
+    lengths[each] = each % 2 == 0 ? count - count / 2 : count + count / 2;
+    if (each < rank) begin += lengths[each];
+  }
+  memcpy(sums, mine, sizeof(double) * (uint64_t)(count * size));
+  MPI_Reduce_scatter(MPI_IN_PLACE, sums, lengths, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+  expect_call("reduce_scatter", 1, "domains, in place");
+  check_sums(sums, begin, lengths[rank], size, "reduce_scatter in place");
+}
+
 static void reductions(int rank, int size, int count) {
   double* mine = allocate(sizeof(double) * (uint64_t)(count * size));
   double* sums = allocate(sizeof(double) * (uint64_t)(count * size));
@@ -96,6 +115,7 @@ static void reductions(int rank, int size, int count) {
   MPI_Reduce_scatter_block(mine, sums, count, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
   expect_call("reduce_scatter_block", 1, "domains");
   check_sums(sums, rank * count, count, size, "reduce_scatter_block");
+  reductions_in_place(rank, size, count, mine, sums);
   free(mine);
   free(sums);
 }

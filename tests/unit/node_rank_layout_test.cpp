@@ -178,6 +178,28 @@ class NodeFiles {
   std::string directory_ = "/tmp/libcoll-nodes-XXXXXX";
 };
 
+TEST(RankLayout, RanksAddUpByDomainUnlessEachHasOne) {
+  const auto node_of = [](const std::vector<std::int32_t>& domains) {
+    std::vector<RankPlace> ranks;
+    for (std::size_t rank = 0; rank < domains.size(); ++rank) {
+      ranks.push_back({0, static_cast<std::int32_t>(rank), domains[rank]});
+    }
+    return arrange(ranks, 1, 0).nodes.front();
+  };
+  EXPECT_FALSE(adds_up_by_domain(node_of({0, 0, 0})));
+  EXPECT_FALSE(adds_up_by_domain(node_of({2, 0, 1})));
+  EXPECT_TRUE(adds_up_by_domain(node_of({1, 0, 1})));
+  const NodeRanks node = node_of({1, 0, 1, -1, 1});
+  // Local 1 and its domain's others share 10 elements.
+  std::int64_t end = 0;
+  for (const std::int32_t local : domain_of(node, 1)) {
+    const Stretch stretch = stretch_in_domain(node, local, 10);
+    EXPECT_EQ(stretch.begin, end);
+    end = stretch.end;
+  }
+  EXPECT_EQ(end, 10);
+}
+
 /// A description of a node, processors, and the domain they should be said to belong to.
 using Binding = std::tuple<const char*, const char*, std::int32_t>;
 

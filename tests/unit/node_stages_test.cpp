@@ -66,7 +66,7 @@ enum class Reading : std::uint8_t { never, calls_of_one_round, one_call };
 class World {
  public:
   World(const std::vector<std::int32_t>& locals, std::int32_t leaders, bool reduces, bool has_domains, bool alone,
-        Reading reading = Reading::never)
+        bool adds_up_own = false, Reading reading = Reading::never)
       : reading_(reading) {
     nodes_.resize(locals.size());
     for (std::size_t n = 0; n < locals.size(); ++n) {
@@ -76,7 +76,8 @@ class World {
       for (std::int32_t local = 0; local < node.locals; ++local) {
         Rank rank;
         rank.node = &node;
-        rank.outline = {reduces, has_domains, node.locals, local, leaders, reduces && leaders == node.locals, alone};
+        rank.outline = {reduces, has_domains, node.locals, local, leaders, reduces && leaders == node.locals,
+                        alone,   adds_up_own};
         rank.phases = std::make_unique<Phases>(node.memory->bytes, node.locals, local);
         ranks_.push_back(std::move(rank));
       }
@@ -172,7 +173,8 @@ class World {
                          [&](const Done& each) { return each.move >= now; });
     };
     const bool input = all(&Done::copy_in, now);
-    const bool sum = outline.reduces_alone ? rank.node->done.front().reduce_node >= now : all(&Done::reduce_node, now);
+    std::int64_t Done::*const last = outline.adds_up_own ? &Done::reduce_domain : &Done::reduce_node;
+    const bool sum = outline.reduces_alone ? rank.node->done.front().reduce_node >= now : all(last, now);
     const bool reduced = outline.reduces ? sum : input;
     bool right = true;
     if (work == Work::copy_in) right = all(&Done::copy_out, now - 2);  // the half is free
@@ -199,11 +201,12 @@ TEST(Stages, AnyOrderOfTheRanksIsSafeAndComesToAnEnd) {
   for (const std::vector<std::int32_t>& locals : shapes) {
     const std::int32_t fewest = *std::min_element(locals.begin(), locals.end());
     for (std::int32_t leaders = locals.size() > 1 ? 1 : 0; leaders <= (locals.size() > 1 ? fewest : 0); ++leaders) {
-      for (const unsigned traits : {0U, 1U, 3U, 5U, 7U}) {
+      for (const unsigned traits : {0U, 1U, 3U, 5U, 7U, 11U}) {
         const bool alone = (traits & 4U) != 0;
-        if (alone && leaders > 1) continue;
+        const bool adds_up_own = (traits & 8U) != 0;
+        if ((alone && leaders > 1) || (adds_up_own && leaders > 0)) continue;
         for (int turn = 0; turn < 20; ++turn) {
-          World world(locals, leaders, (traits & 1U) != 0, (traits & 2U) != 0, alone);
+          World world(locals, leaders, (traits & 1U) != 0, (traits & 2U) != 0, alone, adds_up_own);
           ASSERT_EQ(world.run(random), "") << locals.size() << " nodes, " << leaders << " leaders, traits " << traits;
         }
       }
@@ -219,7 +222,7 @@ TEST(Stages, NobodyEndsACallThatOthersStillReadFrom) {
     for (std::int32_t leaders = std::min(1, most_leaders); leaders <= most_leaders; ++leaders) {
       for (const Reading reading : {Reading::calls_of_one_round, Reading::one_call}) {
         for (int turn = 0; turn < 40; ++turn) {
-          World world(locals, leaders, false, false, false, reading);
+          World world(locals, leaders, false, false, false, false, reading);
           ASSERT_EQ(world.run(random), "") << locals.size() << " nodes, " << leaders << " leaders";
         }
       }
