@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What the preload costs a process: an exec, memory before the first collective, and a communicator that is duplicated or
-split off, used once and freed. Native, preloaded without a topology, and with one, in turn; medians of the runs."""
+"""What the preload costs a process: an exec, memory before the first collective, the first allreduce, and a communicator that
+is duplicated or split off, used once and freed. Native, preloaded without a topology, and with one, in turn; medians of the runs."""
 
 import argparse
 import os
@@ -25,12 +25,12 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def environment_of(way, library, nodes, cache):
+def environment_of(way, library, ring, cache):
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("LIBCOLL_", "LD_PRELOAD"))}
     if way != "native":
         environment["LD_PRELOAD"] = str(library)
     if way == "topology":
-        environment |= {"LIBCOLL_TOPOLOGY": f"ring:{nodes}", "LIBCOLL_CACHE_DIR": cache}
+        environment |= {"LIBCOLL_TOPOLOGY": f"ring:{ring}", "LIBCOLL_CACHE_DIR": cache}
     return environment
 
 
@@ -41,7 +41,7 @@ def milliseconds_of_exec(environment):
 
 
 def process_costs(build, environment, ranks, ranks_per_node):
-    """[kB after MPI_Init, kB after the first allreduce, µs of dup + allreduce + free, µs of split + allreduce + free]"""
+    """[kB after MPI_Init, kB after the first allreduce, ms of that, µs of dup + allreduce + free, µs of split + allreduce + free]"""
     settings = [word for name in environment if name.startswith(("LIBCOLL_", "LD_PRELOAD"))
                 for word in ("-x", f"{name}={environment[name]}")]  # fmt: skip
     launcher = {name: value for name, value in environment.items() if name != "LD_PRELOAD"}
@@ -62,18 +62,20 @@ def main():
     costs = {way: [] for way in WAYS}
     with tempfile.TemporaryDirectory() as cache:
         nodes = arguments.ranks // arguments.ranks_per_node
-        environments = {way: environment_of(way, library, nodes, cache) for way in WAYS}
+        # As many ranks as nodes would be one each.
+        ring = nodes if nodes > 1 else arguments.ranks + 1
+        environments = {way: environment_of(way, library, ring, cache) for way in WAYS}
         for _ in range(arguments.execs):
             for way in WAYS:
                 execs[way].append(milliseconds_of_exec(environments[way]))
         for _ in range(arguments.runs):
             for way in WAYS:
                 costs[way].append(process_costs(arguments.build, environments[way], arguments.ranks, arguments.ranks_per_node))
-    print(f"{'':12} {'exec ms':>8} {'MPI_Init MB':>12} {'allreduce MB':>13} {'dup+allreduce+free us':>22} {'split+allreduce+free us':>24}")
+    print(f"{'':12} {'exec ms':>8} {'MPI_Init MB':>12} {'allreduce MB':>13} {'ms':>6} {'dup+allreduce+free us':>22} {'split+allreduce+free us':>24}")
     for way in WAYS:
-        after_init, after_call, duplicate, split = (statistics.median(column) for column in zip(*costs[way]))
+        after_init, after_call, first_call, duplicate, split = (statistics.median(column) for column in zip(*costs[way]))
         print(f"{way:12} {statistics.median(execs[way]):8.3f} {after_init / 1024:12.1f} {after_call / 1024:13.1f} "
-              f"{duplicate:22.1f} {split:24.1f}")  # fmt: skip
+              f"{first_call:6.1f} {duplicate:22.1f} {split:24.1f}")  # fmt: skip
 
 
 if __name__ == "__main__":

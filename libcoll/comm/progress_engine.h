@@ -70,8 +70,10 @@ class ProgressEngine {
   /// Somebody will call progress_in_passing() while this process is in MPI. `how` (null: nothing can be changed about
   /// it) has that done at every look that MPI takes at its messages, or only at some; it is called under the lock.
   void set_background_progress(void (*how)(bool closely) noexcept);
-  /// Under the lock.
-  void transport_was_opened() { attend(transport_.resilient() != nullptr); }
+  /// The transport was opened. Under the lock.
+  void take_up_transport() {
+    if (transport_.resilient() != nullptr) attend(true);
+  }
   /// Nobody will: a thread of ours moves calls along that nobody waits for.
   void use_progress_thread() { needs_progress_thread_ = true; }
   /// Whether such calls go on while the program is in MPI, those of reductions that MPI does (`calls_mpi`) included.

@@ -147,7 +147,7 @@ bool Runtime::open_transport() {
   const Status opened = transport_.open();
   has_no_transport_ = !opened;
   if (opened) {
-    engine_.transport_was_opened();
+    engine_.take_up_transport();
   } else {
     log(LogLevel::warn, opened.error().message);
   }
