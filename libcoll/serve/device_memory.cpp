@@ -5,7 +5,10 @@
 
 #include <array>
 #include <atomic>
+#include <climits>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "libcoll/serve/mpi.h"
 
@@ -30,10 +33,28 @@ using DriverQuery = int (*)(void* value, int attribute, std::uint64_t pointer);
 using RuntimeQuery = int (*)(RuntimeAttributes* attributes, const void* pointer);
 using LastError = int (*)();
 
-void* find(const char* symbol, const char* library) {
+/// A loaded library, and where it was loaded from; empty: there is none.
+struct Search {
+  std::string_view begin;  ///< of the file's name: what comes after is the version
+  std::array<char, PATH_MAX> path{};
+};
+
+int look_at(dl_phdr_info* info, std::size_t, void* context) {
+  Search& search = *static_cast<Search*>(context);
+  const std::string_view path = info->dlpi_name == nullptr ? "" : info->dlpi_name;
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  if (!name.starts_with(search.begin) || path.size() >= search.path.size()) return 0;
+  path.copy(search.path.data(), path.size());
+  return 1;
+}
+
+/// None is loaded here, and no directory is searched.
+void* find(const char* symbol, std::string_view library) {
   if (void* found = dlsym(RTLD_DEFAULT, symbol)) return found;
-  // A library that was loaded for itself alone; none is loaded here.
-  void* handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+  // One that was loaded for itself alone.
+  Search search{library, {}};
+  if (dl_iterate_phdr(look_at, &search) == 0) return nullptr;
+  void* handle = dlopen(search.path.data(), RTLD_LAZY | RTLD_NOLOAD);
   if (handle == nullptr) return nullptr;
   void* found = dlsym(handle, symbol);
   dlclose(handle);
@@ -41,7 +62,7 @@ void* find(const char* symbol, const char* library) {
 }
 
 struct Queries {
-  DriverQuery cuda_driver = reinterpret_cast<DriverQuery>(find("cuPointerGetAttribute", "libcuda.so.1"));
+  DriverQuery cuda_driver = reinterpret_cast<DriverQuery>(find("cuPointerGetAttribute", "libcuda.so"));
   RuntimeQuery cuda = reinterpret_cast<RuntimeQuery>(find("cudaPointerGetAttributes", "libcudart.so"));
   LastError cuda_last_error = reinterpret_cast<LastError>(find("cudaGetLastError", "libcudart.so"));
   RuntimeQuery hip = reinterpret_cast<RuntimeQuery>(find("hipPointerGetAttributes", "libamdhip64.so"));
@@ -62,8 +83,7 @@ std::uint64_t libraries_loaded() {
   return loads;
 }
 
-/// Looked for until there is one, which then stays. That is a search through the dynamic linker's directories: it is
-/// made again only after something was loaded.
+/// Looked for until there is one, which then stays; again only after something was loaded.
 const Queries* queries() {
   static std::atomic<const Queries*> known{nullptr};
   static std::atomic<std::uint64_t> loads_without{0};

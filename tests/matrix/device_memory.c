@@ -1,6 +1,6 @@
 /* Memory of a GPU that is passed to MPI. The library for it is a stub: its memory lies on the host, so that MPI can
  * move it, but it says that the processor cannot read there. It knows the runtime of CUDA or of HIP by its name alone,
- * and is loaded on one rank. device_memory STUB_LIBRARY */
+ * and is loaded on one rank, for all to see or, as plugins are, for itself. device_memory STUB_LIBRARY [local] */
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdlib.h>
@@ -57,11 +57,11 @@ static void iallreduce(const char* what) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  CHECK(argc == 2, "usage: device_memory STUB_LIBRARY");
+  CHECK(argc == 2 || argc == 3, "usage: device_memory STUB_LIBRARY [local]");
   rank = rank_in(MPI_COMM_WORLD);
   ranks = size_of(MPI_COMM_WORLD);
   if (rank == ranks - 1) {
-    void* library = dlopen(argv[1], RTLD_NOW | RTLD_GLOBAL);
+    void* library = dlopen(argv[1], RTLD_NOW | (argc == 3 ? RTLD_LOCAL : RTLD_GLOBAL));
     CHECK(library != NULL, "%s", dlerror());
     *(void**)(&allocate_there) = dlsym(library, "stub_allocate");
     CHECK(allocate_there != NULL, "no stub");
