@@ -141,9 +141,8 @@ Stretch ExchangeStaging::window(std::size_t from, std::size_t to) const {
   return share_of(stream(from, to), rounds_, round_);
 }
 
-void ExchangeStaging::begin_round(std::int64_t round, std::byte* memory) {
+void ExchangeStaging::begin_round(std::int64_t round, const RoundMemory& memory) {
   round_ = round;
-  memory_ = memory;
   outgoing_.clear();
   incoming_.clear();
   std::int64_t end = 0;
@@ -156,6 +155,9 @@ void ExchangeStaging::begin_round(std::int64_t round, std::byte* memory) {
     incoming_.push_back(other == node_ ? outgoing_[node_] : end);
     if (other != node_) end += window(other, node_).length();
   }
+  memory_ = memory.begin;
+  if (nodes() > 1) return;
+  memory_ += offset_in_turn(memory.turn, end * blocks_.element_bytes, std::min(bytes_, bytes_in_turn));
 }
 
 std::optional<std::int64_t> ExchangeStaging::read_neighbours(const std::byte* input, std::byte* output,

@@ -46,7 +46,7 @@ class ExchangeStaging {
 
   // The others, precondition of all: read_lengths().
   [[nodiscard]] std::int64_t rounds() const { return rounds_; }
-  void begin_round(std::int64_t round, std::byte* memory);
+  void begin_round(std::int64_t round, const RoundMemory& memory);
   /// Whether this node's ranks read each other's blocks, in the first of the rounds.
   [[nodiscard]] bool reads_neighbours() const { return reads(node_); }
   /// Those, and copies the block that this rank has for itself. As NodeRounds has it.

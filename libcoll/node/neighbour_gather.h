@@ -23,7 +23,7 @@ class NeighbourGather final : public NodeRounds {
   NeighbourGather(const RankLayout& layout, const NeighbourMemory& neighbours, std::int32_t rank, execute::Call call);
 
   [[nodiscard]] std::int64_t count() const override { return 1; }
-  void begin(std::int64_t, std::byte*) override {}
+  void begin(std::int64_t, const RoundMemory&) override {}
   [[nodiscard]] RoundOutline outline() const override;
   std::int64_t copy_in() const override { return 0; }
   std::int64_t reduce_domain() const override { return 0; }

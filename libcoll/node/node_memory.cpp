@@ -12,6 +12,9 @@ namespace {
 /// Names of the segments of a job that was killed while it set them up are of no use after this time.
 constexpr std::chrono::seconds stale_age = std::chrono::minutes(10);
 
+/// Pages that rounds take turns with are mapped in advance, unless they are so few that a few rounds have them mapped.
+constexpr std::int64_t least_bytes_mapped = 512 * 1024;
+
 /// Phases of rounds, the two call orders, then the ways of calls.
 std::size_t bytes_before_ways(std::int32_t processes) {
   return Phases::bytes(processes) + 2 * CallOrder::bytes(processes);
@@ -67,10 +70,12 @@ Status NodeMemory::open(const std::string& name) {
 Status NodeMemory::reserve_own() {
   if (staging_.vector_bytes() == 0) return {};
   for (std::uint32_t number = 0; number < 2; ++number) {
-    const std::int64_t begin = half(number) - segment_.data() + staging_.local() * staging_.vector_bytes();
+    const std::int64_t begin = half(number).begin - segment_.data() + staging_.local() * staging_.vector_bytes();
     Status reserved =
         segment_.reserve(static_cast<std::size_t>(begin), static_cast<std::size_t>(staging_.vector_bytes()));
     if (!reserved) return reserved;
+    if (staging_.vector_bytes_in_turn() < least_bytes_mapped) continue;
+    segment_.map_pages(static_cast<std::size_t>(begin), static_cast<std::size_t>(staging_.vector_bytes_in_turn()));
   }
   return {};
 }
@@ -79,7 +84,7 @@ Status NodeMemory::reserve_rest() {
   if (Status reserved = segment_.reserve(0, static_cast<std::size_t>(header_bytes())); !reserved) return reserved;
   const std::int64_t of_ranks = staging_.locals() * staging_.vector_bytes();
   for (std::uint32_t number = 0; number < 2; ++number) {
-    const std::int64_t begin = half(number) - segment_.data() + of_ranks;
+    const std::int64_t begin = half(number).begin - segment_.data() + of_ranks;
     Status reserved =
         segment_.reserve(static_cast<std::size_t>(begin), static_cast<std::size_t>(half_bytes_ - of_ranks));
     if (!reserved) return reserved;
@@ -115,8 +120,8 @@ void NodeMemory::fail() {
   if (short_exchange_ != nullptr) short_exchange_->phases().phases().fail();
 }
 
-std::byte* NodeMemory::half(std::uint32_t round) const {
-  return segment_.data() + header_bytes() + (round % 2) * half_bytes_;
+RoundMemory NodeMemory::half(std::uint32_t round) const {
+  return {segment_.data() + header_bytes() + (round % 2) * half_bytes_, round / 2};
 }
 
 }  // namespace libcoll::node

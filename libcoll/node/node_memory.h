@@ -63,7 +63,7 @@ class NodeMemory {
     return rounds_ + (short_exchange_ != nullptr ? short_exchange_->phases().number() : 0);
   }
   /// The half that the round of that number works in.
-  [[nodiscard]] std::byte* half(std::uint32_t round) const;
+  [[nodiscard]] RoundMemory half(std::uint32_t round) const;
 
  private:
   [[nodiscard]] std::size_t bytes() const;

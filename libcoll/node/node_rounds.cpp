@@ -64,10 +64,11 @@ class EqualRounds final : public NodeRounds {
 
   [[nodiscard]] std::int64_t count() const override { return (call_.elements + capacity_ - 1) / capacity_; }
 
-  void begin(std::int64_t round, std::byte* memory) override {
+  void begin(std::int64_t round, const RoundMemory& memory) override {
     const std::int64_t first = round * capacity_;
     round_ = {call_.collective, first, std::min(capacity_, call_.elements - first), call_.elements, call_.element_bytes,
-              memory,           reads_};
+              nullptr,          reads_};
+    round_.memory = staging_.place(round_, memory);
   }
 
   [[nodiscard]] RoundOutline outline() const override {
@@ -163,7 +164,7 @@ class ShardRounds final : public StagedRounds {
         shards_(layout, rank, staging.bytes(), described_) {}
 
   [[nodiscard]] std::int64_t count() const override { return shards_.rounds(); }
-  void begin(std::int64_t round, std::byte* memory) override { shards_.begin_round(round, memory); }
+  void begin(std::int64_t round, const RoundMemory& memory) override { shards_.begin_round(round, memory); }
 
   [[nodiscard]] RoundOutline outline() const override {
     const bool adds_up_own = shards_.adds_up_own();
@@ -221,13 +222,13 @@ class ExchangeRounds final : public NodeRounds {
 
   [[nodiscard]] std::int64_t count() const override { return lengths_known_ ? 1 + exchange_.rounds() : 2; }
 
-  void begin(std::int64_t round, std::byte* memory) override {
+  void begin(std::int64_t round, const RoundMemory& memory) override {
     if (lengths_known_) {
       exchange_.begin_round(round - 1, memory);
       is_first_ = round == 1;
       is_last_ = round == exchange_.rounds();
     } else {
-      exchange_.begin_lengths(memory);
+      exchange_.begin_lengths(memory.begin);
     }
   }
 

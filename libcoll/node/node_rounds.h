@@ -33,7 +33,7 @@ class NodeRounds {
   /// The same on all ranks. At least one more than were run as long as that is not known.
   [[nodiscard]] virtual std::int64_t count() const = 0;
   /// Everything below is about the round that was begun last, in this memory.
-  virtual void begin(std::int64_t round, std::byte* memory) = 0;
+  virtual void begin(std::int64_t round, const RoundMemory& memory) = 0;
   [[nodiscard]] virtual RoundOutline outline() const = 0;
   // The work of the stages. Each returns the bytes of memory that it reads and writes.
   virtual std::int64_t copy_in() const = 0;

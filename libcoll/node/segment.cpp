@@ -15,6 +15,7 @@
 #include <string_view>
 #include <utility>
 
+#include "libcoll/base/page_size.h"
 #include "libcoll/base/system_error.h"
 
 namespace libcoll::node {
@@ -118,6 +119,17 @@ Status Segment::reserve(std::size_t offset, std::size_t bytes) const {
   }
   if (error == 0) return {};
   return Error{"shared memory: " + std::to_string(bytes) + " bytes: " + reason(error)};
+}
+
+void Segment::map_pages(std::size_t offset, std::size_t bytes) const {
+#if defined(MADV_POPULATE_WRITE)
+  const std::size_t page = page_bytes();
+  const std::size_t begin = offset / page * page;
+  madvise(data_ + begin, offset + bytes - begin, MADV_POPULATE_WRITE);
+#else
+  static_cast<void>(offset);
+  static_cast<void>(bytes);
+#endif
 }
 
 void remove_stale_segments(std::chrono::seconds age, std::string_view prefix) {

@@ -64,9 +64,8 @@ std::int64_t ShardStaging::elements_of(std::size_t rank) const {
   return share_of(shards_.counts[rank], rounds_, round_).length();
 }
 
-void ShardStaging::begin_round(std::int64_t round, std::byte* memory) {
+void ShardStaging::begin_round(std::int64_t round, const RoundMemory& memory) {
   round_ = round;
-  memory_ = memory;
   place_.resize(shards_.counts.size());
   node_end_.clear();
   std::int64_t end = 0;
@@ -77,6 +76,10 @@ void ShardStaging::begin_round(std::int64_t round, std::byte* memory) {
     }
     node_end_.push_back(end);
   }
+  memory_ = memory.begin;
+  if (layout_.nodes.size() > 1) return;
+  const std::int64_t most = reduces() ? row_bytes_in_turn(layout_.most_ranks) : bytes_in_turn;
+  memory_ += offset_in_turn(memory.turn, end * shards_.element_bytes, std::min(row_bytes(), most));
 }
 
 std::int64_t ShardStaging::copy_in(const std::byte* input) const {

@@ -42,7 +42,7 @@ class ShardStaging {
   [[nodiscard]] static bool fits(const RankLayout& layout, std::int64_t bytes, std::int64_t element_bytes);
   [[nodiscard]] std::int64_t rounds() const { return rounds_; }
   /// Of every shard of n elements it takes those from n·k/K to n·(k+1)/K, for round k of K.
-  void begin_round(std::int64_t round, std::byte* memory);
+  void begin_round(std::int64_t round, const RoundMemory& memory);
 
   std::int64_t copy_in(const std::byte* input) const;
   /// reduce_scatter: as an allreduce of a row would reduce on the node, see NodeStaging.

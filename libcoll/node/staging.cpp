@@ -15,6 +15,8 @@ constexpr std::int64_t least_bytes_left = 128 * 1024;
 static_assert(least_bytes_left > most_bytes_reduced_alone);
 /// Within a node: two vectors, which take turns, lie in a core's cache then.
 constexpr std::int64_t most_round_vector_bytes = 1024 * 1024;
+/// Fewer bytes are written as fast anywhere.
+constexpr std::int64_t least_bytes_in_turn = 16 * 1024;
 /// Reductions go through the vectors in blocks of this size, so that the sum stays in a core's cache.
 constexpr std::int64_t reduction_block_bytes = 32768;
 
@@ -26,6 +28,13 @@ std::int64_t offset_of(const Round& round, std::size_t rank) {
 }
 
 }  // namespace
+
+std::int64_t offset_in_turn(std::uint32_t turn, std::int64_t bytes, std::int64_t room_bytes) {
+  if (bytes < least_bytes_in_turn) return 0;
+  const std::int64_t place_bytes = (bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+  const std::int64_t places = room_bytes / place_bytes;
+  return places > 1 ? turn % places * place_bytes : 0;
+}
 
 std::int64_t reduce_stretch(Stretch stretch, std::int64_t element_bytes, std::byte* sum,
                             std::span<const std::byte* const> vectors, const Reducer& reducer) {
@@ -71,6 +80,15 @@ std::int64_t NodeStaging::capacity(Collective collective, std::int64_t element_b
   }
   const std::int64_t areas = collective == Collective::alltoall ? 2 : 1;
   return bytes_ / (areas * nodes_ * shard_blocks(collective) * element_bytes);
+}
+
+std::byte* NodeStaging::place(const Round& round, const RoundMemory& memory) const {
+  if (nodes_ > 1) return memory.begin;
+  if (round.collective == Collective::allreduce) {
+    return memory.begin + offset_in_turn(memory.turn, bytes_of(round), vector_bytes_in_turn());
+  }
+  const std::int64_t room = std::min(bytes_, bytes_in_turn);
+  return memory.begin + offset_in_turn(memory.turn, shard_blocks(round.collective) * bytes_of(round), room);
 }
 
 std::int32_t NodeStaging::leaders(const Round& round) const {

@@ -2,6 +2,7 @@
 // and out, what it reduces, and which part of the node's data a leader moves between nodes.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -22,6 +23,24 @@ inline std::int64_t copy_bytes(std::byte* to, const std::byte* from, std::int64_
   std::memcpy(to, from, static_cast<std::size_t>(bytes));
   return 2 * bytes;
 }
+
+/// Memory that rounds share, which are over before it is another one's turn.
+struct RoundMemory {
+  std::byte* begin = nullptr;
+  std::uint32_t turn = 0;  ///< counts the rounds here; equal on all ranks of the node
+};
+
+/// Rounds within a node go through so much of a half turn by turn. Two halves are more than a core's own cache has: a
+/// write takes half the time or less where the caches of those who read there before have lost it.
+inline constexpr std::int64_t bytes_in_turn = 1024 * 1024;
+
+/// The same for a room that one of `ranks` writes to, and all read.
+constexpr std::int64_t row_bytes_in_turn(std::int64_t ranks) {
+  return ranks > 2 ? bytes_in_turn / (ranks - 1) : bytes_in_turn;
+}
+
+/// Where a round that needs so many bytes begins in its room.
+std::int64_t offset_in_turn(std::uint32_t turn, std::int64_t bytes, std::int64_t room_bytes);
 
 /// What one rank adds up in about the time in which another one is woken.
 inline constexpr std::int64_t most_bytes_reduced_alone = 8192;
@@ -67,6 +86,12 @@ class NodeStaging {
   [[nodiscard]] std::int64_t capacity(schedule::Collective collective, std::int64_t element_bytes) const;
   /// As the constructor has it.
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+  /// The bytes of that vector that rounds go through turn by turn; 0: with other nodes they do not.
+  [[nodiscard]] std::int64_t vector_bytes_in_turn() const {
+    return nodes_ > 1 ? 0 : std::min(vector_bytes_, row_bytes_in_turn(most_ranks_));
+  }
+  /// Where the round works. What leaders move stays in one place, which the fabric's adapter may know.
+  [[nodiscard]] std::byte* place(const Round& round, const RoundMemory& memory) const;
   /// Where the local rank's vector lies in a round's memory, and how long it may be: memory that this rank writes
   /// first.
   [[nodiscard]] std::int64_t vector_bytes() const { return vector_bytes_; }

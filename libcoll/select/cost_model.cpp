@@ -32,8 +32,8 @@ constexpr std::int64_t most_scattered_bytes_per_rank = 2 * 1024;
 /// there, least where these are few.
 constexpr std::int64_t most_native_in_memory = 4 * 1024;
 constexpr std::int64_t most_native_rooted_in_memory = 32 * 1024;
-constexpr std::int64_t most_native_of_two_rooted = 512 * 1024;
-constexpr std::int64_t most_native_of_three_rooted = 128 * 1024;
+constexpr std::int64_t most_native_of_few_rooted = 8 * 1024;
+constexpr std::int32_t few_ranks = 4;
 /// Nonblocking calls within a node are left to MPI below these sizes, where the ranks wait for each other more often
 /// than MPI's do. Above, MPI's take 1.1 to 2.5 times as long.
 constexpr std::int64_t least_unattended = 8 * 1024;
@@ -58,8 +58,7 @@ std::int64_t vector_bytes(CallKind call, std::int32_t ranks, std::int64_t bytes)
 
 /// Where ranks share memory.
 std::int64_t most_native_rooted(std::int32_t ranks) {
-  if (ranks == 2) return most_native_of_two_rooted;
-  return ranks == 3 ? most_native_of_three_rooted : most_native_rooted_in_memory;
+  return ranks <= few_ranks ? most_native_of_few_rooted : most_native_rooted_in_memory;
 }
 
 /// What crosses the busiest link, for one byte of the call's.

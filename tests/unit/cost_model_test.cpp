@@ -260,12 +260,12 @@ TEST(CostModel, FactsChooseTheSameWaysWhateverIsMeasured) {
   EXPECT_EQ(ways(choose_by_facts(question, false)),
             (std::vector<std::pair<std::string, std::int64_t>>{{"native", 1024}, {"plan", any_size}}));
   // Within a node.
-  EXPECT_EQ(ways(choose_by_facts_without_messages(CallKind::reduce, 4, false)),
+  EXPECT_EQ(ways(choose_by_facts_without_messages(CallKind::reduce, 5, false)),
             (std::vector<std::pair<std::string, std::int64_t>>{{"native", 32 * 1024}, {"plan", any_size}}));
-  EXPECT_EQ(ways(choose_by_facts_without_messages(CallKind::reduce, 3, false)),
-            (std::vector<std::pair<std::string, std::int64_t>>{{"native", 128 * 1024}, {"plan", any_size}}));
-  EXPECT_EQ(ways(choose_by_facts_without_messages(CallKind::reduce, 2, false)),
-            (std::vector<std::pair<std::string, std::int64_t>>{{"native", 512 * 1024}, {"plan", any_size}}));
+  for (const std::int32_t few : {2, 4}) {
+    EXPECT_EQ(ways(choose_by_facts_without_messages(CallKind::reduce, few, false)),
+              (std::vector<std::pair<std::string, std::int64_t>>{{"native", 8 * 1024}, {"plan", any_size}}));
+  }
   EXPECT_EQ(ways(choose_by_facts_without_messages(CallKind::allreduce, 40, false)),
             (std::vector<std::pair<std::string, std::int64_t>>{{"native", 4 * 1024}, {"plan", any_size}}));
   EXPECT_EQ(ways(choose_by_facts_without_messages(CallKind::allreduce, 4, true)),

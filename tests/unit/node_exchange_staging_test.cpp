@@ -69,7 +69,7 @@ class Job {
     for (Rank& rank : ranks_) rank.staging->read_lengths();
     for (const Rank& rank : ranks_) ASSERT_EQ(rank.staging->rounds(), ranks_.front().staging->rounds());
     for (std::int64_t round = 0; round < ranks_.front().staging->rounds(); ++round) {
-      for (Rank& rank : ranks_) rank.staging->begin_round(round, memory_of(rank));
+      for (Rank& rank : ranks_) rank.staging->begin_round(round, {memory_of(rank), 0});
       for (Rank& rank : ranks_) staged_ += rank.staging->copy_in(reinterpret_cast<const std::byte*>(rank.input.data()));
       if (round == 0) read_neighbours();
       for (std::int32_t leader = 0; leader < ranks_.front().staging->leaders(); ++leader) move_part(leader);

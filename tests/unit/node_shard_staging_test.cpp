@@ -123,7 +123,7 @@ std::vector<Vector> run(Job& job, const Shards& shards, const std::vector<Vector
   const auto row_of = [&](std::size_t rank) { return stagings[rank].row_in(input_of(rank)); };
   for (std::int64_t round = 0; round < stagings.front().rounds(); ++round) {
     for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
-      stagings[rank].begin_round(round, job.memories[job.node_of(rank)].data());
+      stagings[rank].begin_round(round, {job.memories[job.node_of(rank)].data(), 0});
     }
     if (stagings.front().adds_up_own()) {
       add_up_own(job, stagings, inputs, outputs);
@@ -240,7 +240,7 @@ TEST(ShardStaging, RowsThatLieInTheInputAreFound) {
     const Shards shards{Collective::reduce_scatter, element, counts, offsets};
     ShardStaging staging(job.layout, 0, job.bytes, shards);
     std::vector<std::byte> memory(static_cast<std::size_t>(job.bytes));
-    staging.begin_round(0, memory.data());
+    staging.begin_round(0, {memory.data(), 0});
     return staging.row_in(data);
   };
   EXPECT_EQ(row_of({5, 6, 7, 8}, offsets_of({5, 6, 7, 8}, 0)), data);
@@ -346,7 +346,7 @@ TEST(ShardStaging, OwnShardsAreAddedUpInPlace) {
       const std::vector<std::vector<std::byte>> results(4, std::vector<std::byte>(element * 50'001));
       for (std::int64_t round = 0; round < stagings.front().rounds(); ++round) {
         for (std::size_t rank = 0; rank < 4; ++rank) {
-          stagings[rank].begin_round(round, memory.data());
+          stagings[rank].begin_round(round, {memory.data(), 0});
           const auto* const input = reinterpret_cast<const std::byte*>(inputs[rank].data());
           const std::byte* const elsewhere = is_rooted ? nullptr : results[rank].data();
           stagings[rank].copy_in_for_others(input, rank == root ? output : elsewhere);
@@ -364,7 +364,7 @@ TEST(ShardStaging, LongShardsAreMovedByAllLeaders) {
     const Shards shards{Collective::allgather, element, Counts(6, count), offsets_of(Counts(6, count))};
     ShardStaging staging(job.layout, 0, job.bytes, shards);
     std::vector<std::byte> memory(static_cast<std::size_t>(job.bytes));
-    staging.begin_round(0, memory.data());
+    staging.begin_round(0, {memory.data(), 0});
     return staging.leaders();
   };
   EXPECT_EQ(leaders(1), 1);

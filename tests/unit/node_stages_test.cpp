@@ -7,8 +7,10 @@
 #include <cstdint>
 #include <cstring>
 #include <deque>
+#include <iterator>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -232,7 +234,7 @@ TEST(Stages, NobodyEndsACallThatOthersStillReadFrom) {
 
 // ---- with data, on one node
 
-constexpr std::int64_t half_bytes = 8192;
+constexpr std::int64_t little_memory = 8192;
 using Words = std::vector<std::uint64_t>;
 
 void add(const void*, void* destination, const void* left, const void* right, std::int64_t elements) noexcept {
@@ -248,7 +250,7 @@ std::uint64_t value(std::size_t call, std::size_t source, std::size_t place) {
 
 /// One rank of the node with the buffers of all its calls.
 struct Player {
-  Player(const RankLayout& layout, std::int32_t rank) : memory(layout, rank, half_bytes) {}
+  Player(const RankLayout& layout, std::int32_t rank, std::int64_t half_bytes) : memory(layout, rank, half_bytes) {}
 
   NodeMemory memory;
   std::vector<Words> inputs;
@@ -388,7 +390,7 @@ void begin_call(Player& player, const RankLayout& layout, std::size_t rank, std:
     (gathers ? call.output_offsets : call.input_offsets).push_back(offset);
     offset += length(kind, other) * call.element_bytes;
   }
-  ASSERT_TRUE(fits_in_rounds(layout, half_bytes, kind.collective, kind.equal));
+  ASSERT_TRUE(fits_in_rounds(layout, player.memory.staging().bytes(), kind.collective, kind.equal));
   player.calls.push_back(make_node_rounds(layout, player.memory.staging(), player.memory.neighbours(),
                                           static_cast<std::int32_t>(rank), std::move(call)));
 }
@@ -422,12 +424,13 @@ Words expected(const Kind& kind, std::size_t ranks, std::size_t rank, std::size_
 
 /// All ranks of a node go through three times the kinds of calls, in any order. How often they read each other's
 /// memory, if they can.
-std::int64_t run_calls(const std::vector<Kind>& kinds, std::int32_t domains, bool can_read, std::mt19937& random) {
+std::int64_t run_calls(const std::vector<Kind>& kinds, std::int32_t domains, bool can_read, std::mt19937& random,
+                       std::int64_t half_bytes = little_memory) {
   const std::vector<RankPlace> places = {{0, 0, 0}, {0, 1, 1 % domains}, {0, 2, 0}, {0, 3, 3 % domains}};
   const RankLayout layout = arrange(places, 1, 0);
   const std::size_t ranks = places.size();
   std::deque<Player> players;
-  for (std::int32_t rank = 0; rank < 4; ++rank) players.emplace_back(layout, rank);
+  for (std::int32_t rank = 0; rank < 4; ++rank) players.emplace_back(layout, rank, half_bytes);
   std::string name;
   for (Player& player : players) {
     if (player.memory.staging().local() != 0) continue;
@@ -479,6 +482,37 @@ TEST(NodeRounds, CallsOfAllKindsOneAfterTheOtherInAnyOrderOfTheRanks) {
                                    {Collective::alltoall, false, 300},      {Collective::alltoall, false, 0},
                                    {Collective::reduce_scatter, true, 1}};
   for (const std::int32_t domains : {1, 2}) EXPECT_EQ(run_calls(kinds, domains, false, random), 0);
+}
+
+/// Of each kind some rounds lie beside the ones before them.
+TEST(NodeRounds, RoundsTakeTurnsWithMuchMemory) {
+  std::mt19937 random(17);
+  const std::vector<Kind> kinds = {{Collective::allreduce, true, 3000},      {Collective::allreduce, true, 10'000},
+                                   {Collective::allgather, true, 700},       {Collective::alltoall, true, 333},
+                                   {Collective::allgather, false, 5000},     {Collective::alltoall, false, 2000},
+                                   {Collective::reduce_scatter, true, 2000}, {Collective::reduce_scatter, false, 9000},
+                                   {Collective::reduce_scatter, true, 1},    {Collective::allreduce, true, 40'000}};
+  constexpr std::int64_t much_memory = 1024 * 1024;
+  for (const std::int32_t domains : {1, 2}) EXPECT_EQ(run_calls(kinds, domains, false, random, much_memory), 0);
+}
+
+TEST(NodeRounds, TurnsStayInTheirRoom) {
+  constexpr std::int64_t room = 1024 * 1024;
+  for (const std::int64_t bytes :
+       {std::int64_t{16 * 1024}, std::int64_t{100'001}, room / 2, room - 1, room, room + 1}) {
+    std::set<std::int64_t> places;
+    for (std::uint32_t turn = 0; turn < 200; ++turn) {
+      const std::int64_t place = offset_in_turn(turn, bytes, room);
+      EXPECT_EQ(place % alignment_bytes, 0);
+      EXPECT_TRUE(place == 0 || place + bytes <= room) << bytes;
+      places.insert(place);
+    }
+    const std::int64_t place_bytes = (bytes + alignment_bytes - 1) / alignment_bytes * alignment_bytes;
+    EXPECT_EQ(places.size(), std::max<std::size_t>(1, static_cast<std::size_t>(room / place_bytes)));
+    for (auto next = std::next(places.begin()); next != places.end(); ++next)
+      EXPECT_GE(*next, *std::prev(next) + bytes);
+  }
+  for (std::uint32_t turn = 0; turn < 200; ++turn) EXPECT_EQ(offset_in_turn(turn, 8192, room), 0);
 }
 
 /// 1024 words are the shortest block that is read; of unequal ones the mean counts, here 1.5 times the number.
