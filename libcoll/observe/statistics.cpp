@@ -180,12 +180,13 @@ std::string sizes_text(const SizeHistogram& histogram) {
   for (std::size_t index = 0; index < bins.size();) {
     if (bins[index++].calls == 0) continue;
     const std::size_t first = index - 1;
-    const bool has_range = first > 1;  // not of unknown sizes or nothing to move
-    while (has_range && index < bins.size() && bins[index].calls != 0) ++index;
+    const bool may_go_on = first > 1;  // not of unknown sizes or nothing to move
+    while (may_go_on && index < bins.size() && bins[index].calls != 0) ++index;
     const std::string from = bin_text(first);
     const std::string to = bin_text(index - 1);
     text.append(text.empty() ? "" : ", ").append(from.substr(0, from.find("..")));
-    if (has_range) text.append(to.substr(to.find("..")));
+    const std::size_t dots = to.find("..");  // a bin of one size has none
+    if (dots != std::string::npos) text.append(to, dots);
   }
   return text;
 }

@@ -113,9 +113,11 @@ void write_trace_of(const Statistics& statistics, const Trace& trace, const Conf
 
 }  // namespace
 
-void write_reports(const Statistics& statistics, const Trace* trace, const Config& config) {
+void write_reports(const Statistics& statistics, const Trace* trace, const Config& config) noexcept try {
   if (trace != nullptr) write_trace_of(statistics, *trace, config);
   if (wants_statistics(config)) write_statistics(statistics, config);
+} catch (...) {
+  log(LogLevel::warn, "statistics or traces are incomplete: no memory for them");
 }
 
 }  // namespace libcoll::serve

@@ -9,6 +9,6 @@ namespace libcoll::serve {
 
 /// Called by every rank on its way through MPI_Finalize, while MPI still works. Rank 0 waits for the reports of the
 /// others, but not for ever: a rank may have other settings, or no libcoll. `trace` may be null.
-void write_reports(const observe::Statistics& statistics, const observe::Trace* trace, const Config& config);
+void write_reports(const observe::Statistics& statistics, const observe::Trace* trace, const Config& config) noexcept;
 
 }  // namespace libcoll::serve

@@ -5,10 +5,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "libcoll/observe/figures.h"
 #include "libcoll/version.h"
@@ -222,6 +225,27 @@ TEST_F(StatisticsTest, TableOfCommunicators) {
       "bytes on 2 links: most 200 (1 to 0), least 100"};
   EXPECT_EQ(job_table(some_job()), expected);
   EXPECT_TRUE(job_table({}).empty());
+}
+
+/// Bins without a range, alone and beside others, and the largest size that there can be.
+TEST_F(StatisticsTest, TableOfEverySize) {
+  using Sizes = std::vector<std::int64_t>;
+  const std::vector<std::pair<Sizes, std::string>> cases = {{{unknown_bytes}, "unknown size"},
+                                                            {{0}, "0 B"},
+                                                            {{1}, "1 B"},
+                                                            {{3}, "2 B..4 B"},
+                                                            {{0, 1}, "0 B, 1 B"},
+                                                            {{1, 2}, "1 B..4 B"},
+                                                            {{1, 4, 1024, 2048}, "1 B, 4 B..8 B, 1 KiB..4 KiB"},
+                                                            {{std::numeric_limits<std::int64_t>::max()}, "from 4 EiB"}};
+  for (const auto& [sizes, text] : cases) {
+    Statistics statistics;
+    CommunicatorRecord& record = statistics.open("pair", {0, 1});
+    for (const std::int64_t bytes : sizes) record.count_served(CallKind::bcast, {"direct", "", "cost model"}, bytes, 1);
+    const std::vector<std::string> table = job_table(statistics.report());
+    ASSERT_EQ(table.size(), 2U) << text;
+    EXPECT_EQ(table[1], "pair (2 ranks), bcast, which way: direct (cost model) " + text);
+  }
 }
 
 /// Communicators of one group get keys of their own, those of another group others; after 64 all share one.
