@@ -222,13 +222,16 @@ static const struct Collective collectives[] = {
 
 /* ---- buffers ---------------------------------------------------------------------------------------------------- */
 
+static void* allocate(size_t bytes) {
+  void* memory = malloc(bytes);
+  if (memory != NULL) return memory;
+  fprintf(stderr, "collective_sweep: no memory for a buffer of %zu bytes.\n", bytes);
+  MPI_Abort(MPI_COMM_WORLD, 1);
+  abort();
+}
+
 static unsigned char* guarded_buffer(size_t bytes) {
-  unsigned char* memory = malloc(bytes + 2 * guard_bytes);
-  if (memory == NULL) {
-    fprintf(stderr, "collective_sweep: no memory for a buffer of %zu bytes.\n", bytes);
-    MPI_Abort(MPI_COMM_WORLD, 1);
-    abort();
-  }
+  unsigned char* memory = allocate(bytes + 2 * guard_bytes);
   return memory + guard_bytes;
 }
 
@@ -292,8 +295,7 @@ static int burst_is_correct(struct Sweep* sweep, size_t size) {
 
 /* Collective, by functions that no sweep is about: whether all ranks say yes. */
 static int all_say(const struct Sweep* sweep, int yes) {
-  int* answers = malloc(sizeof *answers * (size_t)sweep->ranks);
-  if (answers == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+  int* answers = allocate(sizeof *answers * (size_t)sweep->ranks);
   MPI_Gather(&yes, 1, MPI_INT, answers, 1, MPI_INT, 0, MPI_COMM_WORLD);
   if (sweep->rank == 0) {
     for (int rank = 0; rank < sweep->ranks; ++rank) yes = yes && answers[rank];
@@ -354,8 +356,7 @@ static struct Count count_now(const struct Sweep* sweep) {
 
 static void print_row(const struct Sweep* sweep, const struct Options* options, size_t size, double seconds,
                       struct Count before) {
-  double* all = malloc(sizeof *all * (size_t)sweep->ranks);
-  if (all == NULL) MPI_Abort(MPI_COMM_WORLD, 1);
+  double* all = allocate(sizeof *all * (size_t)sweep->ranks);
   MPI_Gather(&seconds, 1, MPI_DOUBLE, all, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
   double total = 0;
   double least = seconds;

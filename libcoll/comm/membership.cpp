@@ -65,14 +65,6 @@ std::string binding_of_process() {
 
 }  // namespace
 
-namespace {
-
-std::unique_ptr<Hierarchy> copy_of(const std::unique_ptr<Hierarchy>& original) {
-  return original != nullptr ? std::make_unique<Hierarchy>(*original) : nullptr;
-}
-
-}  // namespace
-
 Membership::Membership(Runtime& runtime, std::string name)
     : runtime_(runtime),
       name_(std::move(name)),
@@ -88,12 +80,13 @@ Membership::Membership(const Membership& original)
       way_questions_(original.way_questions_),
       rank_(original.rank_),
       node_(original.node_),
-      hierarchy_(copy_of(original.hierarchy_)),
-      host_hierarchy_(copy_of(original.host_hierarchy_)),
       facts_(original.facts_),
       uses_transport_(original.uses_transport_),
       may_have_device_memory_(original.may_have_device_memory_),
-      obstacle_(original.obstacle_.load()) {}
+      obstacle_(original.obstacle_.load()) {
+  if (original.hierarchy_ != nullptr) hierarchy_ = std::make_unique<Hierarchy>(*original.hierarchy_);
+  if (original.host_hierarchy_ != nullptr) host_hierarchy_ = std::make_unique<Hierarchy>(*original.host_hierarchy_);
+}
 
 Membership::~Membership() {
   if (asks_about_ways_) way_questions_->remove(number_among_all());
