@@ -121,7 +121,7 @@ Status leave_out_shared_memory(ucp_config_t* config) {
 /// receiver copies out of the sender's memory by a system call, which has to be agreed on.
 constexpr std::uint32_t copied = UCP_OP_ATTR_FLAG_FAST_CMPL;
 /// Up to this length two copies take less than the agreement and the call, other messages than summands.
-constexpr std::size_t most_copied_bytes = 16 * std::size_t{1024};
+constexpr std::size_t most_copied_bytes = 32 * std::size_t{1024};
 
 /// What the user has set: the route class's own setting, or that of the environment.
 std::optional<std::string> set_by_user(const RouteClassBinding& binding, std::string_view name) {
