@@ -1,5 +1,6 @@
 #include "libcoll/node/node_memory.h"
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 #include <utility>
@@ -11,9 +12,6 @@ namespace {
 
 /// Names of the segments of a job that was killed while it set them up are of no use after this time.
 constexpr std::chrono::seconds stale_age = std::chrono::minutes(10);
-
-/// Pages that rounds take turns with are mapped in advance, unless they are so few that a few rounds have them mapped.
-constexpr std::int64_t least_bytes_mapped = 512 * 1024;
 
 /// Phases of rounds, the two call orders, then the ways of calls.
 std::size_t bytes_before_ways(std::int32_t processes) {
@@ -74,8 +72,6 @@ Status NodeMemory::reserve_own() {
     Status reserved =
         segment_.reserve(static_cast<std::size_t>(begin), static_cast<std::size_t>(staging_.vector_bytes()));
     if (!reserved) return reserved;
-    if (staging_.vector_bytes_in_turn() < least_bytes_mapped) continue;
-    segment_.map_pages(static_cast<std::size_t>(begin), static_cast<std::size_t>(staging_.vector_bytes_in_turn()));
   }
   return {};
 }
@@ -118,6 +114,40 @@ void NodeMemory::read_directly(std::unique_ptr<NeighbourMemory> neighbours) {
 void NodeMemory::fail() {
   phases_->fail();
   if (short_exchange_ != nullptr) short_exchange_->phases().phases().fail();
+}
+
+/// Rounds go through all of it sooner or later. A page that is mapped when it is first written to takes as long as half
+/// a kilobyte of it takes to be added up.
+std::uint32_t NodeMemory::next_round() {
+  if (staging_.vector_bytes_in_turn() > 0) {
+    if (rounds_ == 0) map_own_turns();
+    // All of the node have begun the round before the last phase of which this rank has seen.
+    if (rounds_ == 1) map_all_turns();
+  }
+  return ++rounds_;
+}
+
+std::int64_t NodeMemory::block_bytes_in_turn() const { return std::min(half_bytes_, bytes_in_turn); }
+
+void NodeMemory::map_own_turns() const {
+  const Stretch part = stretch_of(block_bytes_in_turn(), staging_.locals(), staging_.local());
+  for (std::uint32_t number = 0; number < 2; ++number) {
+    const std::int64_t begin = half(number).begin - segment_.data();
+    segment_.map_pages(static_cast<std::size_t>(begin + staging_.local() * staging_.vector_bytes()),
+                       static_cast<std::size_t>(staging_.vector_bytes_in_turn()));
+    segment_.map_pages(static_cast<std::size_t>(begin + part.begin), static_cast<std::size_t>(part.length()));
+  }
+}
+
+void NodeMemory::map_all_turns() const {
+  for (std::uint32_t number = 0; number < 2; ++number) {
+    const std::int64_t begin = half(number).begin - segment_.data();
+    segment_.map_cleared_pages(static_cast<std::size_t>(begin), static_cast<std::size_t>(block_bytes_in_turn()));
+    for (std::int32_t local = 0; local < staging_.locals(); ++local) {
+      segment_.map_cleared_pages(static_cast<std::size_t>(begin + local * staging_.vector_bytes()),
+                                 static_cast<std::size_t>(staging_.vector_bytes_in_turn()));
+    }
+  }
 }
 
 RoundMemory NodeMemory::half(std::uint32_t round) const {

@@ -57,7 +57,7 @@ class NodeMemory {
   /// This process gives up, and with it everybody who waits here.
   void fail();
   /// Numbers a round, equally on all ranks of the node, which go through the same rounds in the same order.
-  std::uint32_t next_round() { return ++rounds_; }
+  std::uint32_t next_round();
   /// Numbered so far, and phases of other calls.
   [[nodiscard]] std::uint32_t rounds() const {
     return rounds_ + (short_exchange_ != nullptr ? short_exchange_->phases().number() : 0);
@@ -69,6 +69,12 @@ class NodeMemory {
   [[nodiscard]] std::size_t bytes() const;
   /// All but the vectors of ranks. To reserve those once more would take longer than the first time.
   [[nodiscard]] Status reserve_rest();
+  /// The bytes of a half, from its beginning on, that rounds of blocks go through turn by turn.
+  [[nodiscard]] std::int64_t block_bytes_in_turn() const;
+  /// For this process to use, what this rank is to clear: its part of what rounds go through turn by turn.
+  void map_own_turns() const;
+  /// Precondition: the node's ranks have cleared their parts; otherwise it takes longer.
+  void map_all_turns() const;
 
   /// Of what lies before the halves.
   [[nodiscard]] std::int64_t header_bytes() const;

@@ -132,6 +132,13 @@ void Segment::map_pages(std::size_t offset, std::size_t bytes) const {
 #endif
 }
 
+void Segment::map_cleared_pages(std::size_t offset, std::size_t bytes) const {
+  const auto read = [this](std::size_t at) { static_cast<void>(*static_cast<volatile std::byte*>(data_ + at)); };
+  if (bytes == 0) return;
+  for (std::size_t at = offset; at < offset + bytes; at += page_bytes()) read(at);
+  read(offset + bytes - 1);
+}
+
 void remove_stale_segments(std::chrono::seconds age, std::string_view prefix) {
   const std::unique_ptr<DIR, int (*)(DIR*)> directory(opendir(directory_of_names), &closedir);
   if (directory == nullptr) return;

@@ -30,9 +30,11 @@ class Segment {
   /// Has the system set aside memory for [offset, offset + bytes), near the calling process: without it, a machine that
   /// is out of shared memory kills whoever writes.
   [[nodiscard]] Status reserve(std::size_t offset, std::size_t bytes) const;
-  /// Maps what reserve() has set aside for this process to write to, all at once, where the system can; otherwise each
-  /// page when it is written to. Precondition: offset + bytes <= size().
+  /// Clears what reserve() has set aside and maps it, all at once, where the system can; otherwise each page when it is
+  /// first used. Precondition: offset + bytes <= size().
   void map_pages(std::size_t offset, std::size_t bytes) const;
+  /// The same for what other processes have cleared: the system maps many neighbouring pages at a time.
+  void map_cleared_pages(std::size_t offset, std::size_t bytes) const;
   /// After this, nobody else can open it, and nothing is left of it when the processes have ended.
   void remove_name();
   /// No further reserve().
