@@ -8,6 +8,7 @@
 #include "libcoll/base/config.h"
 #include "libcoll/execute/direct_exchange.h"
 #include "libcoll/execute/scattered_reduction.h"
+#include "libcoll/node/call_blocks.h"
 #include "libcoll/transport/transport.h"
 
 namespace libcoll::comm {
@@ -85,16 +86,17 @@ Protocol CallChoices::select(const Call& call, bool can_go_direct) const {
   return fits && row->choice.direct ? Protocol::directly : Protocol::planned;
 }
 
-std::int64_t CallChoices::segment_bytes() const {
+std::int64_t CallChoices::segment_bytes(Collective collective) const {
   const std::int64_t configured = members_.runtime().config().segment_bytes;
   // Who names a length wants it.
   const bool is_named = configured != default_segment_bytes;
-  return members_.share_memory() && !is_named ? most_memory_segment_bytes : configured;
+  if (!members_.share_memory() || is_named) return configured;
+  return node::is_reduction(collective) ? most_memory_segment_bytes : most_read_segment_bytes;
 }
 
 Tuning CallChoices::tuning_for(const Call& call) const {
   Tuning tuning = members_.runtime().tuning();
-  tuning.segment_bytes = segment_bytes();
+  tuning.segment_bytes = segment_bytes(call.collective);
   const SelectionRow* row = row_for(call);
   if (row != nullptr && row->choice.segment_bytes > 0) {
     // Transports have made room for segments as configured.

@@ -47,7 +47,7 @@ class CallChoices {
   [[nodiscard]] Protocol select(const execute::Call& call, bool can_go_direct) const;
   /// How long segments are where no choice says otherwise: as configured, and longer where all messages go through
   /// memory of one host. The same on all ranks.
-  [[nodiscard]] std::int64_t segment_bytes() const;
+  [[nodiscard]] std::int64_t segment_bytes(schedule::Collective collective) const;
   /// The same on every rank between the same two of their calls.
   [[nodiscard]] execute::Tuning tuning_for(const execute::Call& call) const;
   /// Of a call of one size.

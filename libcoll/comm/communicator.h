@@ -125,7 +125,9 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   [[nodiscard]] std::string way_in_words(CallKind kind, const execute::Call& call) const;
   /// Segments where no choice says otherwise, and whether messages go through memory of one host, so that shorter ones
   /// gain nothing. The same on all ranks.
-  [[nodiscard]] std::int64_t segment_bytes() const { return parts_.choices.segment_bytes(); }
+  [[nodiscard]] std::int64_t segment_bytes(schedule::Collective collective) const {
+    return parts_.choices.segment_bytes(collective);
+  }
   [[nodiscard]] bool share_memory() const { return parts_.members.share_memory(); }
   /// How calls go, whoever says so. The same on all ranks.
   [[nodiscard]] const select::SelectionTable& selection() const { return parts_.choices.table(); }

@@ -223,7 +223,7 @@ std::vector<TuningChoice> ask_model(const Learner& learner, CallKind kind, const
   question.ranks = ranks;
   question.links = *kept.links;
   question.plan = communicator.plan_of(collective);
-  question.segment_bytes = communicator.segment_bytes();
+  question.segment_bytes = communicator.segment_bytes(collective);
   question.share_memory = communicator.share_memory();
   question.in_flight = learner.runtime.config().in_flight;
   return keep(place, kept, choose_by_cost(question));
@@ -315,7 +315,7 @@ void learn_by_facts(const Learner& learner, CallKind kind) {
     question.call = kind;
     question.ranks = ranks;
     question.plan = communicator.plan_of(collective);
-    question.segment_bytes = communicator.segment_bytes();
+    question.segment_bytes = communicator.segment_bytes(collective);
     question.share_memory = communicator.share_memory();
     question.in_flight = learner.runtime.config().in_flight;
     if (has_links) question.links = *kept.links;

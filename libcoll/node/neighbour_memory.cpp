@@ -8,7 +8,7 @@ namespace libcoll::node {
 namespace {
 
 /// At a time; the kernel holds the pages meanwhile.
-constexpr std::int64_t read_piece_bytes = 512 * 1024;
+constexpr std::int64_t read_piece_bytes = 16 * 1024 * 1024;
 
 }  // namespace
 

@@ -15,6 +15,9 @@ namespace libcoll::transport {
 /// than over links, as nothing is forwarded while the processor copies, and each has costs of its own.
 inline constexpr std::int64_t most_memory_segment_bytes = std::int64_t{512} * 1024;
 
+/// The same of what is not reduced: the receiver reads it in the sender's memory, by one system call for each message.
+inline constexpr std::int64_t most_read_segment_bytes = std::int64_t{4} * 1024 * 1024;
+
 /// Index of a connected process in one Transport.
 using PeerId = std::int32_t;
 

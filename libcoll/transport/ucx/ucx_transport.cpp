@@ -93,16 +93,25 @@ Status apply_settings(ucp_config_t* config, const RouteClassBinding& binding) {
   return {};
 }
 
-/// A setting's value as UCX found it in its environment and files; empty when there is no such setting.
-std::string value_of(const ucp_config_t* config, std::string_view name) {
+/// What `print` writes to a file; empty when there is no memory for it.
+template <class Print>
+std::string printed(Print print) {
   char* memory = nullptr;
   std::size_t bytes = 0;
   std::FILE* stream = open_memstream(&memory, &bytes);
   if (stream == nullptr) return {};
-  ucp_config_print(config, stream, nullptr, UCS_CONFIG_PRINT_CONFIG);
+  print(stream);
   std::fclose(stream);
-  const std::string text = "\n" + std::string(memory, bytes);
+  std::string text(memory, bytes);
   std::free(memory);  // NOLINT(cppcoreguidelines-no-malloc): open_memstream's
+  return text;
+}
+
+/// A setting's value as UCX found it in its environment and files; empty when there is no such setting.
+std::string value_of(const ucp_config_t* config, std::string_view name) {
+  const std::string text = "\n" + printed([config](std::FILE* stream) {
+                             ucp_config_print(config, stream, nullptr, UCS_CONFIG_PRINT_CONFIG);
+                           });
   const std::string key = "\nUCX_" + std::string(name) + "=";
   const std::size_t found = text.find(key);
   if (found == std::string::npos) return {};
@@ -141,6 +150,13 @@ void allow_long_summands(ucp_config_t* config, const RouteClassBinding& binding)
 /// The first version of UCX that takes a transport's setting by the name that the environment has for it.
 constexpr std::array<unsigned, 2> long_names_since{1, 15};
 
+std::array<unsigned, 2> version_of_ucx() {
+  std::array<unsigned, 2> version{};
+  unsigned patch = 0;
+  ucp_get_version(&version[0], &version[1], &patch);
+  return version;
+}
+
 /// UCX asks after peers that are silent, and gives up a connection whose cable is out for half a minute. Calls may go
 /// by other links meanwhile and need it later. One that data waits on lives for minutes: so do the others then.
 void keep_idle_connections(ucp_config_t* config, const RouteClassBinding& binding) {
@@ -151,10 +167,7 @@ void keep_idle_connections(ucp_config_t* config, const RouteClassBinding& bindin
   const std::string devices = set_by_user(binding, "NET_DEVICES").value_or(value_of(config, "NET_DEVICES"));
   // UCX warns of settings for what it does not use.
   if (!has_tcp(set_by_user(binding, "TLS").value_or(value_of(config, "TLS")), devices)) return;
-  std::array<unsigned, 2> version{};
-  unsigned patch = 0;
-  ucp_get_version(&version[0], &version[1], &patch);
-  const char* const name = version < long_names_since ? "KEEPIDLE" : "TCP_KEEPIDLE";
+  const char* const name = version_of_ucx() < long_names_since ? "KEEPIDLE" : "TCP_KEEPIDLE";
   static_cast<void>(ucp_config_modify(config, name, "inf"));
 }
 
@@ -176,14 +189,28 @@ void start_with_few_buffers(ucp_config_t* config, const RouteClassBinding& bindi
 /// receiver.
 bool without_rendezvous(const RouteClassBinding& binding) { return set_by_user(binding, "RNDV_THRESH") == "inf"; }
 
-Status open_context(Rail& rail, const RouteClassBinding& binding, HostMates mates) {
+/// What the receiver reads in the sender's memory, it reads in pieces of 512 KB, each a system call that costs what
+/// copying 40 KB does. Not for versions whose name of the setting is another one.
+bool may_read_long_pieces(const RouteClassBinding& binding) {
+  return version_of_ucx() < long_names_since && !set_by_user(binding, "CMA_SEG_SIZE");
+}
+
+/// Whether this process may read other processes' memory, by UCX's own test.
+bool reads_memory(ucp_context_h context) {
+  const std::string text = printed([context](std::FILE* stream) { ucp_context_print_info(context, stream); });
+  return text.find("cma/") != std::string::npos;
+}
+
+Status open_context(Rail& rail, const RouteClassBinding& binding, HostMates mates, bool reads_long_pieces) {
   ucp_config_t* config = nullptr;
   ucs_status_t status = ucp_config_read(nullptr, nullptr, &config);
   if (status != UCS_OK) return ucx_error("reading its configuration", status);
   allow_long_summands(config, binding);
-  const bool has_mates = mates == HostMates::possible && binding.route_class == 0;
-  Status applied = has_mates ? Status() : leave_out_shared_memory(config);
-  if (has_mates) start_with_few_buffers(config, binding);
+  Status applied = mates == HostMates::possible ? Status() : leave_out_shared_memory(config);
+  if (mates == HostMates::possible) start_with_few_buffers(config, binding);
+  if (reads_long_pieces) {
+    static_cast<void>(ucp_config_modify(config, "SCOPY_SEG_SIZE", std::to_string(most_read_segment_bytes).c_str()));
+  }
   keep_idle_connections(config, binding);
   if (applied.ok()) applied = apply_settings(config, binding);
   if (applied.ok()) {
@@ -196,6 +223,16 @@ Status open_context(Rail& rail, const RouteClassBinding& binding, HostMates mate
   ucp_config_release(config);
   if (!applied) return applied;
   return status == UCS_OK ? Status() : ucx_error("opening a context", status);
+}
+
+Status open_context(Rail& rail, const RouteClassBinding& binding, HostMates mates) {
+  if (binding.route_class != 0) mates = HostMates::none;
+  const bool reads_long_pieces = mates == HostMates::possible && may_read_long_pieces(binding);
+  Status opened = open_context(rail, binding, mates, reads_long_pieces);
+  // UCX warns of settings for what it does not use.
+  if (!opened || !reads_long_pieces || reads_memory(rail.context)) return opened;
+  ucp_cleanup(std::exchange(rail.context, nullptr));
+  return open_context(rail, binding, mates, false);
 }
 
 Status open_worker(Rail& rail) {
