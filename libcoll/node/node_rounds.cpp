@@ -195,7 +195,7 @@ class ShardRounds final : public StagedRounds {
 
   std::int64_t copy_out() override {
     if (shards_.adds_up_own()) return shards_.add_up_own(call_.input, call_.output, call_.reducer);
-    return shards_.copy_out(call_.output);
+    return shards_.copy_out(call_.output, call_.input);
   }
 
  private:

@@ -221,7 +221,7 @@ ShardPart ShardStaging::part_of(std::int32_t leader) const {
   return part;
 }
 
-std::int64_t ShardStaging::copy_out(std::byte* output) const {
+std::int64_t ShardStaging::copy_out(std::byte* output, const std::byte* input) const {
   const std::int64_t element = shards_.element_bytes;
   if (reduces()) {
     return copy_bytes(output + begin_of(rank_) * element, memory_ + place_[rank_] * element,
@@ -229,8 +229,9 @@ std::int64_t ShardStaging::copy_out(std::byte* output) const {
   }
   std::int64_t moved = 0;
   for (std::size_t rank = 0; rank < place_.size(); ++rank) {
-    moved += copy_bytes(output + shards_.offsets[rank] + begin_of(rank) * element, memory_ + place_[rank] * element,
-                        elements_of(rank) * element);
+    const std::byte* const from = rank == rank_ ? input + begin_of(rank_) * element : memory_ + place_[rank] * element;
+    std::byte* const to = output + shards_.offsets[rank] + begin_of(rank) * element;
+    if (from != to) moved += copy_bytes(to, from, elements_of(rank) * element);
   }
   return moved;
 }

@@ -64,7 +64,8 @@ class ShardStaging {
   /// How many leaders share the round.
   [[nodiscard]] std::int32_t leaders() const;
   [[nodiscard]] ShardPart part_of(std::int32_t leader) const;
-  std::int64_t copy_out(std::byte* output) const;
+  /// `input` as copy_in() had it: what others read in the memory may be in their caches alone by now.
+  std::int64_t copy_out(std::byte* output, const std::byte* input) const;
 
  private:
   [[nodiscard]] bool reduces() const { return shards_.collective == schedule::Collective::reduce_scatter; }

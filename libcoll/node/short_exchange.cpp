@@ -1,6 +1,7 @@
 #include "libcoll/node/short_exchange.h"
 
 #include <array>
+#include <functional>
 #include <new>
 #include <utility>
 
@@ -50,15 +51,38 @@ std::byte* ShortExchange::data_of(std::int32_t rank, std::int64_t bytes) const {
 }
 
 const std::byte* ShortExchange::part_of(std::int32_t rank, const Call& call) const {
+  if (rank == rank_ && keeps_own(call)) return own_part(call);
   const std::int64_t first_byte = shows_block_per_rank(call.collective) ? rank_ * block_bytes(call) : 0;
   return data_of(rank, shown_bytes(call, ranks_)) + first_byte;
+}
+
+const std::byte* ShortExchange::own_part(const Call& call) const {
+  return call.input + (shows_block_per_rank(call.collective) ? rank_ * block_bytes(call) : 0);
+}
+
+bool ShortExchange::keeps_own(const Call& call) const {
+  if (!is_reduction(call.collective)) return true;
+  const std::byte* const own = own_part(call);
+  const std::int64_t bytes = block_bytes(call);
+  const std::less<> before;
+  return !before(own, call.output + bytes) || !before(call.output, own + bytes);
 }
 
 void ShortExchange::begin(const Call& call) {
   const std::int64_t bytes = shown_bytes(call, ranks_);
   phases_.next().number = bytes;
-  copy_bytes(data_of(rank_, bytes), call.input, bytes);
+  std::byte* const to = data_of(rank_, bytes);
+  if (shows_block_per_rank(call.collective) && keeps_own(call)) {
+    const std::int64_t own = rank_ * block_bytes(call);
+    const std::int64_t next = own + block_bytes(call);
+    copy_bytes(to, call.input, own);
+    copy_bytes(to + next, call.input + next, bytes - next);
+  } else {
+    copy_bytes(to, call.input, bytes);
+  }
   phases_.post();
+  // While the others come.
+  if (!is_reduction(call.collective)) copy_own_block(call);
 }
 
 bool ShortExchange::finish(const Call& call) const {
@@ -66,7 +90,7 @@ bool ShortExchange::finish(const Call& call) const {
   if (is_reduction(call.collective)) {
     reduce(call);
   } else {
-    copy_blocks(call);
+    copy_blocks_of_others(call);
   }
   return true;
 }
@@ -91,10 +115,15 @@ const std::byte* ShortExchange::reduce_domain(const Call& call, const std::vecto
   return sum;
 }
 
-void ShortExchange::copy_blocks(const Call& call) const {
+void ShortExchange::copy_own_block(const Call& call) const {
+  std::byte* const to = call.output + rank_ * block_bytes(call);
+  if (to != own_part(call)) copy_bytes(to, own_part(call), block_bytes(call));
+}
+
+void ShortExchange::copy_blocks_of_others(const Call& call) const {
   const std::int64_t block = block_bytes(call);
   for (std::int32_t rank = 0; rank < ranks_; ++rank) {
-    copy_bytes(call.output + rank * block, part_of(rank, call), block);
+    if (rank != rank_) copy_bytes(call.output + rank * block, part_of(rank, call), block);
   }
 }
 

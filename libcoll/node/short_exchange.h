@@ -44,13 +44,18 @@ class ShortExchange {
   struct Slot;
   /// Where a rank shows so many bytes in the present call.
   [[nodiscard]] std::byte* data_of(std::int32_t rank, std::int64_t bytes) const;
-  /// This rank's part of what another has shown.
+  /// This rank's part of what a rank has shown, or keeps.
   [[nodiscard]] const std::byte* part_of(std::int32_t rank, const execute::Call& call) const;
+  /// What this rank has for itself, in its own input.
+  [[nodiscard]] const std::byte* own_part(const execute::Call& call) const;
+  /// Whether it stays there until the result is written. Otherwise it lies in shared memory, too.
+  [[nodiscard]] bool keeps_own(const execute::Call& call) const;
   void reduce(const execute::Call& call) const;
   /// The sum of one domain; it lies in `to`, or where its only rank has shown it.
   const std::byte* reduce_domain(const execute::Call& call, const std::vector<std::int32_t>& domain,
                                  std::byte* to) const;
-  void copy_blocks(const execute::Call& call) const;
+  void copy_own_block(const execute::Call& call) const;
+  void copy_blocks_of_others(const execute::Call& call) const;
 
   const std::vector<std::vector<std::int32_t>> domains_;
   const std::int32_t ranks_;

@@ -154,6 +154,7 @@ std::int64_t NodeStaging::copy_out(const Round& round, std::byte* output, const 
   if (round.collective == Collective::allreduce) {
     return copy_bytes(output + round.begin * round.element_bytes, vector_of(round, 0), bytes_of(round));
   }
+  const std::int64_t skipped = round.begin * round.element_bytes;
   std::int64_t moved = 0;
   for (std::size_t rank = 0; rank < layout_.node_of_rank.size(); ++rank) {
     const NodeId node = layout_.node_of_rank[rank];
@@ -165,7 +166,7 @@ std::int64_t NodeStaging::copy_out(const Round& round, std::byte* output, const 
     }
     const bool is_own = rank == static_cast<std::size_t>(this->rank());
     if (round.leaves_neighbours_out && node == node_ && !is_own) continue;
-    if (is_own && round.collective == Collective::alltoall) from = input + offset_of(round, rank);
+    if (is_own) from = input + (round.collective == Collective::alltoall ? offset_of(round, rank) : skipped);
     // In place, its own block is where it belongs.
     std::byte* const to = output + offset_of(round, rank);
     if (from != to) moved += copy_bytes(to, from, bytes_of(round));

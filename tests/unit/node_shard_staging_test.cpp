@@ -153,7 +153,7 @@ std::vector<Vector> run(Job& job, const Shards& shards, const std::vector<Vector
       move_between_nodes(job, shards.collective, parts);
     }
     for (std::size_t rank = 0; rank < job.ranks(); ++rank) {
-      job.moved += stagings[rank].copy_out(reinterpret_cast<std::byte*>(outputs[rank].data()));
+      job.moved += stagings[rank].copy_out(reinterpret_cast<std::byte*>(outputs[rank].data()), input_of(rank));
     }
   }
   return outputs;
