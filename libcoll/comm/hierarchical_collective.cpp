@@ -208,6 +208,9 @@ bool HierarchicalCollective::perform(Work work) {
     case Work::reduce_alone:
       memory_bytes_ += rounds_->reduce_alone();
       return true;
+    case Work::copy_own_sum:
+      memory_bytes_ += rounds_->copy_own_sum();
+      return true;
     case Work::read_neighbours:
       return read_neighbours();
     case Work::copy_out:

@@ -76,6 +76,7 @@ class EqualRounds final : public NodeRounds {
     if (has_other_nodes(layout_)) outline.leaders = staging_.leaders(round_);
     outline.leaders_move_own = outline.leaders == outline.locals;
     outline.reduces_alone = outline.leaders <= 1 && staging_.is_small(round_);
+    outline.copies_own_sum = staging_.copies_own_sum(round_);
     outline.reads_neighbours = reads_ && round_.begin == 0;
     outline.is_last = round_.begin + round_.elements == call_.elements;
     return outline;
@@ -114,6 +115,7 @@ class EqualRounds final : public NodeRounds {
   std::int64_t reduce_domain() const override { return staging_.reduce_domain(round_, call_.reducer, call_.input); }
   std::int64_t reduce_node() const override { return staging_.reduce_node(round_, call_.reducer, call_.input); }
   std::int64_t reduce_alone() const override { return staging_.reduce_alone(round_, call_.reducer); }
+  std::int64_t copy_own_sum() const override { return staging_.copy_own_sum(round_, call_.output); }
 
   [[nodiscard]] SliceMove move() const override {
     const SlicePart part = staging_.part_of(round_, staging_.local());

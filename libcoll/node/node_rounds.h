@@ -40,6 +40,7 @@ class NodeRounds {
   virtual std::int64_t reduce_domain() const = 0;
   virtual std::int64_t reduce_node() const = 0;
   virtual std::int64_t reduce_alone() const = 0;
+  virtual std::int64_t copy_own_sum() const { return 0; }
   /// Precondition: this rank is one of outline().leaders.
   [[nodiscard]] virtual SliceMove move() const = 0;
   /// Tells the node's other ranks where they find their blocks; before the first round.

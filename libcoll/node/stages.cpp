@@ -7,8 +7,8 @@ namespace {
 enum Phase : std::uint32_t { copied_in = 1, domain_reduced, node_reduced, moved, has_read };
 static_assert(has_read < phases_per_round);
 
-/// copy_in, two of a reduction or those of reading, move, copy_out
-constexpr std::size_t most_stages = 5;
+/// copy_in, three of a reduction or those of reading, move, copy_out
+constexpr std::size_t most_stages = 6;
 
 }  // namespace
 
@@ -35,6 +35,7 @@ void list_stages(const RoundOutline& outline, std::uint32_t round, std::vector<S
     const bool at_once = outline.reduces && outline.leaders_move_own;
     stages.push_back({at_once ? Awaited{} : ready, Work::move, base + moved});
   }
+  if (outline.copies_own_sum) stages.push_back({{}, Work::copy_own_sum, 0});
   // Leaders first send what takes longer.
   if (outline.reads_neighbours) {
     stages.push_back({{outline.locals, base + copied_in}, Work::read_neighbours, base + has_read});

@@ -16,6 +16,7 @@ enum class Work : std::uint8_t {
   reduce_node,
   reduce_alone,
   move,
+  copy_own_sum,  ///< out; while the others come
   read_neighbours,
   copy_out,
   end  ///< nothing is left to do
@@ -40,6 +41,8 @@ struct RoundOutline {
   bool reduces_alone = false;
   /// What follows on the domains' sums each rank does for itself, as it copies out.
   bool adds_up_own = false;
+  /// What a rank has added up itself is a part of its result.
+  bool copies_own_sum = false;
   /// Every rank reads something where the others of the node have it.
   bool reads_neighbours = false;
   bool is_last = true;  ///< of its call: then nobody leaves before the others have read

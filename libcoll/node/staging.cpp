@@ -152,7 +152,8 @@ std::int64_t NodeStaging::copy_blocks_in(const Round& round, const std::byte* in
 
 std::int64_t NodeStaging::copy_out(const Round& round, std::byte* output, const std::byte* input) const {
   if (round.collective == Collective::allreduce) {
-    return copy_bytes(output + round.begin * round.element_bytes, vector_of(round, 0), bytes_of(round));
+    const Stretch there = copies_own_sum(round) ? own_stretch(round) : Stretch{};
+    return copy_sum(round, output, {0, there.begin}) + copy_sum(round, output, {there.end, round.elements});
   }
   const std::int64_t skipped = round.begin * round.element_bytes;
   std::int64_t moved = 0;
@@ -172,6 +173,22 @@ std::int64_t NodeStaging::copy_out(const Round& round, std::byte* output, const 
     if (from != to) moved += copy_bytes(to, from, bytes_of(round));
   }
   return moved;
+}
+
+Stretch NodeStaging::own_stretch(const Round& round) const { return stretch_of(round.elements, locals(), local_); }
+
+std::int64_t NodeStaging::copy_sum(const Round& round, std::byte* output, Stretch stretch) const {
+  const std::int64_t element = round.element_bytes;
+  return copy_bytes(output + (round.begin + stretch.begin) * element, vector_of(round, 0) + stretch.begin * element,
+                    stretch.length() * element);
+}
+
+bool NodeStaging::copies_own_sum(const Round& round) const {
+  return round.collective == Collective::allreduce && nodes_ == 1 && !is_small(round);
+}
+
+std::int64_t NodeStaging::copy_own_sum(const Round& round, std::byte* output) const {
+  return copy_sum(round, output, own_stretch(round));
 }
 
 bool NodeStaging::leaves_own(const Round& round) const { return bytes_of(round) / locals() >= least_bytes_left; }
@@ -206,7 +223,7 @@ std::int64_t NodeStaging::reduce_node(const Round& round, Stretch stretch, const
 }
 
 std::int64_t NodeStaging::reduce_node(const Round& round, const Reducer& reducer, const std::byte* input) const {
-  return reduce_node(round, stretch_of(round.elements, locals(), local_), reducer, input);
+  return reduce_node(round, own_stretch(round), reducer, input);
 }
 
 std::int64_t NodeStaging::reduce_alone(const Round& round, const Reducer& reducer) const {

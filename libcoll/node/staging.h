@@ -108,6 +108,9 @@ class NodeStaging {
   std::int64_t reduce_node(const Round& round, const execute::Reducer& reducer, const std::byte* input) const;
   /// Both for all of the vector, with the same bits.
   std::int64_t reduce_alone(const Round& round, const execute::Reducer& reducer) const;
+  /// Whether a rank copies out its own stretch of the sum by itself: it lies in its cache until others read it.
+  [[nodiscard]] bool copies_own_sum(const Round& round) const;
+  std::int64_t copy_own_sum(const Round& round, std::byte* output) const;
   /// Whether waiting for the others would cost more.
   [[nodiscard]] bool is_small(const Round& round) const;
   [[nodiscard]] SlicePart part_of(const Round& round, std::int32_t leader) const;
@@ -125,6 +128,9 @@ class NodeStaging {
   /// Blocks of a node's shard.
   [[nodiscard]] std::int64_t shard_blocks(schedule::Collective collective) const;
   [[nodiscard]] std::byte* vector_of(const Round& round, std::int32_t local) const;
+  /// Of the sum over the node.
+  [[nodiscard]] Stretch own_stretch(const Round& round) const;
+  std::int64_t copy_sum(const Round& round, std::byte* output, Stretch stretch) const;
   /// alltoall: the block of local rank `source` for local rank `destination`, for or from the node.
   [[nodiscard]] std::byte* outgoing(const Round& round, topology::NodeId node, std::int64_t source,
                                     std::int64_t destination) const;

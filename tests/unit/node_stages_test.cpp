@@ -80,6 +80,7 @@ class World {
         rank.node = &node;
         rank.outline = {reduces, has_domains, node.locals, local, leaders, reduces && leaders == node.locals,
                         alone,   adds_up_own};
+        rank.outline.copies_own_sum = reduces && !alone && !adds_up_own && leaders == 0;
         rank.phases = std::make_unique<Phases>(node.memory->bytes, node.locals, local);
         ranks_.push_back(std::move(rank));
       }
@@ -186,6 +187,7 @@ class World {
     if (work == Work::move) {
       right = outline.local < outline.leaders && (outline.leaders_move_own ? rank.done().reduce_node == now : reduced);
     }
+    if (work == Work::copy_own_sum) right = rank.done().reduce_node == now;
     if (work == Work::read_neighbours) right = reads(rank.round) && input;
     if (work == Work::copy_out) right = outline.leaders > 0 ? leaders_moved() && reduced : reduced;
     if (!right) wrong_ = "work " + std::to_string(static_cast<int>(work)) + " came too early";
@@ -277,6 +279,7 @@ struct Player {
     if (next.work == Work::reduce_domain) call.reduce_domain();
     if (next.work == Work::reduce_node) call.reduce_node();
     if (next.work == Work::reduce_alone) call.reduce_alone();
+    if (next.work == Work::copy_own_sum) call.copy_own_sum();
     if (next.work == Work::read_neighbours && !read_neighbours(call)) return false;
     if (next.work == Work::copy_out) call.copy_out();
     if (next.published != 0) memory.phases().post(next.published);

@@ -135,6 +135,9 @@ Result run(const Job& job, Collective collective, const Vectors& inputs, std::in
       });
       each([&](const NodeStaging& staging, const Round& round, std::size_t rank) {
         if (!staging.is_small(round)) moved += staging.reduce_node(round, reducer, bytes_in(rank));
+        if (staging.copies_own_sum(round)) {
+          moved += staging.copy_own_sum(round, reinterpret_cast<std::byte*>(outputs[rank].data()));
+        }
       });
     }
     const std::int32_t leaders = job.stagings.front()->leaders(round_for(job, collective, begin, elements, 0));
