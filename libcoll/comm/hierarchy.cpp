@@ -1,6 +1,5 @@
 #include "libcoll/comm/hierarchy.h"
 
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -54,20 +53,12 @@ struct Neighbour {
   std::array<char, segment_name_bytes>
       segment_name{};  ///< of local rank 0; nobody but it can have made what lies there
   ProcessMark mark = own_mark();
-  std::int64_t processors = sysconf(_SC_NPROCESSORS_ONLN);  ///< of its host
 };
 
 /// `all`: by rank.
 bool can_read_all(const NodeRanks& node, const std::vector<Neighbour>& all) {
   return std::all_of(node.ranks.begin(), node.ranks.end(),
                      [&](std::int32_t rank) { return can_read(all[static_cast<std::size_t>(rank)].mark); });
-}
-
-/// Whether some node has more ranks than processors.
-bool is_crowded(const RankLayout& layout, const std::vector<Neighbour>& all) {
-  return std::any_of(layout.nodes.begin(), layout.nodes.end(), [&](const NodeRanks& node) {
-    return static_cast<std::int64_t>(node.ranks.size()) > all[static_cast<std::size_t>(node.ranks.front())].processors;
-  });
 }
 
 std::vector<pid_t> processes_of(const std::vector<Neighbour>& ranks) {
@@ -140,7 +131,7 @@ std::shared_ptr<CallMemory> Hierarchy::share_memory(HostCommunicator& host, std:
   bool all_read_directly = false;
   if (!all_well(host, memory->settle(), level, reads_directly, all_read_directly)) return nullptr;
   if (all_read_directly) {
-    memory->read_directly(std::make_unique<NeighbourMemory>(processes_of(all), is_crowded(*layout_, all)));
+    memory->read_directly(std::make_unique<NeighbourMemory>(processes_of(all)));
   }
   return memory;
 }

@@ -29,10 +29,10 @@ std::int64_t all_bytes(const Call& call, std::int64_t ranks) {
 
 }  // namespace
 
-bool NeighbourGather::serves(const RankLayout& layout, const NeighbourMemory& neighbours, const Call& call) {
+bool NeighbourGather::serves(const RankLayout& layout, const Call& call) {
   const auto ranks = static_cast<std::int64_t>(layout.node_of_rank.size());
   return call.collective == Collective::allgather && !call.is_rooted && layout.nodes.size() == 1 && ranks > 1 &&
-         all_bytes(call, ranks) >= ranks * neighbours.least_bytes();
+         all_bytes(call, ranks) >= ranks * NeighbourMemory::least_block_bytes_of_gather(ranks);
 }
 
 NeighbourGather::NeighbourGather(const RankLayout& layout, const NeighbourMemory& neighbours, std::int32_t rank,

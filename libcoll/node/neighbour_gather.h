@@ -17,7 +17,7 @@ namespace libcoll::node {
 class NeighbourGather final : public NodeRounds {
  public:
   /// Whether a call goes so; the same on all ranks. Not a broadcast, whose root would do nothing meanwhile.
-  static bool serves(const RankLayout& layout, const NeighbourMemory& neighbours, const execute::Call& call);
+  static bool serves(const RankLayout& layout, const execute::Call& call);
 
   /// Precondition: serves(). `layout` and `neighbours` must outlive this.
   NeighbourGather(const RankLayout& layout, const NeighbourMemory& neighbours, std::int32_t rank, execute::Call call);

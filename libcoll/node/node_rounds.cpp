@@ -57,7 +57,7 @@ class EqualRounds final : public NodeRounds {
         neighbours_(neighbours),
         call_(std::move(call)),
         reads_(neighbours != nullptr && call_.collective == Collective::alltoall && staging.locals() > 1 &&
-               block_bytes(call_) >= neighbours->least_bytes()),
+               block_bytes(call_) >= NeighbourMemory::least_block_bytes),
         // Where all is read, nothing is staged.
         capacity_(reads_ && !has_other_nodes(layout) ? call_.elements
                                                      : staging.capacity(call_.collective, call_.element_bytes)) {}
@@ -220,7 +220,8 @@ class ExchangeRounds final : public NodeRounds {
         neighbours_(neighbours),
         call_(std::move(call)),
         described_{call_.element_bytes, call_.counts, call_.input_offsets, call_.output_offsets},
-        exchange_(layout, rank, staging.bytes(), described_, neighbours_ == nullptr ? 0 : neighbours_->least_bytes()) {}
+        exchange_(layout, rank, staging.bytes(), described_,
+                  neighbours_ == nullptr ? 0 : NeighbourMemory::least_block_bytes) {}
 
   [[nodiscard]] std::int64_t count() const override { return lengths_known_ ? 1 + exchange_.rounds() : 2; }
 
@@ -303,7 +304,7 @@ bool fits_in_rounds(const RankLayout& layout, std::int64_t bytes, Collective col
 
 std::unique_ptr<NodeRounds> make_node_rounds(const RankLayout& layout, const NodeStaging& staging,
                                              const NeighbourMemory* neighbours, std::int32_t rank, Call call) {
-  if (neighbours != nullptr && NeighbourGather::serves(layout, *neighbours, call)) {
+  if (neighbours != nullptr && NeighbourGather::serves(layout, call)) {
     return std::make_unique<NeighbourGather>(layout, *neighbours, rank, std::move(call));
   }
   if (call.collective == Collective::alltoall && !call.counts.empty()) {

@@ -12,7 +12,11 @@ using namespace execute;
 using namespace schedule;
 
 bool SingleCopy::fits(const Call& call) const {
-  return call.counts.empty() && !is_reduction(call.collective) && block_bytes(call) >= neighbours_.least_bytes();
+  if (!call.counts.empty() || is_reduction(call.collective)) return false;
+  const std::int64_t least = call.collective == Collective::allgather
+                                 ? NeighbourMemory::least_block_bytes_of_gather(phases_.ranks())
+                                 : NeighbourMemory::least_block_bytes;
+  return block_bytes(call) >= least;
 }
 
 void SingleCopy::begin(const Call& call) {

@@ -11,7 +11,7 @@ enum { rounds = 240, most_ranks = 16 };
 
 /* Words of a block, the same on both ranks. */
 static int length(int round, int equal, int source, int destination) {
-  static const int lengths[] = {3, 700, 2048, 9000, 40000};
+  static const int lengths[] = {3, 700, 9000, 50000, 110000};
   const int most = lengths[mixed((uint64_t)round) % 5];
   if (equal) return most;
   const uint64_t chance = mixed(((uint64_t)round << 16) + ((uint64_t)source << 8) + (uint64_t)destination);

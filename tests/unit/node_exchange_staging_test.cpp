@@ -128,7 +128,7 @@ class Job {
 
   void read_neighbours() {
     std::atomic<std::uint32_t> signs_of_life = 0;
-    const NeighbourMemory neighbours(std::vector<pid_t>(ranks_.size(), getpid()), false);
+    const NeighbourMemory neighbours(std::vector<pid_t>(ranks_.size(), getpid()));
     for (Rank& rank : ranks_) {
       if (!rank.staging->reads_neighbours()) continue;
       readers_.insert(layout_.node_of_rank[index_of(rank)]);

@@ -27,10 +27,16 @@ using namespace schedule;
 namespace {
 
 constexpr int calls = 48;
-constexpr std::int64_t least_elements = NeighbourMemory::least_block_bytes / static_cast<std::int64_t>(sizeof(double));
 
-NeighbourMemory this_process(std::int32_t ranks, bool is_crowded = false) {
-  return {std::vector<pid_t>(static_cast<std::size_t>(ranks), getpid()), is_crowded};
+/// Of the shortest block that is read.
+std::int64_t least_elements(Collective collective, std::int32_t ranks) {
+  const std::int64_t bytes = collective == Collective::allgather ? NeighbourMemory::least_block_bytes_of_gather(ranks)
+                                                                 : NeighbourMemory::least_block_bytes;
+  return bytes / static_cast<std::int64_t>(sizeof(double));
+}
+
+NeighbourMemory this_process(std::int32_t ranks) {
+  return NeighbourMemory(std::vector<pid_t>(static_cast<std::size_t>(ranks), getpid()));
 }
 
 /// Waits as ranks do. How the call ended.
@@ -49,7 +55,7 @@ std::string run_calls(ShortExchange& exchange, SingleCopy& copies, std::int32_t 
   for (int number = 0; number < calls; ++number) {
     const Collective collective = number % 2 == 0 ? Collective::allgather : Collective::alltoall;
     const bool in_place = number / 2 % 2 == 0;
-    const std::int64_t elements = least_elements + number / 4 * 4999;
+    const std::int64_t elements = least_elements(collective, ranks) + number / 4 * 4999;
     const RankCall mine(collective, number, elements, ranks, rank, in_place);
     if (!copies.fits(mine.call)) return mine.complaint("does not fit");
     if (run(copies, exchange.phases(), mine.call) != SingleCopy::State::over) return mine.complaint("failed");
@@ -83,7 +89,7 @@ INSTANTIATE_TEST_SUITE_P(Ranks, SingleCopyOf, testing::Values(2, 3, 5));
 /// Two processes; the one that waits for the other is its parent. 0: the results are right.
 int run_as(std::int32_t rank, std::byte* memory, const std::vector<pid_t>& processes) {
   ShortExchange exchange(memory, one_domain(2), rank);
-  const NeighbourMemory neighbours(processes, false);
+  const NeighbourMemory neighbours(processes);
   SingleCopy copies(exchange.phases(), neighbours);
   const std::string wrong = run_calls(exchange, copies, 2, rank);
   if (!wrong.empty()) fprintf(stderr, "%s\n", wrong.c_str());
@@ -135,7 +141,7 @@ TEST(SingleCopy, MemoryThatCannotBeReadIsNoResult) {
   on_all_ranks(2, [&](std::int32_t rank) {
     ShortExchange exchange(memory.data(), one_domain(2), rank);
     SingleCopy copies(exchange.phases(), neighbours);
-    const RankCall mine(Collective::allgather, 0, least_elements, 2, rank, true);
+    const RankCall mine(Collective::allgather, 0, least_elements(Collective::allgather, 2), 2, rank, true);
     Call call = mine.call;
     if (rank == 0) call.input = call.output = static_cast<std::byte*>(mapped);
     ends[static_cast<std::size_t>(rank)] = run(copies, exchange.phases(), call);
@@ -154,9 +160,9 @@ TEST(SingleCopy, OtherLengthsAreSeenAndTheNextCallIsRight) {
     const auto place = static_cast<std::size_t>(rank);
     ShortExchange exchange(memory.data(), one_domain(2), rank);
     SingleCopy copies(exchange.phases(), neighbours);
-    const RankCall other(Collective::allgather, 0, least_elements + rank, 2, rank, false);
+    const RankCall other(Collective::allgather, 0, least_elements(Collective::allgather, 2) + rank, 2, rank, false);
     first[place] = run(copies, exchange.phases(), other.call);
-    const RankCall same(Collective::alltoall, 1, least_elements, 2, rank, false);
+    const RankCall same(Collective::alltoall, 1, least_elements(Collective::alltoall, 2), 2, rank, false);
     second[place] = run(copies, exchange.phases(), same.call) == SingleCopy::State::over ? same.fault() : "failed";
   });
   EXPECT_EQ(first[0], SingleCopy::State::lengths_differ);
@@ -168,19 +174,20 @@ TEST(SingleCopy, OtherLengthsAreSeenAndTheNextCallIsRight) {
 TEST(SingleCopy, WhatFits) {
   Shared memory(ShortExchange::bytes(3));
   ShortExchange exchange(memory.data(), one_domain(3), 0);
-  const NeighbourMemory few = this_process(3);
-  const NeighbourMemory many = this_process(3, true);
-  const SingleCopy of_three(exchange.phases(), few);
-  const SingleCopy of_many(exchange.phases(), many);
+  const NeighbourMemory neighbours = this_process(3);
+  const SingleCopy of_three(exchange.phases(), neighbours);
   Call call;
   call.collective = Collective::alltoall;
   call.elements = NeighbourMemory::least_block_bytes;
   EXPECT_TRUE(of_three.fits(call));
-  EXPECT_FALSE(of_many.fits(call));
   --call.elements;
   EXPECT_FALSE(of_three.fits(call));
-  call.elements = NeighbourMemory::least_block_bytes_of_the_crowded;
-  EXPECT_TRUE(of_many.fits(call));
+  call.collective = Collective::allgather;
+  call.elements = 2 * NeighbourMemory::least_block_bytes;
+  EXPECT_TRUE(of_three.fits(call));
+  --call.elements;
+  EXPECT_FALSE(of_three.fits(call));
+  ++call.elements;
   call.counts = {1, 2, 3};
   EXPECT_FALSE(of_three.fits(call));
   call.counts.clear();
