@@ -19,6 +19,10 @@ constexpr int most_times = 16;
 constexpr std::size_t most_tries = 5;
 constexpr int first_calls = 3;
 constexpr int most_calls = 40;  ///< after them
+/// MPIs copy messages through some hundred buffers in turn, each of which is slow at its first use: of short calls
+/// there are so many more, of this time together.
+constexpr int most_further_calls = 240;
+constexpr std::int64_t further_calls_nanoseconds = 1'000'000;
 constexpr std::int64_t sizes_in_budget = 8;
 
 /// Of the two sizes that show the bandwidth the longer one is for links on which the shorter one is gone too soon.
@@ -189,6 +193,16 @@ bool look_at_size(Sampler& sampler, const SampledWay& way, Sampled& sampled, std
   return true;
 }
 
+/// By what a call of the present size has taken so far, which is then what the later ones take.
+bool look_longer(Sampler& sampler, const SampledWay& way, Sampled& sampled, std::int64_t bytes,
+                 std::int64_t& nanoseconds) {
+  const std::int64_t each = std::max<std::int64_t>(1, nanoseconds);
+  const auto more = static_cast<int>(std::min<std::int64_t>(further_calls_nanoseconds / each, most_further_calls));
+  if (sampled.calls < most_calls || more < most_calls) return true;
+  sampler.call(way, sampled, bytes, more);
+  return sampler.agree(sampled, nanoseconds);
+}
+
 /// Whether there is time for the size that follows.
 bool goes_on_after(std::int64_t bytes, const Sampled& sampled, std::int64_t budget_nanoseconds) {
   if (bytes < always_tried_bytes && sampled.elapsed < 2 * budget_nanoseconds) return true;
@@ -230,6 +244,7 @@ std::optional<std::vector<std::vector<CostSample>>> sample_calls(Agreement& grou
       Sampled& way = sampled[i];
       if (!way.goes_on) continue;
       if (way.calls > 0 && !sampler.agree(way, nanoseconds[i])) return std::nullopt;
+      if (!look_longer(sampler, ways[i], way, bytes, nanoseconds[i])) return std::nullopt;
       way.samples.push_back({bytes, nanoseconds[i]});
       way.goes_on = goes_on_after(bytes, way, budget_nanoseconds);
     }
