@@ -1,6 +1,5 @@
 #include "libcoll/comm/hierarchy.h"
 
-
 #include <algorithm>
 #include <array>
 #include <atomic>

@@ -518,8 +518,8 @@ TEST(NodeRounds, TurnsStayInTheirRoom) {
   for (std::uint32_t turn = 0; turn < 200; ++turn) EXPECT_EQ(offset_in_turn(turn, 8192, room), 0);
 }
 
-/// 16384 words are the shortest block that is read, in allgathers of four ranks three times as many; of unequal ones the
-/// mean counts, here 1.5 times the number.
+/// 16384 words are the shortest block that is read, in allgathers of four ranks three times as many; of unequal ones
+/// the mean counts, here 1.5 times the number.
 TEST(NodeRounds, NeighboursAreReadWhereBlocksAreLong) {
   std::mt19937 random(13);
   const std::vector<Kind> kinds = {{Collective::alltoall, true, 16'384},   {Collective::alltoall, true, 16'383},
