@@ -9,7 +9,6 @@
  * libcoll's the table says how many it served, and how many it left to MPI.
  * -w writes the whole send buffer before each call, outside of the time, as a program does that computes what it sends.
  * -s has the ranks leave a barrier before each call, outside of the time; otherwise roots of broadcasts run ahead. */
-#define _GNU_SOURCE /* dl_iterate_phdr */
 #include <dlfcn.h>
 #include <link.h>
 #include <mpi.h>
@@ -51,65 +50,64 @@ struct Kind {
   void (*call)(const struct Library* library, const struct Buffers* buffers, int bytes);
 };
 
-static const MPI_Comm* world;
-
 static void call_allreduce(const struct Library* library, const struct Buffers* buffers, int bytes) {
-  library->allreduce(buffers->send, buffers->receive, bytes / 4, MPI_FLOAT, MPI_SUM, *world);
+  library->allreduce(buffers->send, buffers->receive, bytes / 4, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
 }
 
 static void call_alltoall(const struct Library* library, const struct Buffers* buffers, int bytes) {
-  library->alltoall(buffers->send, bytes, MPI_CHAR, buffers->receive, bytes, MPI_CHAR, *world);
+  library->alltoall(buffers->send, bytes, MPI_CHAR, buffers->receive, bytes, MPI_CHAR, MPI_COMM_WORLD);
 }
 
 static void call_allgather(const struct Library* library, const struct Buffers* buffers, int bytes) {
-  library->allgather(buffers->send, bytes, MPI_CHAR, buffers->receive, bytes, MPI_CHAR, *world);
+  library->allgather(buffers->send, bytes, MPI_CHAR, buffers->receive, bytes, MPI_CHAR, MPI_COMM_WORLD);
 }
 
 static void call_reduce_scatter_block(const struct Library* library, const struct Buffers* buffers, int bytes) {
-  library->reduce_scatter_block(buffers->send, buffers->receive, bytes / 4, MPI_FLOAT, MPI_SUM, *world);
+  library->reduce_scatter_block(buffers->send, buffers->receive, bytes / 4, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
 }
 
 static void call_bcast(const struct Library* library, const struct Buffers* buffers, int bytes) {
-  library->bcast(buffers->send, bytes, MPI_CHAR, 0, *world);
+  library->bcast(buffers->send, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
 }
 
 static void call_reduce(const struct Library* library, const struct Buffers* buffers, int bytes) {
-  library->reduce(buffers->send, buffers->receive, bytes / 4, MPI_FLOAT, MPI_SUM, 0, *world);
+  library->reduce(buffers->send, buffers->receive, bytes / 4, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD);
 }
 
 static void call_iallreduce(const struct Library* library, const struct Buffers* buffers, int bytes) {
   MPI_Request request;
-  library->iallreduce(buffers->send, buffers->receive, bytes / 4, MPI_FLOAT, MPI_SUM, *world, &request);
+  library->iallreduce(buffers->send, buffers->receive, bytes / 4, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD, &request);
   library->wait(&request, MPI_STATUS_IGNORE);
 }
 
 static void call_ialltoall(const struct Library* library, const struct Buffers* buffers, int bytes) {
   MPI_Request request;
-  library->ialltoall(buffers->send, bytes, MPI_CHAR, buffers->receive, bytes, MPI_CHAR, *world, &request);
+  library->ialltoall(buffers->send, bytes, MPI_CHAR, buffers->receive, bytes, MPI_CHAR, MPI_COMM_WORLD, &request);
   library->wait(&request, MPI_STATUS_IGNORE);
 }
 
 static void call_iallgather(const struct Library* library, const struct Buffers* buffers, int bytes) {
   MPI_Request request;
-  library->iallgather(buffers->send, bytes, MPI_CHAR, buffers->receive, bytes, MPI_CHAR, *world, &request);
+  library->iallgather(buffers->send, bytes, MPI_CHAR, buffers->receive, bytes, MPI_CHAR, MPI_COMM_WORLD, &request);
   library->wait(&request, MPI_STATUS_IGNORE);
 }
 
 static void call_ireduce_scatter_block(const struct Library* library, const struct Buffers* buffers, int bytes) {
   MPI_Request request;
-  library->ireduce_scatter_block(buffers->send, buffers->receive, bytes / 4, MPI_FLOAT, MPI_SUM, *world, &request);
+  library->ireduce_scatter_block(buffers->send, buffers->receive, bytes / 4, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
+                                 &request);
   library->wait(&request, MPI_STATUS_IGNORE);
 }
 
 static void call_ibcast(const struct Library* library, const struct Buffers* buffers, int bytes) {
   MPI_Request request;
-  library->ibcast(buffers->send, bytes, MPI_CHAR, 0, *world, &request);
+  library->ibcast(buffers->send, bytes, MPI_CHAR, 0, MPI_COMM_WORLD, &request);
   library->wait(&request, MPI_STATUS_IGNORE);
 }
 
 static void call_ireduce(const struct Library* library, const struct Buffers* buffers, int bytes) {
   MPI_Request request;
-  library->ireduce(buffers->send, buffers->receive, bytes / 4, MPI_FLOAT, MPI_SUM, 0, *world, &request);
+  library->ireduce(buffers->send, buffers->receive, bytes / 4, MPI_FLOAT, MPI_SUM, 0, MPI_COMM_WORLD, &request);
   library->wait(&request, MPI_STATUS_IGNORE);
 }
 
@@ -187,7 +185,7 @@ struct Options {
 /* Microseconds of a call, the most of all ranks. */
 static double time_block(const struct Kind* kind, const struct Library* library, const struct Buffers* buffers,
                          int bytes, int calls, size_t written, int synchronises) {
-  MPI_Barrier(*world);
+  MPI_Barrier(MPI_COMM_WORLD);
   double seconds = 0;
   const int one_by_one = written > 0 || synchronises;
   if (!one_by_one) {
@@ -197,33 +195,36 @@ static double time_block(const struct Kind* kind, const struct Library* library,
   }
   for (int call = 0; call < calls && one_by_one; ++call) {
     memset(buffers->send, call & 1, written);
-    if (synchronises) MPI_Barrier(*world);
+    if (synchronises) MPI_Barrier(MPI_COMM_WORLD);
     const double start = MPI_Wtime();
     kind->call(library, buffers, bytes);
     seconds += MPI_Wtime() - start;
   }
   const double here = seconds / calls * 1e6;
   double most = 0;
-  MPI_Allreduce(&here, &most, 1, MPI_DOUBLE, MPI_MAX, *world);
+  MPI_Allreduce(&here, &most, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
   return most;
 }
 
 static void race(const struct Kind* kind, const struct Library* libraries, const struct Options* options, int bytes) {
   int rank;
   int ranks;
-  MPI_Comm_rank(*world, &rank);
-  MPI_Comm_size(*world, &ranks);
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const size_t sent = (size_t)bytes * (size_t)(kind->blocks_sent ? 1 : ranks);
   const size_t received = (size_t)bytes * (size_t)(kind->blocks_received ? 1 : ranks);
   struct Buffers buffers = {NULL, NULL};
   const size_t blocks = (size_t)options->blocks;
-  double* times[most_ways] = {malloc(blocks * sizeof(double)), malloc(blocks * sizeof(double))};
-  double* ratios = malloc(blocks * sizeof(double));
+  double* const figures = malloc((most_ways + 1) * blocks * sizeof *figures);
   if (posix_memalign(&buffers.send, 4096, sent) != 0 || posix_memalign(&buffers.receive, 4096, received) != 0 ||
-      times[0] == NULL || times[1] == NULL || ratios == NULL) {
-    MPI_Abort(*world, 1);
+      figures == NULL) {
+    fputs("in_turn: no memory\n", stderr);
+    free(figures);
+    MPI_Abort(MPI_COMM_WORLD, 1);
     return;
   }
+  double* const times[most_ways] = {figures, figures + blocks};
+  double* const ratios = figures + most_ways * blocks;
   memset(buffers.send, 0, sent);
   memset(buffers.receive, 0, received);
   const size_t written = options->writes ? sent : 0;
@@ -249,8 +250,7 @@ static void race(const struct Kind* kind, const struct Library* libraries, const
            quantile(ratios, options->blocks, 0.1), quantile(ratios, options->blocks, 0.9), 100 * served);
     fflush(stdout);
   }
-  free(ratios);
-  for (int way = 0; way < most_ways; ++way) free(times[way]);
+  free(figures);
   free(buffers.send);
   free(buffers.receive);
 }
@@ -273,8 +273,6 @@ static int read_options(int argc, char** argv, struct Options* options) {
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
-  const MPI_Comm everybody = MPI_COMM_WORLD;
-  world = &everybody;
   int rank;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   struct Options options = {8, 1 << 20, default_blocks, 0, 0, 0};

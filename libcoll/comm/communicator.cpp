@@ -322,6 +322,16 @@ const Hierarchy* Communicator::hierarchy_for(const Call& call) const {
 bool Communicator::run(Call call, ProgressHook hook, Protocol selected) {
   if (parts_.members.is_broken()) return ends_well(false, false);
   if (selected == Protocol::chosen) selected = select_protocol(call);
+  node::CopyChoice* const choice = selected == Protocol::planned ? parts_.shared_memory.choice_for(call) : nullptr;
+  if (choice == nullptr) return run_by(std::move(call), hook, selected);
+  parts_.shared_memory.begin_choice(*choice, call);
+  const std::int64_t began = choice->decides() ? steady_nanoseconds() : 0;
+  const bool good = run_by(call, hook, selected);
+  if (good && choice->decides()) choice->end(call, steady_nanoseconds() - began);
+  return good;
+}
+
+bool Communicator::run_by(Call call, ProgressHook hook, Protocol selected) {
   if (selected == Protocol::planned && parts_.shared_memory.serves(call)) return run_through_memory(call, hook);
   if (!begin(call, way_of(call, selected), hook)) return ends_well(false, false);
   bool good = false;
@@ -337,6 +347,8 @@ bool Communicator::run(Call call, ProgressHook hook, Protocol selected) {
     CallSequence sequence;
     sequence.epochs = parts_.sequence.adopted();
     sequence.plans_only = parts_.plans.plans_only();
+    // Where there is a choice, this is the other way.
+    sequence.may_read = parts_.shared_memory.choice_for(call) == nullptr;
     HierarchicalCollective running(parts_, *hierarchy, std::move(call), plan, sequence);
     good = drive(running, hook);
     lengths_differ = running.lengths_differ();

@@ -178,6 +178,8 @@ class Communicator final : public std::enable_shared_from_this<Communicator> {
   Communicator(Runtime& runtime, const HostCommunicator& host);
   explicit Communicator(const CommunicatorParts& original);
 
+  /// As run(), where the protocol is known.
+  bool run_by(execute::Call call, ProgressHook hook, Protocol selected);
   /// Which way a call goes, as ranks show it.
   enum class Way : std::uint8_t { native, memory, stages, planned, directly, scattered };
   /// Where this one does; null: nowhere.

@@ -53,7 +53,7 @@ HierarchicalCollective::HierarchicalCollective(CommunicatorParts& parts, const H
                                  parts.members.rank(), parts.members.size())),
       length_bytes_(length_bytes(call)),
       can_go_on_(hierarchy.has_slices() && call.counts.empty() && !is_reduction(call.collective)),
-      rounds_(hierarchy.rounds_of(*memory_, std::move(call))) {}
+      rounds_(hierarchy.rounds_of(*memory_, std::move(call), sequence.may_read)) {}
 
 void HierarchicalCollective::begin() {
   if (over()) return;

@@ -61,8 +61,10 @@ class Hierarchy {
   std::shared_ptr<CallMemory> make_memory(HostCommunicator& host, schedule::Collective collective,
                                           bool equal_shards) const;
   /// Precondition: serves(). The memory must outlive the rounds.
-  [[nodiscard]] std::unique_ptr<node::NodeRounds> rounds_of(const node::NodeMemory& memory, execute::Call call) const {
-    return node::make_node_rounds(*layout_, memory.staging(), memory.neighbours(), rank_, std::move(call));
+  [[nodiscard]] std::unique_ptr<node::NodeRounds> rounds_of(const node::NodeMemory& memory, execute::Call call,
+                                                            bool may_read) const {
+    const node::NeighbourMemory* const neighbours = may_read ? memory.neighbours() : nullptr;
+    return node::make_node_rounds(*layout_, memory.staging(), neighbours, rank_, std::move(call));
   }
 
  private:

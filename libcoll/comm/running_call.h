@@ -23,6 +23,7 @@ struct CallSequence {
   bool settled = true;        ///< no later epoch matters
   std::uint32_t changes = 0;  ///< of the topology file that its plan is as of
   bool plans_only = false;    ///< nothing of it goes without a plan, for the topology has lost links
+  bool may_read = true;       ///< ranks of a node may read each other's blocks where they lie
 };
 
 /// Tags of one persistent call. Its starts are numbered by themselves: the ranks may start several such calls in any

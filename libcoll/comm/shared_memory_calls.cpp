@@ -33,8 +33,21 @@ bool SharedMemoryCalls::serves_short(const Call& call) const {
 }
 
 bool SharedMemoryCalls::serves_long(const Call& call) const {
+  const CopyChoice* const choice = choice_for(call);
+  if (choice != nullptr) return choice->reads();
   const NodeMemory* const memory = memory_for(call_of(call));
   return memory != nullptr && memory->single_copy() != nullptr && memory->single_copy()->fits(call);
+}
+
+CopyChoice* SharedMemoryCalls::choice_for(const Call& call) const {
+  if (!CopyChoice::serves(call)) return nullptr;
+  const NodeMemory* const memory = memory_for(call_of(call));
+  const bool may_go_in_stages = members_.hierarchy() != nullptr || has_stages(call_of(call));
+  return memory != nullptr && may_go_in_stages ? memory->copy_choice() : nullptr;
+}
+
+void SharedMemoryCalls::begin_choice(CopyChoice& choice, const Call& call) const {
+  choice.begin(call, memory_for(call_of(call))->single_copy()->least_bytes(call.collective));
 }
 
 bool SharedMemoryCalls::serves_in_stages(const Call& call) const { return has_stages(call_of(call)); }

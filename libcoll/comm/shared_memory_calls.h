@@ -28,6 +28,11 @@ class SharedMemoryCalls {
   /// Whether a call goes this way where nothing else is chosen, and whether it is a short one.
   [[nodiscard]] bool serves(const execute::Call& call) const { return serves_short(call) || serves_long(call); }
   [[nodiscard]] bool serves_short(const execute::Call& call) const;
+  /// Of a blocking call that can go this way as well as in stages: which of the two is faster is found out. Null: it
+  /// cannot.
+  [[nodiscard]] node::CopyChoice* choice_for(const execute::Call& call) const;
+  /// A call that has such a choice begins; serves() says then which way it goes.
+  void begin_choice(node::CopyChoice& choice, const execute::Call& call) const;
   /// Whether any other goes in stages through the same memory, though the ranks count as nodes: if so, all of the kind.
   [[nodiscard]] bool serves_in_stages(const execute::Call& call) const;
   [[nodiscard]] bool has_stages(CallKind kind) const;

@@ -13,12 +13,15 @@ namespace {
 /// Names of the segments of a job that was killed while it set them up are of no use after this time.
 constexpr std::chrono::seconds stale_age = std::chrono::minutes(10);
 
-/// Phases of rounds, the two call orders, then the ways of calls.
+/// Phases of rounds, the two call orders, the ways of calls, then what is decided of copies.
 std::size_t bytes_before_ways(std::int32_t processes) {
   return Phases::bytes(processes) + 2 * CallOrder::bytes(processes);
 }
-std::size_t bytes_before_short_calls(std::int32_t processes) {
+std::size_t bytes_before_choice(std::int32_t processes) {
   return bytes_before_ways(processes) + CallWays::bytes(processes);
+}
+std::size_t bytes_before_short_calls(std::int32_t processes) {
+  return bytes_before_choice(processes) + CopyChoice::bytes();
 }
 
 /// All ranks, when they are on one node and few enough; otherwise none.
@@ -109,6 +112,7 @@ void NodeMemory::read_directly(std::unique_ptr<NeighbourMemory> neighbours) {
   neighbours_ = std::move(neighbours);
   if (short_exchange_ == nullptr) return;
   single_copy_ = std::make_unique<SingleCopy>(short_exchange_->phases(), *neighbours_);
+  copy_choice_ = std::make_unique<CopyChoice>(segment_.data() + bytes_before_choice(staging_.locals()), rank_ == 0);
 }
 
 void NodeMemory::fail() {

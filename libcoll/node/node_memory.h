@@ -9,6 +9,7 @@
 
 #include "libcoll/node/call_order.h"
 #include "libcoll/node/call_ways.h"
+#include "libcoll/node/copy_choice.h"
 #include "libcoll/node/neighbour_memory.h"
 #include "libcoll/node/phases.h"
 #include "libcoll/node/rank_layout.h"
@@ -54,6 +55,8 @@ class NodeMemory {
   [[nodiscard]] const NeighbourMemory* neighbours() const { return neighbours_.get(); }
   /// Null: there is none.
   [[nodiscard]] SingleCopy* single_copy() const { return single_copy_.get(); }
+  /// Null: there is but one way.
+  [[nodiscard]] CopyChoice* copy_choice() const { return copy_choice_.get(); }
   /// This process gives up, and with it everybody who waits here.
   void fail();
   /// Numbers a round, equally on all ranks of the node, which go through the same rounds in the same order.
@@ -91,6 +94,7 @@ class NodeMemory {
   std::unique_ptr<ShortExchange> short_exchange_;
   std::unique_ptr<NeighbourMemory> neighbours_;
   std::unique_ptr<SingleCopy> single_copy_;  ///< goes through the phases of short_exchange_
+  std::unique_ptr<CopyChoice> copy_choice_;  ///< between that and stages
   std::uint32_t rounds_ = 0;
 };
 

@@ -11,12 +11,13 @@ namespace libcoll::node {
 using namespace execute;
 using namespace schedule;
 
+std::int64_t SingleCopy::least_bytes(Collective collective) const {
+  return collective == Collective::allgather ? NeighbourMemory::least_block_bytes_of_gather(phases_.ranks())
+                                             : NeighbourMemory::least_block_bytes;
+}
+
 bool SingleCopy::fits(const Call& call) const {
-  if (!call.counts.empty() || is_reduction(call.collective)) return false;
-  const std::int64_t least = call.collective == Collective::allgather
-                                 ? NeighbourMemory::least_block_bytes_of_gather(phases_.ranks())
-                                 : NeighbourMemory::least_block_bytes;
-  return block_bytes(call) >= least;
+  return call.counts.empty() && !is_reduction(call.collective) && block_bytes(call) >= least_bytes(call.collective);
 }
 
 void SingleCopy::begin(const Call& call) {

@@ -19,13 +19,15 @@ class SingleCopy {
   SingleCopy(CallPhases& phases, const NeighbourMemory& neighbours)
       : phases_(phases), neighbours_(neighbours), is_read_(static_cast<std::size_t>(phases.ranks())) {}
 
-  /// Whether the call goes this way; the same on all ranks.
+  /// Of blocks that are read faster than copied through shared memory, mostly; the same on all ranks.
+  [[nodiscard]] std::int64_t least_bytes(schedule::Collective collective) const;
+  /// Whether the call has such blocks. Others can go this way, too, if they are equal and nothing is reduced.
   [[nodiscard]] bool fits(const execute::Call& call) const;
 
   /// What has become of a call.
   enum class State : std::uint8_t { goes_on, over, lengths_differ, failed };
 
-  // A call. Precondition: fits().
+  // A call. Precondition: it can go this way.
   /// Shows this rank's buffers to the others.
   void begin(const execute::Call& call);
   /// When all ranks have come to the present phase. As long as the call goes on, there is another one. A call that has
