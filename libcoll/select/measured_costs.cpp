@@ -22,7 +22,7 @@ constexpr int most_calls = 40;  ///< after them
 /// MPIs copy messages through some hundred buffers in turn, each of which is slow at its first use: of short calls
 /// there are so many more, of this time together.
 constexpr int most_further_calls = 240;
-constexpr std::int64_t further_calls_nanoseconds = 1'000'000;
+constexpr std::int64_t further_calls_nanoseconds = 2'000'000;
 constexpr std::int64_t sizes_in_budget = 8;
 
 /// Of the two sizes that show the bandwidth the longer one is for links on which the shorter one is gone too soon.
@@ -115,6 +115,7 @@ std::int64_t expected_nanoseconds(const std::vector<CostSample>& samples) {
 struct Sampled {
   std::vector<std::int64_t> nanoseconds;  ///< of this rank's calls of the present size
   std::int64_t elapsed = 0;               ///< with the meetings, agreed after each size
+  std::int64_t elapsed_before = 0;        ///< the present size
   int calls = 0;                          ///< of the present size, agreed
   bool goes_on = true;
   std::vector<CostSample> samples;
@@ -182,21 +183,22 @@ class Sampler {
 /// The first call of a size makes task graphs, and the next ones tell how many there is time for.
 bool look_at_size(Sampler& sampler, const SampledWay& way, Sampled& sampled, std::int64_t bytes,
                   std::int64_t budget_nanoseconds, std::int64_t& nanoseconds) {
-  const std::int64_t before = sampled.elapsed;
+  sampled.elapsed_before = sampled.elapsed;
   sampled.nanoseconds.clear();
   sampler.call(way, sampled, bytes, first_calls);
   if (!sampler.agree(sampled, nanoseconds)) return false;
-  const std::int64_t each = std::max<std::int64_t>(1, (sampled.elapsed - before) / first_calls);
+  const std::int64_t each = std::max<std::int64_t>(1, (sampled.elapsed - sampled.elapsed_before) / first_calls);
   const bool has_time = sampled.elapsed < budget_nanoseconds;
   const std::int64_t affordable = has_time ? budget_nanoseconds / sizes_in_budget / each : 0;
   sampled.calls = static_cast<int>(std::min<std::int64_t>(affordable, most_calls));
   return true;
 }
 
-/// By what a call of the present size has taken so far, which is then what the later ones take.
+/// By what a call of the present size has taken so far, with the meeting before it.
 bool look_longer(Sampler& sampler, const SampledWay& way, Sampled& sampled, std::int64_t bytes,
                  std::int64_t& nanoseconds) {
-  const std::int64_t each = std::max<std::int64_t>(1, nanoseconds);
+  const std::int64_t elapsed = sampled.elapsed - sampled.elapsed_before;
+  const std::int64_t each = std::max<std::int64_t>(1, elapsed / (first_calls + most_calls));
   const auto more = static_cast<int>(std::min<std::int64_t>(further_calls_nanoseconds / each, most_further_calls));
   if (sampled.calls < most_calls || more < most_calls) return true;
   sampler.call(way, sampled, bytes, more);

@@ -427,6 +427,23 @@ TEST(MeasuredCosts, BuffersAreSlowAtTheirFirstUseAlone) {
   for (const CostSample& sample : *samples) EXPECT_EQ(sample.nanoseconds, 1000) << sample.bytes;
 }
 
+/// Where the ranks share processors, meeting may take far longer than a short call.
+TEST(MeasuredCosts, NoMoreCallsThanThereIsTimeToMeetFor) {
+  for (const std::int64_t meeting : {1000, 100'000}) {
+    TwoRanks host(1);
+    int made = 0;
+    int met = 0;
+    const Measurable calls = [&](std::int64_t, int times) {
+      TwoRanks::clock += times * 1000 + (met != host.agreements ? meeting : 0);
+      met = host.agreements;
+      made += times;
+      return true;
+    };
+    ASSERT_TRUE(samples_of_one_way(host, calls, 8, 1'000'000'000));
+    EXPECT_EQ(made, 1 + 43 + (meeting == 1000 ? 240 : 0));
+  }
+}
+
 TEST(MeasuredCosts, CallsThatSomethingHeldUpDoNotCount) {
   TwoRanks host(1);
   int made = 0;
