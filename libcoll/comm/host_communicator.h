@@ -25,6 +25,8 @@ class HostCommunicator : public Agreement {
   [[nodiscard]] virtual bool spans_worlds() const { return false; }
   [[nodiscard]] virtual std::string host_name() const = 0;
   [[nodiscard]] virtual std::string name() const = 0;  ///< for log lines
+  /// As mpi_name() has it: what MPI's own calls were measured with is for that one.
+  [[nodiscard]] virtual std::string mpi_library() const { return "none"; }
   /// A barrier in two halves, so that a rank can look after other things until all have begun it.
   virtual bool begin_barrier() = 0;
   virtual bool barrier_passed() = 0;

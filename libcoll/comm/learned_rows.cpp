@@ -54,7 +54,7 @@ CrossoverPlace crossover_place(const Learner& learner, CallKind kind) {
   place.call = kind;
   place.ranks = learner.communicator.size();
   place.nodes = learner.communicator.nodes();
-  place.transport = transport_name(learner);
+  place.transport = transport_name(learner) + "-" + learner.host.mpi_library();
   return place;
 }
 
@@ -103,6 +103,7 @@ ChoicePlace choice_place(const Learner& learner) {
   place.ranks = learner.communicator.size();
   place.nodes = learner.communicator.nodes();
   place.transport = transport_name(learner);
+  place.mpi = learner.host.mpi_library();
   return place;
 }
 

@@ -25,7 +25,7 @@ bool is_limited(const TuningChoice& choice) { return choice.up_to_bytes != std::
 
 std::string heading(const Topology& topology, const JobChoices& job) {
   std::string text = topology.name() + ", " + std::to_string(job.place.ranks) + " ranks on " +
-                     std::to_string(job.place.nodes) + " nodes over " + job.place.transport;
+                     std::to_string(job.place.nodes) + " nodes over " + job.place.transport + ", " + job.place.mpi;
   if (job.links) {
     text += ": α = " + std::to_string(job.links->alpha_nanoseconds) +
             " ns, b = " + std::to_string(job.links->bytes_per_second) + " B/s";
@@ -56,6 +56,7 @@ Json json_of(const JobChoices& job) {
     list.push_back(entry);
   }
   Json json = {{"ranks", job.place.ranks}, {"nodes", job.place.nodes}, {"transport", job.place.transport}};
+  json["mpi"] = job.place.mpi;
   json["alpha_nanoseconds"] = job.links ? Json(job.links->alpha_nanoseconds) : Json(nullptr);
   json["bytes_per_second"] = job.links ? Json(job.links->bytes_per_second) : Json(nullptr);
   json["choices"] = list;

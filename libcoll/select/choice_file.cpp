@@ -24,7 +24,7 @@ std::string beginning(const std::string& topology) { return "choices-" + topolog
 
 std::string file_name(const ChoicePlace& place) {
   std::string name = beginning(place.topology) + std::to_string(place.ranks) + "-" + std::to_string(place.nodes) + "-" +
-                     place.transport + std::string(file_ending);
+                     place.transport + "-" + place.mpi + std::string(file_ending);
   std::replace(name.begin(), name.end(), '/', '_');
   return name;
 }
@@ -46,8 +46,10 @@ std::optional<ChoicePlace> place_of(std::string_view name, const std::string& di
   name.remove_suffix(file_ending.size());
   const std::optional<std::int32_t> ranks = take_number(name);
   const std::optional<std::int32_t> nodes = ranks ? take_number(name) : std::nullopt;
-  if (!nodes) return std::nullopt;
-  return ChoicePlace{directory, topology, *ranks, *nodes, std::string(name)};
+  const std::size_t last = nodes ? name.rfind('-') : std::string_view::npos;
+  if (last == std::string_view::npos) return std::nullopt;
+  return ChoicePlace{
+      directory, topology, *ranks, *nodes, std::string(name.substr(0, last)), std::string(name.substr(last + 1))};
 }
 
 }  // namespace
@@ -88,7 +90,7 @@ std::vector<ChoicePlace> kept_choices(const std::string& directory, const std::s
     if (place) places.push_back(*place);
   }
   std::sort(places.begin(), places.end(), [](const ChoicePlace& a, const ChoicePlace& b) {
-    return std::tie(a.ranks, a.nodes, a.transport) < std::tie(b.ranks, b.nodes, b.transport);
+    return std::tie(a.ranks, a.nodes, a.transport, a.mpi) < std::tie(b.ranks, b.nodes, b.transport, b.mpi);
   });
   return places;
 }

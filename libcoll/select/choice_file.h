@@ -19,6 +19,7 @@ struct ChoicePlace {
   std::int32_t ranks = 0;
   std::int32_t nodes = 0;
   std::string transport;
+  std::string mpi;  ///< as mpi_name() has it
 };
 
 /// As the names of plan files have it: of the whole topology and the version.
@@ -29,7 +30,7 @@ std::string topology_hash(const topology::Topology& topology);
 Result<std::optional<TuningTable>> load_choices(const ChoicePlace& place);
 Status store_choices(const ChoicePlace& place, const TuningTable& table);
 
-/// What is kept for a topology, job shape by job shape: by ranks, nodes and transport. Nothing where there is no
+/// What is kept for a topology, job shape by job shape: by ranks, nodes, transport and MPI. Nothing where there is no
 /// directory.
 std::vector<ChoicePlace> kept_choices(const std::string& directory, const std::string& topology);
 

@@ -35,7 +35,7 @@ struct CrossoverPlace {
   CallKind call = CallKind::allreduce;
   std::int32_t ranks = 0;
   std::int32_t nodes = 0;
-  std::string transport;
+  std::string transport;  ///< and, after a dash, the MPI
 };
 
 /// Nothing when there is none that can be trusted and read.

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "libcoll/base/mpi_name.h"
 #include "libcoll/serve/agreeing.h"
 #include "libcoll/serve/communicator_state.h"
 #include "libcoll/serve/device_memory.h"
@@ -56,6 +57,17 @@ std::string MpiHost::name() const {
   int length = 0;
   mpi.comm_get_name(comm_, text.data(), &length);
   return length > 0 ? std::string(text.data()) : "communicator " + std::to_string(fortran_number_of(comm_));
+}
+
+std::string MpiHost::mpi_library() const {
+  constexpr std::size_t longest_version = 8192;  // MPICH's tells how it was configured
+  static const std::string found = [] {
+    std::string version(longest_version, '\0');
+    int length = 0;
+    mpi.get_library_version(version.data(), &length);
+    return mpi_name(version.substr(0, static_cast<std::size_t>(length)), environ);
+  }();
+  return found;
 }
 
 bool MpiHost::allgather(const void* mine, std::size_t bytes, void* all) {

@@ -23,6 +23,7 @@ class MpiHost final : public comm::HostCommunicator {
   bool may_have_device_memory() const override;
   std::string host_name() const override;
   std::string name() const override;
+  std::string mpi_library() const override;
   bool allgather(const void* mine, std::size_t bytes, void* all) override;
   bool broadcast(void* data, std::size_t bytes) override;
   bool barrier() override;

@@ -17,7 +17,9 @@ namespace {
 
 class ChoiceFile : public testing::Test {
  protected:
-  ChoiceFile() : directory_(mkdtemp(name_.data())) { place_ = {directory_.string(), "0123abcd", 8, 4, "ucx"}; }
+  ChoiceFile() : directory_(mkdtemp(name_.data())) {
+    place_ = {directory_.string(), "0123abcd", 8, 4, "ucx", "Open_MPI_v4.1.4"};
+  }
   ~ChoiceFile() override { std::filesystem::remove_all(directory_); }
 
   std::filesystem::path only_file() {
@@ -42,14 +44,15 @@ TEST_F(ChoiceFile, IsReadBack) {
   EXPECT_EQ(load_choices(place_).value(), table_);
 }
 
-/// Another topology, communicator or transport has its own.
+/// Another topology, communicator, transport or MPI has its own.
 TEST_F(ChoiceFile, IsForOneShapeOfJob) {
   ASSERT_TRUE(store_choices(place_, table_).ok());
-  std::vector<ChoicePlace> others(4, place_);
+  std::vector<ChoicePlace> others(5, place_);
   others[0].topology = "4567";
   others[1].ranks = 16;
   others[2].nodes = 8;
   others[3].transport = "ofi";
+  others[4].mpi = "MPICH_Version_4.0.2";
   for (const ChoicePlace& other : others) EXPECT_FALSE(load_choices(other)->has_value());
 }
 
@@ -61,13 +64,15 @@ TEST_F(ChoiceFile, AreListedByJobShape) {
   ChoicePlace elsewhere = place_;
   elsewhere.topology = "4567";
   for (const ChoicePlace& place : {more, place_, elsewhere}) ASSERT_TRUE(store_choices(place, table_).ok());
-  std::ofstream(directory_ / "choices-0123abcd-8-four-ucx.toml") << "";
+  std::ofstream(directory_ / "choices-0123abcd-8-four-ucx-MPICH.toml") << "";
+  std::ofstream(directory_ / "choices-0123abcd-8-4-ucx.toml") << "";  // as until 0.12.0
   std::ofstream(directory_ / "choices-0123abcd-8.toml") << "";
   const std::vector<ChoicePlace> found = kept_choices(directory_.string(), place_.topology);
   ASSERT_EQ(found.size(), 2U);
   EXPECT_EQ(found[0].ranks, 8);
   EXPECT_EQ(found[0].nodes, 4);
   EXPECT_EQ(found[0].transport, "ucx");
+  EXPECT_EQ(found[0].mpi, "Open_MPI_v4.1.4");
   EXPECT_EQ(found[1].transport, more.transport);
   for (const ChoicePlace& place : found) EXPECT_EQ(load_choices(place).value(), table_);
 }

@@ -508,7 +508,7 @@ TEST_F(Command, InfoShowsWhatJobsHaveChosen) {
   EXPECT_TRUE(contains(libcoll("info --choices ring:3").out, "nothing is kept yet"));
   ASSERT_TRUE(fs::create_directories(path("cache")));
   fs::permissions(path("cache"), fs::perms::owner_all);
-  const ChoicePlace place{path("cache"), topology_hash(generate("ring:3").value()), 3, 3, "ucx"};
+  const ChoicePlace place{path("cache"), topology_hash(generate("ring:3").value()), 3, 3, "ucx", "MPICH_4"};
   TuningTable table;
   table.links = LinkFigures{1500, 2'000'000'000};
   table.add({{CallKind::allreduce, 3, 64, true, 0},
@@ -525,6 +525,7 @@ TEST_F(Command, InfoShowsWhatJobsHaveChosen) {
   EXPECT_EQ(job["ranks"], 3);
   EXPECT_EQ(job["nodes"], 3);
   EXPECT_EQ(job["transport"], "ucx");
+  EXPECT_EQ(job["mpi"], "MPICH_4");
   EXPECT_EQ(job["alpha_nanoseconds"], 1500);
   EXPECT_EQ(job["bytes_per_second"], 2'000'000'000);
   const Json expected = Json::parse(R"([
@@ -535,7 +536,7 @@ TEST_F(Command, InfoShowsWhatJobsHaveChosen) {
      "from": "cost model"}])");
   EXPECT_EQ(job["choices"], expected);
   const std::string in = "LIBCOLL_CACHE_DIR='" + place.directory + "' libcoll info --choices ";
-  EXPECT_TRUE(contains(shell(in + "ring:3").out, "ring:3, 3 ranks on 3 nodes over ucx: α = 1500 ns"));
+  EXPECT_TRUE(contains(shell(in + "ring:3").out, "ring:3, 3 ranks on 3 nodes over ucx, MPICH_4: α = 1500 ns"));
   EXPECT_TRUE(contains(shell(in + "ring:4").out, "nothing is kept yet"));
   const Json set = Json::parse(shell("LIBCOLL_ALLREDUCE=native " + in + "ring:3 --json").out)["choices"]["jobs"][0];
   EXPECT_EQ(set["choices"].dump(), R"([{"call":"allreduce","from":"setting","in_flight":null,"segment_bytes":null,)"
@@ -546,7 +547,7 @@ TEST_F(Command, InfoShowsWhatJobsHaveChosen) {
     EXPECT_TRUE(contains(tuned, part)) << tuned;
   }
   EXPECT_FALSE(contains(tuned, "cost model")) << tuned;
-  write("cache/choices-" + place.topology + "-3-3-ucx.toml", "[[choice");
+  write("cache/choices-" + place.topology + "-3-3-ucx-MPICH_4.toml", "[[choice");
   EXPECT_TRUE(contains(shell(in + "ring:3").err, "warning"));
 }
 

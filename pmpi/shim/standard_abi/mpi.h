@@ -226,6 +226,7 @@ LIBCOLL_FUNCTION_OF_MPI(Error_class, (int code, int* error_class))
 LIBCOLL_FUNCTION_OF_MPI(Finalize, (void))
 LIBCOLL_FUNCTION_OF_MPI(Finalized, (int* flag))
 LIBCOLL_FUNCTION_OF_MPI(Get_count, (const MPI_Status* status, MPI_Datatype datatype, int* count))
+LIBCOLL_FUNCTION_OF_MPI(Get_library_version, (char* version, int* length))
 LIBCOLL_FUNCTION_OF_MPI(Get_processor_name, (char* name, int* length))
 LIBCOLL_FUNCTION_OF_MPI(Grequest_complete, (MPI_Request request))
 LIBCOLL_FUNCTION_OF_MPI(Grequest_start, (MPI_Grequest_query_function * query, MPI_Grequest_free_function* release,
