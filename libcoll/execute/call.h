@@ -20,12 +20,13 @@ struct Call {
   std::int64_t element_bytes = 1;
   Reducer reducer;
   bool order_matters = false;  ///< of what is reduced: another order of addition may give other bits
-  /// Blocks of unequal length, as in Shape; `elements` then means nothing. alltoall: this rank's own row and column
-  /// are enough, but for the starts of persistent calls.
+  /// Blocks of unequal length, as in Shape; `elements` then means nothing, unless `is_rooted`. alltoall: this rank's
+  /// own row and column are enough, but for the starts of persistent calls.
   std::vector<std::int64_t> counts;
   std::vector<std::int64_t> input_offsets;
   std::vector<std::int64_t> output_offsets;
   bool is_rooted = false;  ///< MPI_Bcast, an allgather, or MPI_Reduce, a reduce-scatter: no block but the root's
+  std::int32_t root = 0;   ///< where `is_rooted`; `elements` are those of its block then
 };
 
 }  // namespace libcoll::execute

@@ -8,7 +8,7 @@
 
 namespace libcoll::node {
 
-/// Of the vector in an allreduce.
+/// Of the vector in an allreduce or a call of one root.
 inline std::int64_t block_bytes(const execute::Call& call) { return call.elements * call.element_bytes; }
 
 inline bool is_reduction(schedule::Collective collective) {
@@ -19,13 +19,14 @@ inline bool is_reduction(schedule::Collective collective) {
 inline bool calls_mpi(const execute::Call& call) { return is_reduction(call.collective) && call.reducer.calls_mpi; }
 
 /// Whether a rank shows a block for each rank, of which that one reads its own.
-inline bool shows_block_per_rank(schedule::Collective collective) {
-  return collective == schedule::Collective::alltoall || collective == schedule::Collective::reduce_scatter;
+inline bool shows_block_per_rank(const execute::Call& call) {
+  return call.collective == schedule::Collective::alltoall ||
+         (call.collective == schedule::Collective::reduce_scatter && !call.is_rooted);
 }
 
 /// What a rank of so many shows.
 inline std::int64_t shown_bytes(const execute::Call& call, std::int32_t ranks) {
-  return block_bytes(call) * (shows_block_per_rank(call.collective) ? ranks : 1);
+  return block_bytes(call) * (shows_block_per_rank(call) ? ranks : 1);
 }
 
 /// Whether the result is written where others still read.

@@ -59,13 +59,13 @@ SingleCopy::State SingleCopy::go_on(const Call& call) {
 
 void SingleCopy::copy_own_block(const Call& call) const {
   const std::int64_t first_byte = phases_.rank() * block_bytes(call);
-  const std::byte* const from = input_ + (shows_block_per_rank(call.collective) ? first_byte : 0);
+  const std::byte* const from = input_ + (shows_block_per_rank(call) ? first_byte : 0);
   if (from != call.output + first_byte) copy_bytes(call.output + first_byte, from, block_bytes(call));
 }
 
 void SingleCopy::read_blocks(const Call& call) {
   const std::int64_t block = block_bytes(call);
-  const std::int64_t first_byte = shows_block_per_rank(call.collective) ? phases_.rank() * block : 0;
+  const std::int64_t first_byte = shows_block_per_rank(call) ? phases_.rank() * block : 0;
   for (std::int32_t step = 1; step < phases_.ranks(); ++step) {
     // Not all from one at a time.
     const std::int32_t rank = (phases_.rank() + step) % phases_.ranks();

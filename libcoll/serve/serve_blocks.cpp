@@ -247,8 +247,10 @@ std::optional<int> run_bcast(Runtime& process, Communicator& communicator, const
   call.output = image.base();
   call.element_bytes = image.bytes(0) % word_bytes == 0 ? word_bytes : 1;
   call.is_rooted = true;
+  call.root = root;
+  call.elements = image.bytes(0) / call.element_bytes;
   call.counts.assign(ranks, 0);
-  call.counts[static_cast<std::size_t>(root)] = image.bytes(0) / call.element_bytes;
+  call.counts[static_cast<std::size_t>(root)] = call.elements;
   call.output_offsets.assign(ranks, 0);
   return run(process, communicator, context, std::move(operands));
 }

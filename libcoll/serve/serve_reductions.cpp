@@ -189,6 +189,8 @@ std::optional<int> try_reduce(const CallContext& context, const void* sendbuf, v
   OperandsPointer operands = make_operands(Collective::reduce_scatter, arguments, ready);
   Call& call = operands->prepared;
   call.is_rooted = true;
+  call.root = root;
+  call.elements = count;
   call.counts.assign(static_cast<std::size_t>(ranks), 0);
   call.counts[static_cast<std::size_t>(root)] = count;
   call.input_offsets.assign(static_cast<std::size_t>(ranks), 0);

@@ -91,7 +91,8 @@ std::optional<CachedShortCall> short_call(Runtime& process, Communicator& commun
       !can_be_remembered(process, context)) {
     return std::nullopt;
   }
-  CachedShortCall cached{*context.key, &communicator, call.collective, call.elements, call.element_bytes, {}};
+  CachedShortCall cached{*context.key,       &communicator,  call.collective, call.elements,
+                         call.element_bytes, call.is_rooted, call.root,       {}};
   if (!operands.are_in_program(cached.reduction)) return std::nullopt;
   return cached;
 }

@@ -18,9 +18,13 @@ std::optional<int> run_again(const CachedShortCall& cached, const void* send_buf
   call.output = static_cast<std::byte*>(receive_buffer);
   call.elements = again.elements;
   call.element_bytes = again.element_bytes;
+  call.is_rooted = again.is_rooted;
+  call.root = again.root;
   call.reducer = again.reduction.reducer();
   call.input = static_cast<const std::byte*>(send_buffer);
-  if (again.call.in_place) {
+  if (again.is_rooted && again.collective == Collective::allgather) {
+    call.input = call.output;  // a broadcast's one buffer
+  } else if (again.call.in_place) {
     const std::int64_t own_block = again.communicator->rank() * again.elements * again.element_bytes;
     call.input = call.output + (again.collective == Collective::allgather ? own_block : 0);
   }

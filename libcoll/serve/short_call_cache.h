@@ -24,6 +24,8 @@ struct CachedShortCall {
   schedule::Collective collective = schedule::Collective::allreduce;
   std::int64_t elements = 0;
   std::int64_t element_bytes = 1;
+  bool is_rooted = false;
+  std::int32_t root = 0;
   Reduction reduction;  ///< of calls that reduce
 };
 
@@ -51,7 +53,7 @@ class ShortCallCache {
 /// Whether blocking calls of that kind are ever short ones.
 constexpr bool may_be_short(CallKind kind) noexcept {
   return kind == CallKind::allreduce || kind == CallKind::allgather || kind == CallKind::alltoall ||
-         kind == CallKind::reduce_scatter_block;
+         kind == CallKind::reduce_scatter_block || kind == CallKind::bcast || kind == CallKind::reduce;
 }
 
 /// Serves a call like the remembered one; MPI's return code. Nothing where it turns out to be MPI's.

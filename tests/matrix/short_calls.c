@@ -2,8 +2,8 @@
  * remembers of them is soon forgotten, on each rank at other calls. Results are right bit for bit, sums added up in the
  * order of the world's ranks, and every call is served. "short_calls sums": sums of floating-point numbers alone, in
  * communicators that have the world's order; "short_calls all": all, in communicators of another order, too. "long" and
- * "long_sums" are fewer, with blocks of up to half a megabyte; "rooted" are long calls of every root in turn, and
- * "rooted_sums" those of MPI_Reduce alone. */
+ * "long_sums" are fewer, with blocks of up to half a megabyte; "rooted" are long calls of every root in turn,
+ * "rooted_sums" those of MPI_Reduce alone, "rooted_short" those around the sizes up to which they are short. */
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
@@ -129,9 +129,17 @@ static void call(MPI_Comm comm, int round, const int* counts, int kinds) {
       allgather(comm, round, count);
       expect_call("allgather", 1, "short_calls");
       break;
-    default:
+    case 3:
       alltoall(comm, round, count);
       expect_call("alltoall", 1, "short_calls");
+      break;
+    case 4:
+      bcast(comm, round, count);
+      expect_call("bcast", 1, "short_calls");
+      break;
+    default:
+      reduce(comm, round, count);
+      expect_call("reduce", 1, "short_calls");
       break;
   }
 }
@@ -140,12 +148,14 @@ int CASE(short_calls)(int argc, char** argv) {
   static const int short_counts[] = {1, 2, 3, 16, 64};
   static const int long_counts[] = {64, 1024, 1025, 8193, 65539};
   static const int rooted_counts[] = {65537, 65539, 131072, 100003, 262147};
+  static const int short_rooted_counts[] = {3, 5456, 5457, 8192, 8193};
   const char* which_calls = argc > 1 ? argv[1] : "";
   const int is_rooted = strncmp(which_calls, "rooted", 6) == 0;
   const int is_long = is_rooted || strncmp(which_calls, "long", 4) == 0;
   const int all = strcmp(which_calls, "long") == 0 || strcmp(which_calls, "all") == 0;
   const int rounds = is_long ? long_rounds : short_rounds;
-  const int rooted_kinds = strcmp(which_calls, "rooted") == 0 ? 2 : 1;
+  const int rooted_kinds = strcmp(which_calls, "rooted_sums") == 0 ? 1 : 2;
+  const int* rooted = strcmp(which_calls, "rooted_short") == 0 ? short_rooted_counts : rooted_counts;
   MPI_Comm comms[1 + copies] = {MPI_COMM_WORLD};
   const int key = all ? -rank_in(MPI_COMM_WORLD) : 0;
   for (int i = 1; i <= copies; ++i) MPI_Comm_split(MPI_COMM_WORLD, 0, key, &comms[i]);
@@ -154,9 +164,9 @@ int CASE(short_calls)(int argc, char** argv) {
     const int which = (int)(mixed((uint64_t)(round / 8)) % (1 + copies));
     const int number = round % 8 == 7 ? round : round / 8;
     if (is_rooted) {
-      rooted_call(comms[which], number, rooted_counts[number % 5], rooted_kinds);
+      rooted_call(comms[which], number, rooted[number % 5], rooted_kinds);
     } else {
-      call(comms[which], number, is_long ? long_counts : short_counts, all ? 4 : 2);
+      call(comms[which], number, is_long ? long_counts : short_counts, all ? 6 : 2);
     }
     alone(rank_in(MPI_COMM_WORLD), round);
     if (round % (rounds / 3) != rounds / 3 - 1) continue;

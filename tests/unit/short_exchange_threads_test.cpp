@@ -31,17 +31,71 @@ std::int64_t elements_of(int call, std::int32_t ranks) {
   return call % 5 == 0 ? most : std::uniform_int_distribution<std::int64_t>(1, most)(random);
 }
 
+/// What is wrong with the call's way; empty: nothing.
+std::string go(ShortExchange& exchange, const Call& call) {
+  if (!exchange.fits(call)) return "does not fit";
+  exchange.begin(call);
+  if (!wait_for_all(exchange.phases())) return "gave up";
+  return exchange.finish(call) ? "" : "another length";
+}
+
+std::int64_t elements_of_one_root(int number, std::int64_t most_bytes) {
+  const std::int64_t most = most_bytes / static_cast<std::int64_t>(sizeof(double));
+  std::mt19937 random(static_cast<unsigned>(number));
+  if (number % 3 == 0) return number % 4;
+  return number % 5 == 0 ? most : std::uniform_int_distribution<std::int64_t>(0, most)(random);
+}
+
+/// From another root each time. The others' buffers are full of something else.
+std::string broadcast(ShortExchange& exchange, int number, std::int32_t ranks, std::int32_t rank) {
+  const std::int64_t elements = elements_of_one_root(number, ShortExchange::most_broadcast_bytes);
+  std::vector<double> buffer(static_cast<std::size_t>(elements), -1);
+  Call call;
+  call.collective = Collective::allgather;
+  call.is_rooted = true;
+  call.root = number % ranks;
+  call.elements = elements;
+  call.element_bytes = sizeof(double);
+  call.output = reinterpret_cast<std::byte*>(buffer.data());
+  call.input = call.output;
+  for (std::size_t i = 0; rank == call.root && i < buffer.size(); ++i) {
+    buffer[i] = value(call.root, number, static_cast<std::int64_t>(i));
+  }
+  const std::string what = "broadcast " + std::to_string(number) + ", rank " + std::to_string(rank) + ": ";
+  if (const std::string fault = go(exchange, call); !fault.empty()) return what + fault;
+  for (std::size_t i = 0; i < buffer.size(); ++i) {
+    if (buffer[i] != value(call.root, number, static_cast<std::int64_t>(i))) return what + std::to_string(i);
+  }
+  return "";
+}
+
+/// An allreduce whose result one rank gets; the others give memory where nothing may be written.
+std::string reduce(ShortExchange& exchange, int number, std::int32_t ranks, std::int32_t rank) {
+  const std::int64_t elements = elements_of_one_root(number, ShortExchange::most_bytes_to_root(ranks));
+  const RankCall mine(Collective::allreduce, number, elements, ranks, rank, number % 2 == 0);
+  Call call = mine.call;
+  call.collective = Collective::reduce_scatter;
+  call.is_rooted = true;
+  call.root = number % ranks;
+  if (rank != call.root) call.output = nullptr;
+  const std::string fault = go(exchange, call);
+  if (!fault.empty()) return mine.complaint("reduction: " + fault);
+  return rank == call.root ? mine.fault() : "";
+}
+
 std::string run_short_calls(Shared& memory, std::int32_t ranks, std::int32_t rank) {
   ShortExchange exchange(memory.data(), one_domain(ranks), rank);
   for (int number = 0; number < calls; ++number) {
     const Collective collective = all_collectives[static_cast<std::size_t>(number) % all_collectives.size()];
     const bool in_place = collective == Collective::allreduce && number % 3 == 0;
     const RankCall mine(collective, number, elements_of(number, ranks), ranks, rank, in_place);
-    if (!exchange.fits(mine.call)) return mine.complaint("does not fit");
-    exchange.begin(mine.call);
-    if (!wait_for_all(exchange.phases())) return mine.complaint("gave up");
-    if (!exchange.finish(mine.call)) return mine.complaint("another length");
+    if (const std::string fault = go(exchange, mine.call); !fault.empty()) return mine.complaint(fault);
     if (!mine.fault().empty()) return mine.fault();
+    for (int each = 0; each < number % 4; ++each) {
+      std::string fault = broadcast(exchange, number + each, ranks, rank);
+      if (fault.empty() && each < 2) fault = reduce(exchange, number + each, ranks, rank);
+      if (!fault.empty()) return fault;
+    }
   }
   return "";
 }
@@ -134,6 +188,24 @@ TEST(ShortExchange, LongOnesAndThoseOfMpiDoNotFit) {
   call.counts = {8, 0, 0, 0};
   EXPECT_FALSE(exchange.fits(call));
   EXPECT_EQ(ShortExchange::most_bytes_of(ShortExchange::most_ranks + 1), 0);
+  EXPECT_EQ(ShortExchange::most_bytes_to_root(ShortExchange::most_ranks + 1), 0);
+  call.is_rooted = true;
+  call.collective = Collective::reduce_scatter;
+  EXPECT_TRUE(exchange.fits(call)) << "MPI_Reduce";
+  call.reducer.calls_mpi = true;
+  EXPECT_FALSE(exchange.fits(call));
+  call.collective = Collective::allgather;
+  EXPECT_TRUE(exchange.fits(call)) << "MPI_Bcast";
+  call.elements = ShortExchange::most_broadcast_bytes;
+  EXPECT_TRUE(exchange.fits(call));
+  call.elements = ShortExchange::most_broadcast_bytes + 1;
+  EXPECT_FALSE(exchange.fits(call));
+  call.reducer.calls_mpi = false;
+  call.collective = Collective::reduce_scatter;
+  call.elements = ShortExchange::most_bytes_to_root(4);
+  EXPECT_TRUE(exchange.fits(call));
+  call.elements = ShortExchange::most_bytes_to_root(4) + 1;
+  EXPECT_FALSE(exchange.fits(call));
 }
 
 }  // namespace
